@@ -1,0 +1,5 @@
+from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as _yarn_server_common_service_protos_pb2
+from google.protobuf import descriptor as _descriptor
+from typing import ClassVar as _ClassVar
+
+DESCRIPTOR: _descriptor.FileDescriptor
