@@ -1,0 +1,1 @@
+"""The pure core: identifiers, values, state tables, allocation.  No clock, no randomness, no IO, no logging."""

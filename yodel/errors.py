@@ -1,0 +1,112 @@
+"""The project's exceptions.  Adapters translate them once, at their own edge, into Java classes, HTTP statuses or exit codes.
+
+    YodelError
+    ├── InvalidValue                a value from outside is malformed: names the field, the value and what was expected
+    ├── NotFound                    an entity that was asked for does not exist
+    │   ├── ApplicationNotFound
+    │   ├── ApplicationAttemptNotFound
+    │   ├── ContainerNotFound
+    │   └── NodeNotFound
+    ├── Refused                     well-formed, but not allowed in this state or for this caller
+    │   ├── AccessDenied
+    │   ├── InvalidResourceRequest
+    │   ├── NotRegistered           an ApplicationMaster that has to register (again) first
+    │   ├── AlreadyRegistered
+    │   └── InvalidResponseId
+    ├── IllegalTransition           a state table has no entry for this pair: a bug, never the caller's fault
+    ├── NotSupported                a request that Hadoop knows and this service answers with Hadoop's "not supported"
+    └── Unavailable                 something outside (store, Kubernetes, a peer) did not answer in time
+"""
+
+from __future__ import annotations
+
+
+class YodelError(Exception):
+    """Root of all exceptions of the project.  Never raised itself."""
+
+
+class InvalidValue(YodelError, ValueError):
+    """A value from outside is malformed."""
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        self.field, self.value, self.expected = field, value, expected
+        super().__init__(f"Invalid {field}: {value!r}; expected {expected}")
+
+
+class NotFound(YodelError):
+    """An entity that was asked for does not exist."""
+
+
+class ApplicationNotFound(NotFound):
+    """Follows ClientRMService: the text is matched by clients."""
+
+    def __init__(self, application_id: object) -> None:
+        self.application_id = application_id
+        super().__init__(
+            f"Application with id '{application_id}' doesn't exist in RM. Please check that the job "
+            "submission was successful."
+        )
+
+
+class ApplicationAttemptNotFound(NotFound):
+    """Follows ApplicationMasterService and ClientRMService."""
+
+    def __init__(self, attempt_id: object, where: str = "RM") -> None:
+        self.attempt_id = attempt_id
+        super().__init__(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in {where}.")
+
+
+class ContainerNotFound(NotFound):
+    """Follows ClientRMService.getContainerReport."""
+
+    def __init__(self, container_id: object) -> None:
+        self.container_id = container_id
+        super().__init__(f"Container with id '{container_id}' doesn't exist in RM.")
+
+
+class NodeNotFound(NotFound):
+    """A node that never registered."""
+
+    def __init__(self, node_id: object) -> None:
+        self.node_id = node_id
+        super().__init__(f"Node with id '{node_id}' doesn't exist in RM.")
+
+
+class Refused(YodelError):
+    """Well-formed, but not allowed in this state or for this caller."""
+
+
+class AccessDenied(Refused):
+    """The caller may not do this to this entity."""
+
+
+class InvalidResourceRequest(Refused):
+    """An ask that is negative or over the maximum (Hadoop's InvalidResourceRequestException)."""
+
+
+class NotRegistered(Refused):
+    """An ApplicationMaster called before it registered (again)."""
+
+
+class AlreadyRegistered(Refused):
+    """An ApplicationMaster registered twice."""
+
+
+class InvalidResponseId(Refused):
+    """An allocate call with a response id that is neither the last nor the one before."""
+
+
+class IllegalTransition(YodelError):
+    """A state table has no entry for this pair."""
+
+    def __init__(self, machine: str, state: object, event: str) -> None:
+        self.machine, self.state, self.event = machine, state, event
+        super().__init__(f"{machine}: no transition from {state} on {event}")
+
+
+class NotSupported(YodelError):
+    """A request that Hadoop knows and this service does not serve."""
+
+
+class Unavailable(YodelError):
+    """Something outside did not answer in time."""
