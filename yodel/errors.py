@@ -1,21 +1,21 @@
 """The project's exceptions.  Adapters translate them once, at their own edge, into Java classes, HTTP statuses or exit codes.
 
-    YodelError
-    ├── InvalidValue                a value from outside is malformed: names the field, the value and what was expected
-    ├── NotFound                    an entity that was asked for does not exist
-    │   ├── ApplicationNotFound
-    │   ├── ApplicationAttemptNotFound
-    │   ├── ContainerNotFound
-    │   └── NodeNotFound
-    ├── Refused                     well-formed, but not allowed in this state or for this caller
-    │   ├── AccessDenied
-    │   ├── InvalidResourceRequest
-    │   ├── NotRegistered           an ApplicationMaster that has to register (again) first
-    │   ├── AlreadyRegistered
-    │   └── InvalidResponseId
-    ├── IllegalTransition           a state table has no entry for this pair: a bug, never the caller's fault
-    ├── NotSupported                a request that Hadoop knows and this service answers with Hadoop's "not supported"
-    └── Unavailable                 something outside (store, Kubernetes, a peer) did not answer in time
+YodelError
+├── InvalidValue                a value from outside is malformed: names the field, the value and what was expected
+├── NotFound                    an entity that was asked for does not exist
+│   ├── ApplicationNotFound
+│   ├── ApplicationAttemptNotFound
+│   ├── ContainerNotFound
+│   └── NodeNotFound
+├── Refused                     well-formed, but not allowed in this state or for this caller
+│   ├── AccessDenied
+│   ├── InvalidResourceRequest
+│   ├── NotRegistered           an ApplicationMaster that has to register (again) first
+│   ├── AlreadyRegistered
+│   └── InvalidResponseId
+├── IllegalTransition           a state table has no entry for this pair: a bug, never the caller's fault
+├── NotSupported                a request that Hadoop knows and this service answers with Hadoop's "not supported"
+└── Unavailable                 something outside (store, Kubernetes, a peer) did not answer in time
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ class Resource:
 
     def __mul__(self, count: int) -> Resource:
         extras = {name: value * count for name, value in self.extras.items()}
-        return Resource(self.memory_mib * count, self.vcores * count, MappingProxyType(extras) if extras else _NO_EXTRAS)
+        return Resource(
+            self.memory_mib * count, self.vcores * count, MappingProxyType(extras) if extras else _NO_EXTRAS
+        )
 
     def fits_in(self, other: Resource) -> bool:
         """True when every amount of self is at most other's (Resources.fitsIn)."""
@@ -47,7 +49,9 @@ class Resource:
     def at_least_zero(self) -> Resource:
         """Negative amounts become zero (Resources.componentwiseMax with none)."""
         extras = {name: max(0, value) for name, value in self.extras.items()}
-        return Resource(max(0, self.memory_mib), max(0, self.vcores), MappingProxyType(extras) if extras else _NO_EXTRAS)
+        return Resource(
+            max(0, self.memory_mib), max(0, self.vcores), MappingProxyType(extras) if extras else _NO_EXTRAS
+        )
 
     def __str__(self) -> str:
         extras = "".join(f", {name}: {value}" for name, value in sorted(self.extras.items()))

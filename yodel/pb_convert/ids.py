@@ -1,0 +1,81 @@
+"""Identifiers and resources between protobuf and domain (yarn_protos.proto).
+
+A message from outside may lack any field: what YARN requires is checked here and refused with ``InvalidValue``.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.resource import MEMORY, VCORES, Resource
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
+EXTRA_RESOURCE_TYPES_MAX = 64
+HOST_LENGTH_MAX = 253
+
+
+def application_id(message: pb.ApplicationIdProto) -> ApplicationId:
+    return ApplicationId(message.cluster_timestamp, message.id)
+
+
+def application_id_pb(value: ApplicationId) -> pb.ApplicationIdProto:
+    return pb.ApplicationIdProto(id=value.sequence, cluster_timestamp=value.cluster_timestamp_ms)
+
+
+def attempt_id(message: pb.ApplicationAttemptIdProto) -> ApplicationAttemptId:
+    return ApplicationAttemptId(application_id(message.application_id), message.attemptId)
+
+
+def attempt_id_pb(value: ApplicationAttemptId) -> pb.ApplicationAttemptIdProto:
+    return pb.ApplicationAttemptIdProto(application_id=application_id_pb(value.application_id), attemptId=value.attempt)
+
+
+def container_id(message: pb.ContainerIdProto) -> ContainerId:
+    return ContainerId(attempt_id(message.app_attempt_id), message.id)
+
+
+def container_id_pb(value: ContainerId) -> pb.ContainerIdProto:
+    """``app_id`` is filled too: Hadoop 2 readers still look at it."""
+    return pb.ContainerIdProto(
+        app_id=application_id_pb(value.application_id), app_attempt_id=attempt_id_pb(value.attempt_id), id=value.number
+    )
+
+
+def node_id(message: pb.NodeIdProto) -> NodeId:
+    """Raises InvalidValue."""
+    if not message.host or len(message.host) > HOST_LENGTH_MAX or ":" in message.host:
+        raise InvalidValue("NodeId.host", message.host[:HOST_LENGTH_MAX], "a host name or IPv4 address")
+    if not 0 < message.port < 65536:
+        raise InvalidValue("NodeId.port", message.port, "1 to 65535")
+    return NodeId(message.host, message.port)
+
+
+def node_id_pb(value: NodeId) -> pb.NodeIdProto:
+    return pb.NodeIdProto(host=value.host, port=value.port)
+
+
+def resource(message: pb.ResourceProto) -> Resource:
+    """Fields 1 and 2 are memory and vcores; the map counts for other types only (ResourcePBImpl).
+
+    Raises:
+        InvalidValue: more than EXTRA_RESOURCE_TYPES_MAX types.
+    """
+    if not message.resource_value_map:
+        return Resource(message.memory, message.virtual_cores)
+    if len(message.resource_value_map) > EXTRA_RESOURCE_TYPES_MAX:
+        raise InvalidValue(
+            "Resource", f"{len(message.resource_value_map)} types", f"at most {EXTRA_RESOURCE_TYPES_MAX} resource types"
+        )
+    extras = {e.key: e.value for e in message.resource_value_map if e.key not in (MEMORY, VCORES)}
+    return Resource(message.memory, message.virtual_cores, MappingProxyType(extras))
+
+
+def resource_pb(value: Resource) -> pb.ResourceProto:
+    message = pb.ResourceProto(memory=value.memory_mib, virtual_cores=value.vcores)
+    message.resource_value_map.add(key=MEMORY, value=value.memory_mib, units="Mi", type=pb.COUNTABLE)
+    message.resource_value_map.add(key=VCORES, value=value.vcores, units="", type=pb.COUNTABLE)
+    for name, amount in sorted(value.extras.items()):
+        message.resource_value_map.add(key=name, value=amount, units="", type=pb.COUNTABLE)
+    return message
