@@ -6,15 +6,15 @@ vcores; further countable types travel by name.  Kubernetes quantities are the t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 
 from yodel.errors import InvalidValue
 
 MEMORY = "memory-mb"
 VCORES = "vcores"
-_NO_EXTRAS: Mapping[str, int] = MappingProxyType({})
+
+Extras = tuple[tuple[str, int], ...]
+"""Further countable types as sorted (name, amount) pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,49 +23,43 @@ class Resource:
 
     memory_mib: int
     vcores: int
-    extras: Mapping[str, int] = field(default=_NO_EXTRAS)
-
-    def __hash__(self) -> int:
-        return hash((self.memory_mib, self.vcores, tuple(sorted(self.extras.items()))))
+    extras: Extras = ()
 
     def __add__(self, other: Resource) -> Resource:
-        return Resource(self.memory_mib + other.memory_mib, self.vcores + other.vcores, _merge(self, other, 1))
+        return Resource(self.memory_mib + other.memory_mib, self.vcores + other.vcores, _merged(self, other, 1))
 
     def __sub__(self, other: Resource) -> Resource:
-        return Resource(self.memory_mib - other.memory_mib, self.vcores - other.vcores, _merge(self, other, -1))
+        return Resource(self.memory_mib - other.memory_mib, self.vcores - other.vcores, _merged(self, other, -1))
 
     def __mul__(self, count: int) -> Resource:
-        extras = {name: value * count for name, value in self.extras.items()}
-        return Resource(
-            self.memory_mib * count, self.vcores * count, MappingProxyType(extras) if extras else _NO_EXTRAS
-        )
+        extras = tuple((name, value * count) for name, value in self.extras)
+        return Resource(self.memory_mib * count, self.vcores * count, extras)
 
     def fits_in(self, other: Resource) -> bool:
         """True when every amount of self is at most other's (Resources.fitsIn)."""
         if self.memory_mib > other.memory_mib or self.vcores > other.vcores:
             return False
-        return all(value <= other.extras.get(name, 0) for name, value in self.extras.items())
+        have = dict(other.extras)
+        return all(value <= have.get(name, 0) for name, value in self.extras)
 
     def at_least_zero(self) -> Resource:
         """Negative amounts become zero (Resources.componentwiseMax with none)."""
-        extras = {name: max(0, value) for name, value in self.extras.items()}
-        return Resource(
-            max(0, self.memory_mib), max(0, self.vcores), MappingProxyType(extras) if extras else _NO_EXTRAS
-        )
+        extras = tuple((name, max(0, value)) for name, value in self.extras)
+        return Resource(max(0, self.memory_mib), max(0, self.vcores), extras)
 
     def __str__(self) -> str:
-        extras = "".join(f", {name}: {value}" for name, value in sorted(self.extras.items()))
+        extras = "".join(f", {name}: {value}" for name, value in self.extras)
         return f"<memory:{self.memory_mib}, vCores:{self.vcores}{extras}>"
 
 
 NONE = Resource(0, 0)
 
 
-def _merge(left: Resource, right: Resource, sign: int) -> Mapping[str, int]:
+def _merged(left: Resource, right: Resource, sign: int) -> Extras:
     if not left.extras and not right.extras:
-        return _NO_EXTRAS
-    names = {*left.extras, *right.extras}
-    return MappingProxyType({n: left.extras.get(n, 0) + sign * right.extras.get(n, 0) for n in names})
+        return ()
+    ours, theirs = dict(left.extras), dict(right.extras)
+    return tuple((name, ours.get(name, 0) + sign * theirs.get(name, 0)) for name in sorted({*ours, *theirs}))
 
 
 def rounded_up(ask: Resource, minimum: Resource) -> Resource:

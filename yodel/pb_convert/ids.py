@@ -5,8 +5,6 @@ A message from outside may lack any field: what YARN requires is checked here an
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import MEMORY, VCORES, Resource
 from yodel.errors import InvalidValue
@@ -69,13 +67,13 @@ def resource(message: pb.ResourceProto) -> Resource:
             "Resource", f"{len(message.resource_value_map)} types", f"at most {EXTRA_RESOURCE_TYPES_MAX} resource types"
         )
     extras = {e.key: e.value for e in message.resource_value_map if e.key not in (MEMORY, VCORES)}
-    return Resource(message.memory, message.virtual_cores, MappingProxyType(extras))
+    return Resource(message.memory, message.virtual_cores, tuple(sorted(extras.items())))
 
 
 def resource_pb(value: Resource) -> pb.ResourceProto:
     message = pb.ResourceProto(memory=value.memory_mib, virtual_cores=value.vcores)
     message.resource_value_map.add(key=MEMORY, value=value.memory_mib, units="Mi", type=pb.COUNTABLE)
     message.resource_value_map.add(key=VCORES, value=value.vcores, units="", type=pb.COUNTABLE)
-    for name, amount in sorted(value.extras.items()):
+    for name, amount in value.extras:
         message.resource_value_map.add(key=name, value=amount, units="", type=pb.COUNTABLE)
     return message

@@ -79,8 +79,8 @@ def container_token(key: MasterKey, content: ContainerTokenContent) -> Token:
         masterKeyId=key.key_id,
         rmIdentifier=content.rm_identifier,
         creationTime=content.creation_ms,
-        containerType=content.container_type.value,
-        executionType=content.execution_type.value,
+        containerType=content.container_type.name,
+        executionType=content.execution_type.name,
         version=content.version,
         allocation_request_id=content.allocation_request_id,
     )
