@@ -10,9 +10,8 @@ from enum import Enum, IntEnum
 
 
 class ApplicationState(Enum):
-    """States of RMAppImpl without the ``*_SAVING`` ones: we commit before we answer."""
+    """States of RMAppImpl without NEW, SUBMITTED and the ``*_SAVING`` ones: we commit before we answer."""
 
-    SUBMITTED = "SUBMITTED"
     ACCEPTED = "ACCEPTED"
     RUNNING = "RUNNING"
     FINISHING = "FINISHING"

@@ -1,8 +1,8 @@
 """Tokens: an identifier, a password made from it with a master key, and how both are checked.
 
 Follows ``SecretManager``/``BaseNMTokenSecretManager``: password = HMAC-SHA1(master key, identifier bytes).  The
-received identifier bytes are what is verified, never a re-encoded message.  Master keys roll: the current key signs, the
-previous one is still accepted.
+received identifier bytes are what is verified, never a re-encoded message.  Master keys roll: the current key
+signs, the previous one is still accepted.
 """
 
 from __future__ import annotations

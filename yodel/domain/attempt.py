@@ -1,0 +1,212 @@
+"""An application attempt's life: one run of an ApplicationMaster.
+
+Follows RMAppAttemptImpl.  The AM's own container drives it up to LAUNCHED, the AM's calls from there on; an unmanaged
+AM has no container and starts LAUNCHED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from yodel.domain.effects import Effect, ForgetAttempt, LaunchAm, StopContainers, Tell
+from yodel.domain.events import (
+    AmContainerBound,
+    AmContainerCompleted,
+    AmContainerStarted,
+    AmExpired,
+    AmLaunched,
+    AmRegistered,
+    AmUnregistered,
+    AttemptEnded,
+    AttemptKillRequested,
+    AttemptLaunched,
+    AttemptRegistered,
+    AttemptUnregistered,
+    TrackingUrlChanged,
+)
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
+from yodel.domain.states import AttemptState, ContainerExitStatus, FinalApplicationStatus
+
+NOT_THE_APPLICATIONS_FAULT = frozenset(
+    {
+        ContainerExitStatus.PREEMPTED,
+        ContainerExitStatus.ABORTED,
+        ContainerExitStatus.DISKS_FAILED,
+        ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
+    }
+)
+"""RMAppAttemptImpl.shouldCountTowardsMaxAttemptRetry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt.  ``rpc_port`` is -1 and ``host`` ``N/A`` until the AM registers; times are epoch milliseconds."""
+
+    id: ApplicationAttemptId
+    state: AttemptState = AttemptState.SCHEDULED
+    am_container_id: ContainerId | None = None
+    """None for an unmanaged AM."""
+    host: str = "N/A"
+    rpc_port: int = -1
+    tracking_url: str = ""
+    """As the AM gave it."""
+    final_status: FinalApplicationStatus = FinalApplicationStatus.UNDEFINED
+    diagnostics: str = ""
+    started_ms: int
+    finished_ms: int = 0
+    container_sequence: int = 0
+    """The last container sequence given out; persisted with the containers, so that none is given twice."""
+
+    @property
+    def is_unmanaged(self) -> bool:
+        return self.am_container_id is None
+
+
+def _bound(attempt: Attempt, _: AmContainerBound) -> Step[Attempt]:
+    return Step(replace(attempt, state=AttemptState.ALLOCATED), (LaunchAm(attempt.id),))
+
+
+def _launched(attempt: Attempt, event: AmLaunched) -> Step[Attempt]:
+    launched = replace(attempt, state=AttemptState.LAUNCHED)
+    return Step(launched, (Tell(attempt.id.application_id, AttemptLaunched(event.at_ms)),))
+
+
+def _registered(attempt: Attempt, event: AmRegistered) -> Step[Attempt]:
+    running = replace(
+        attempt,
+        state=AttemptState.RUNNING,
+        host=event.host or "N/A",
+        rpc_port=event.rpc_port,
+        tracking_url=event.tracking_url,
+    )
+    return Step(running, (Tell(attempt.id.application_id, AttemptRegistered()),))
+
+
+def _url_changed(attempt: Attempt, event: TrackingUrlChanged) -> Step[Attempt]:
+    return Step(replace(attempt, tracking_url=event.tracking_url))
+
+
+def _unregistered(attempt: Attempt, event: AmUnregistered) -> Step[Attempt]:
+    finishing = replace(
+        attempt,
+        state=AttemptState.FINISHING,
+        final_status=event.final_status,
+        diagnostics=event.diagnostics,
+        tracking_url=event.tracking_url or attempt.tracking_url,
+    )
+    told = Tell(attempt.id.application_id, AttemptUnregistered(event.final_status, event.diagnostics, event.at_ms))
+    if attempt.is_unmanaged:
+        return _over(finishing, AttemptState.FINISHED, event.diagnostics, event.at_ms, (told,))
+    return Step(finishing, (told,))
+
+
+def _completed(attempt: Attempt, event: AmContainerCompleted) -> Step[Attempt]:
+    """The AM's process ended before it unregistered (RMAppAttemptImpl.getAMContainerExitedDiagnostics)."""
+    text = (
+        f"AM Container for {attempt.id} exited with  exitCode: {event.exit_status}\n"
+        f"Failing this attempt.Diagnostics: {event.diagnostics}"
+    )
+    counts = event.exit_status not in NOT_THE_APPLICATIONS_FAULT
+    return _failed(attempt, text, event.at_ms, counts)
+
+
+def _finished(attempt: Attempt, event: AmContainerCompleted) -> Step[Attempt]:
+    return _over(attempt, AttemptState.FINISHED, attempt.diagnostics, event.at_ms, ())
+
+
+def _expired(attempt: Attempt, event: AmExpired) -> Step[Attempt]:
+    text = f"ApplicationMaster for attempt {attempt.id} timed out"
+    return _failed(attempt, text, event.at_ms, True)
+
+
+def _finishing_expired(attempt: Attempt, event: AmExpired) -> Step[Attempt]:
+    """It unregistered and its process stays: the end it asked for stands."""
+    return _over(attempt, AttemptState.FINISHED, attempt.diagnostics, event.at_ms, ())
+
+
+def _kill(attempt: Attempt, event: AttemptKillRequested) -> Step[Attempt]:
+    if event.is_failure:
+        return _failed(attempt, event.diagnostics, event.at_ms, True)
+    killed = replace(attempt, final_status=FinalApplicationStatus.KILLED)
+    return _over(killed, AttemptState.KILLED, event.diagnostics, event.at_ms, ())
+
+
+def _failed(attempt: Attempt, diagnostics: str, at_ms: int, counts_as_failure: bool) -> Step[Attempt]:
+    failed = replace(attempt, final_status=FinalApplicationStatus.FAILED)
+    return _over(failed, AttemptState.FAILED, diagnostics, at_ms, (), counts_as_failure)
+
+
+def _over(
+    attempt: Attempt,
+    state: AttemptState,
+    diagnostics: str,
+    at_ms: int,
+    first: tuple[Effect, ...],
+    counts_as_failure: bool = False,
+) -> Step[Attempt]:
+    """The attempt is over: its containers go, what it asked for is forgotten, the application hears of it."""
+    ended = replace(attempt, state=state, diagnostics=diagnostics, finished_ms=at_ms)
+    text = (
+        "Container of a completed application" if state is not AttemptState.FAILED else "Container of a failed attempt"
+    )
+    return Step(
+        ended,
+        (
+            *first,
+            StopContainers(attempt.id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, text),
+            ForgetAttempt(attempt.id),
+            Tell(
+                attempt.id.application_id,
+                AttemptEnded(attempt.id, state, counts_as_failure, diagnostics, at_ms),
+            ),
+        ),
+    )
+
+
+_S = AttemptState
+_OVER = Ignore("the attempt is over")
+_FINAL = (_S.FINISHED, _S.FAILED, _S.KILLED)
+_EVENTS = (
+    AmContainerBound,
+    AmContainerStarted,
+    AmLaunched,
+    AmContainerCompleted,
+    AmRegistered,
+    TrackingUrlChanged,
+    AmUnregistered,
+    AmExpired,
+    AttemptKillRequested,
+)
+
+ATTEMPT_MACHINE: Machine[Attempt] = Machine(
+    "ApplicationAttempt",
+    AttemptState,
+    _EVENTS,
+    {
+        **every_state(_S, AmContainerBound, Ignore("bound already")),
+        **every_state(_S, AmContainerStarted, Ignore("only its registration matters")),
+        **every_state(_S, AmLaunched, Ignore("launched already")),
+        **every_state(_S, AmContainerCompleted, Go(_completed, (_S.FAILED,))),
+        **every_state(_S, AmRegistered, Impossible("an AM registers after its launch")),
+        **every_state(_S, TrackingUrlChanged, Ignore("no AM is registered")),
+        **every_state(_S, AmUnregistered, Impossible("an AM unregisters after it registered")),
+        **every_state(_S, AmExpired, Go(_expired, (_S.FAILED,))),
+        **every_state(_S, AttemptKillRequested, Go(_kill, (_S.KILLED, _S.FAILED))),
+        (_S.SCHEDULED, AmContainerBound): Go(_bound, (_S.ALLOCATED,)),
+        (_S.SCHEDULED, AmLaunched): Impossible("an AM is launched in a bound pod"),
+        (_S.ALLOCATED, AmLaunched): Go(_launched, (_S.LAUNCHED,)),
+        # An AM can register before the answer to its launch has come back.
+        (_S.ALLOCATED, AmRegistered): Go(_registered, (_S.RUNNING,)),
+        (_S.LAUNCHED, AmRegistered): Go(_registered, (_S.RUNNING,)),
+        # After a restart of the RM an AM registers again under the same attempt.
+        (_S.RUNNING, AmRegistered): Go(_registered, (_S.RUNNING,)),
+        (_S.RUNNING, TrackingUrlChanged): Go(_url_changed, (_S.RUNNING,)),
+        (_S.RUNNING, AmUnregistered): Go(_unregistered, (_S.FINISHING, _S.FINISHED)),
+        (_S.FINISHING, AmUnregistered): Ignore("said already; the AM asks until it hears true"),
+        (_S.FINISHING, AmContainerCompleted): Go(_finished, (_S.FINISHED,)),
+        (_S.FINISHING, AmExpired): Go(_finishing_expired, (_S.FINISHED,)),
+        (_S.FINISHING, AttemptKillRequested): Ignore("it is finishing; the end it reported stands"),
+        **{(state, event): _OVER for state in _FINAL for event in _EVENTS},
+    },
+)

@@ -1,0 +1,104 @@
+"""What the core asks to be done.  Services perform effects after the rows that caused them are committed.
+
+All are idempotent.  ``Reconcile`` says only *which* container's pod may differ from its row: the reconciler looks at
+both and does what is missing, so a lost effect is found again at the next pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Deliver an event to another entity in the same transaction."""
+
+    target: ApplicationId | ApplicationAttemptId | ContainerId | NodeId
+    event: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt:
+    """Make the application's next attempt and plan its AM container."""
+
+    application_id: ApplicationId
+
+
+@dataclass(frozen=True, slots=True)
+class StopContainers:
+    """Stop every live container of an attempt with this exit status."""
+
+    attempt_id: ApplicationAttemptId
+    exit_status: int
+    diagnostics: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """The pod of this container may differ from what its row wants."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchAm:
+    """Ask the node agent to start the attempt's AM in its bound pod."""
+
+    attempt_id: ApplicationAttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Put the container into the attempt's next allocate response."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCompleted:
+    """Put the container's completion into the attempt's next allocate response."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpContainer:
+    """Tell the container's node agent to kill it and forget it."""
+
+    container_id: ContainerId
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpApplication:
+    """Tell every node agent that the application has ended."""
+
+    application_id: ApplicationId
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetAttempt:
+    """Drop what the attempt asked for; its ApplicationMaster is gone."""
+
+    attempt_id: ApplicationAttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChanged:
+    """Tell every ApplicationMaster about the node (updated_nodes) and look again at what can be placed."""
+
+    node_id: NodeId
+
+
+TransactionEffect = Tell | StartAttempt | StopContainers
+"""Effects that make further rows and are worked off before the commit."""
+
+OutsideEffect = (
+    Reconcile | LaunchAm | Grant | ReportCompleted | CleanUpContainer | CleanUpApplication | ForgetAttempt | NodeChanged
+)
+"""Effects that are performed after the commit."""
+
+Effect = TransactionEffect | OutsideEffect

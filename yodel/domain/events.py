@@ -1,0 +1,202 @@
+"""Facts that happened, one class each.  ``at_ms`` is epoch milliseconds, given by whoever saw the fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yodel.domain.ids import ApplicationAttemptId, NodeId
+from yodel.domain.resource import Resource
+from yodel.domain.states import AttemptState, FinalApplicationStatus
+
+# --- container ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PodBound:
+    """A scheduler bound the container's pod to this node."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerAcquired:
+    """The container is about to go out in an allocate response."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStarted:
+    """The node agent reported it as running."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEnded:
+    """The process is over."""
+
+    exit_status: int
+    diagnostics: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """The container has to go; the exit status says why."""
+
+    exit_status: int
+    diagnostics: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerCompletionAcknowledged:
+    """The ApplicationMaster's next heartbeat proved that it got the completion."""
+
+
+# --- attempt -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AmContainerBound:
+    """The AM's pod has a node: the AM can be launched there."""
+
+
+@dataclass(frozen=True, slots=True)
+class AmContainerStarted:
+    """The node agent runs the AM."""
+
+
+@dataclass(frozen=True, slots=True)
+class AmLaunched:
+    """The node agent accepted the AM's launch context."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AmContainerCompleted:
+    """The AM's container is over."""
+
+    exit_status: int
+    diagnostics: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AmRegistered:
+    """registerApplicationMaster."""
+
+    host: str
+    rpc_port: int
+    tracking_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrackingUrlChanged:
+    """An allocate call brought a new tracking URL."""
+
+    tracking_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AmUnregistered:
+    """finishApplicationMaster."""
+
+    final_status: FinalApplicationStatus
+    diagnostics: str
+    tracking_url: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AmExpired:
+    """No heartbeat for the AM expiry interval."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptKillRequested:
+    """The application is being killed, or an operator failed the attempt (``is_failure``)."""
+
+    diagnostics: str
+    at_ms: int
+    is_failure: bool = False
+
+
+# --- application -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLaunched:
+    """The current attempt's AM was launched."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRegistered:
+    """The current attempt's AM registered."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptUnregistered:
+    """The current attempt's AM said how the application ended."""
+
+    final_status: FinalApplicationStatus
+    diagnostics: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """The current attempt is over.  ``counts_as_failure`` is False when the application is not to blame."""
+
+    attempt_id: ApplicationAttemptId
+    state: AttemptState
+    counts_as_failure: bool
+    diagnostics: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class KillRequested:
+    """A user or a limit wants the application gone."""
+
+    diagnostics: str
+    at_ms: int
+
+
+# --- node --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRegistered:
+    """registerNodeManager."""
+
+    http_port: int
+    capability: Resource
+    kubernetes_node_name: str
+    version: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHealthReported:
+    """A heartbeat's health said something else than before."""
+
+    is_healthy: bool
+    report: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeExpired:
+    """No heartbeat for the node expiry interval."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUnregistered:
+    """unRegisterNodeManager: an orderly shutdown."""
+
+    at_ms: int

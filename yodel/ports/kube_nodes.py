@@ -1,0 +1,48 @@
+"""Kubernetes nodes as the services see them: names, addresses, readiness and what a node offers.
+
+These are the machines of the cluster, not YARN's nodes: a YARN node exists when its node agent registers.  Quantities
+stay Kubernetes' own text (``"3920m"``, ``"15Gi"``); reading them is the translator's business.  As with pods, the watch
+is a hint and the list is the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAddress:
+    """One of a node's addresses; ``kind`` is ``InternalIP``, ``ExternalIP``, ``Hostname``, …"""
+
+    kind: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeObservation:
+    """What matters of one node, as last seen.  A node may carry several addresses of one kind (dual stack)."""
+
+    name: str
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    addresses: Sequence[NodeAddress] = ()
+    ready: bool = False
+    unschedulable: bool = False
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+
+
+class NodeSink(Protocol):
+    """Where an adapter delivers what it sees.  All methods return at once."""
+
+    def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
+        """The whole truth: every selected node that exists now.  Nodes not in it are gone."""
+
+    def node_seen(self, node: NodeObservation) -> None:
+        """A node was added or changed."""
+
+    def node_gone(self, node: NodeObservation) -> None:
+        """A node object was removed or is no longer selected; ``node`` is its last state."""

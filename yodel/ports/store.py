@@ -1,0 +1,100 @@
+"""The store: the intent, on disk.  One writer; every commit is one transaction, fenced by the epoch it was opened with.
+
+A commit either happened wholly or not at all; a repeated commit of the same rows is harmless (they are whole rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from yodel.domain.application import Application
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.node import Node
+from yodel.domain.queue import Queue
+from yodel.domain.tokens import MasterKey
+from yodel.errors import YodelError
+
+Row = Application | Attempt | Container | Node | Queue
+
+
+class FencedOut(YodelError):
+    """Another RM opened the store after us: stop writing at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What outlives every restart.
+
+    ``cluster_timestamp_ms`` is the RM's identifier in application ids and container tokens, made once with the store;
+    ``epoch`` counts openings, from 0; ``application_sequence`` is the last one reserved.
+    """
+
+    cluster_timestamp_ms: int
+    epoch: int
+    application_sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All rows, as they were when the store was opened."""
+
+    identity: Identity
+    queues: tuple[Queue, ...]
+    applications: tuple[Application, ...]
+    attempts: tuple[Attempt, ...]
+    containers: tuple[Container, ...]
+    nodes: tuple[Node, ...]
+    master_keys: tuple[tuple[str, MasterKey], ...]
+    """(purpose, key) with purpose one of ``amrm``, ``nm``, ``container``; newest key last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One transaction: rows to write whole (insert or replace) and rows to remove."""
+
+    rows: Sequence[Row] = ()
+    master_keys: Sequence[tuple[str, MasterKey]] = ()
+    application_sequence: int | None = None
+    """Reserve application numbers up to this one."""
+    removed_applications: Sequence[ApplicationId] = ()
+    """With their attempts and containers."""
+    removed_containers: Sequence[ContainerId] = ()
+    removed_attempts: Sequence[ApplicationAttemptId] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (
+            self.rows
+            or self.master_keys
+            or self.application_sequence is not None
+            or self.removed_applications
+            or self.removed_containers
+            or self.removed_attempts
+        )
+
+
+class Store(Protocol):
+    """Opened once by the composition root; closed at the end.
+
+    Raises (all): yodel.errors.Unavailable when the database does not answer in time.
+    """
+
+    async def open(self, *, now_ms: int, default_queues: Sequence[Queue]) -> Snapshot:
+        """Take the store over: bump the epoch (0 for a new store) and read everything.
+
+        A new store gets ``now_ms`` as its cluster timestamp and the default queues.
+        """
+
+    async def commit(self, commit: Commit) -> None:
+        """Write one transaction.
+
+        Raises:
+            FencedOut: the epoch in the store is not the one we opened.
+        """
+
+    async def close(self) -> None:
+        """Let go; nothing is lost by not calling it."""
