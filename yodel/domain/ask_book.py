@@ -1,0 +1,150 @@
+"""An attempt's outstanding asks.
+
+YARN's asks are absolute: a newer ask with the same key replaces the count, it is never added.  Host, rack and ``*``
+lines are views of one wish, and only the ``*`` count says how many containers are wanted (AppSchedulingInfo).  A container in
+flight (planned or bound, not handed over yet) still belongs to the ApplicationMaster's count, so the number to plan is
+the count less what is in flight; the count falls when a container is *handed over*, as the AM's own table then does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from yodel.domain.container import Placement
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ExecutionType
+from yodel.errors import InvalidResourceRequest
+
+ANY = "*"
+LINES_MAX = 50_000
+"""Lines an attempt's book may hold: a MapReduce job names each host of its input once per priority."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskKey:
+    """What makes two lines views of the same wish."""
+
+    priority: int
+    allocation_request_id: int
+    execution_type: ExecutionType
+    capability: Resource
+    """As asked, not as rounded: the AM's next ask must find it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One ResourceRequest."""
+
+    key: AskKey
+    resource_name: str
+    count: int
+    relax_locality: bool = True
+    node_label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is still wanted of one key."""
+
+    key: AskKey
+    count: int
+    placement: Placement
+
+
+@dataclass(slots=True)
+class _Lines:
+    any_count: int = 0
+    is_strict: bool = False
+    node_label: str = ""
+    places: dict[str, int] = field(default_factory=dict)
+    """Host and rack lines with a count above zero."""
+
+
+class AskBook:
+    """The asks of one attempt.  Pure: holds values, performs nothing."""
+
+    def __init__(self) -> None:
+        self._lines: dict[AskKey, _Lines] = {}
+        self._line_count = 0
+
+    def replace(self, ask: Ask) -> None:
+        """Set a line to its new absolute count.
+
+        Raises:
+            InvalidResourceRequest: the book is full.
+        """
+        lines = self._lines.get(ask.key)
+        if lines is None:
+            if ask.count <= 0:
+                return
+            self._require_room()
+            lines = self._lines[ask.key] = _Lines()
+        if ask.resource_name == ANY:
+            lines.any_count, lines.is_strict, lines.node_label = ask.count, not ask.relax_locality, ask.node_label
+        elif ask.count > 0:
+            if ask.resource_name not in lines.places:
+                self._require_room()
+                self._line_count += 1
+            lines.places[ask.resource_name] = ask.count
+        elif lines.places.pop(ask.resource_name, None) is not None:
+            self._line_count -= 1
+        if lines.any_count <= 0 and not lines.places:
+            del self._lines[ask.key]
+
+    def handed_over(self, key: AskKey, host: str, rack: str) -> None:
+        """A container of this wish went into an allocate response: one less is wanted, there and in total."""
+        lines = self._lines.get(key)
+        if lines is None:
+            return
+        lines.any_count = max(0, lines.any_count - 1)
+        for name in (host, rack):
+            if name in lines.places:
+                lines.places[name] -= 1
+                if lines.places[name] <= 0:
+                    del lines.places[name]
+                    self._line_count -= 1
+        if lines.any_count <= 0 and not lines.places:
+            del self._lines[key]
+
+    def wishes(self) -> list[Wish]:
+        """Every wish with a count, most important (lowest) priority first."""
+        found = [
+            Wish(key=key, count=lines.any_count, placement=_placement(lines))
+            for key, lines in self._lines.items()
+            if lines.any_count > 0
+        ]
+        found.sort(key=lambda wish: wish.key.priority)
+        return found
+
+    def count(self, key: AskKey) -> int:
+        """Containers still wanted of this key."""
+        lines = self._lines.get(key)
+        return lines.any_count if lines else 0
+
+    def pending(self) -> tuple[int, Resource]:
+        """Containers wanted in total, and their capability as asked."""
+        total, size = 0, NONE
+        for key, lines in self._lines.items():
+            total += lines.any_count
+            size += key.capability * lines.any_count
+        return total, size
+
+    def lines(self) -> list[Ask]:
+        """Every line as the ApplicationMaster would see it (REST resourceRequests)."""
+        found = []
+        for key, lines in self._lines.items():
+            relax = not lines.is_strict
+            found.append(Ask(key=key, resource_name=ANY, count=lines.any_count, relax_locality=relax))
+            found += [Ask(key=key, resource_name=name, count=count) for name, count in lines.places.items()]
+        return found
+
+    def _require_room(self) -> None:
+        if self._line_count + len(self._lines) >= LINES_MAX:
+            raise InvalidResourceRequest(f"Too many outstanding resource requests: at most {LINES_MAX} lines are kept")
+
+
+def _placement(lines: _Lines) -> Placement:
+    hosts = tuple(sorted(name for name in lines.places if not name.startswith("/")))
+    racks = tuple(sorted(name for name in lines.places if name.startswith("/")))
+    is_strict = lines.is_strict and bool(hosts or racks)
+    return Placement(hosts=hosts, racks=racks, is_strict=is_strict, node_label=lines.node_label)

@@ -1,0 +1,300 @@
+"""The single writer.  Every change of a row goes through here: decide on an overlay, commit, publish, perform.
+
+Work items queue up while a commit is under way and share the next one (group commit), each with an overlay of its own,
+so that one that fails leaves no trace.  Persist, then act, then answer: effects are performed, and callers resumed, only
+after the rows that caused them are on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar, cast
+
+import structlog
+
+from yodel.domain.application import APPLICATION_MACHINE, Application
+from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
+from yodel.domain.container import CONTAINER_MACHINE, Container
+from yodel.domain.effects import OutsideEffect, StartAttempt, StopContainers, Tell
+from yodel.domain.events import StopRequested
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.node import NODE_MACHINE, Node
+from yodel.domain.states import AttemptState, ContainerState
+from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound, Unavailable
+from yodel.ports.clock import Clock
+from yodel.ports.store import Commit, Row, Store
+from yodel.services.state import ClusterState
+
+QUEUE_MAX = 10_000
+"""Work items that may wait; beyond it callers are refused, which their protocol retries."""
+BATCH_MAX = 512
+TELLS_MAX = 100_000
+"""Events one work item may cause; a cycle between tables would otherwise spin for ever."""
+
+EntityId = ApplicationId | ApplicationAttemptId | ContainerId | NodeId
+ResultT = TypeVar("ResultT")
+log = structlog.get_logger("yodel.engine")
+
+
+class Performer(Protocol):
+    """Performs effects after their rows are committed.  Returns at once; anything slow is queued by it."""
+
+    def perform(self, effect: OutsideEffect) -> None: ...
+
+
+class Transaction:
+    """One work item's view: committed rows under its own changes."""
+
+    def __init__(self, state: ClusterState, below: dict[EntityId, Row], now_ms: int) -> None:
+        self._state, self._below = state, below
+        self.now_ms = now_ms
+        self.rows: dict[EntityId, Row] = {}
+        self.effects: list[OutsideEffect] = []
+        self.application_sequence: int | None = None
+        self.removed_applications: list[ApplicationId] = []
+
+    def application(self, application_id: ApplicationId) -> Application:
+        row = self._find(application_id, self._state.applications)
+        if row is None:
+            raise ApplicationNotFound(application_id)
+        return cast(Application, row)
+
+    def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
+        row = self._find(attempt_id, self._state.attempts)
+        if row is None:
+            raise ApplicationAttemptNotFound(attempt_id)
+        return cast(Attempt, row)
+
+    def container(self, container_id: ContainerId) -> Container:
+        row = self._find(container_id, self._state.containers)
+        if row is None:
+            raise ContainerNotFound(container_id)
+        return cast(Container, row)
+
+    def node(self, node_id: NodeId) -> Node:
+        row = self._find(node_id, self._state.nodes)
+        if row is None:
+            raise NodeNotFound(node_id)
+        return cast(Node, row)
+
+    def has(self, entity_id: EntityId) -> bool:
+        return any(entity_id in rows for rows in (self.rows, self._below)) or entity_id in _table(
+            self._state, entity_id
+        )
+
+    def put(self, row: Application | Attempt | Container | Node) -> None:
+        self.rows[row.id] = row
+
+    def tell(self, target: EntityId, event: Any) -> None:
+        """Deliver an event and, in order, all that it causes within this transaction.
+
+        Raises:
+            NotFound: no such entity.
+            IllegalTransition: the entity's table forbids it.
+        """
+        pending: list[Tell] = [Tell(target, event)]
+        for _ in range(TELLS_MAX):
+            if not pending:
+                return
+            told = pending.pop(0)
+            for effect in self._step(told.target, told.event):
+                if isinstance(effect, Tell):
+                    pending.append(effect)
+                elif isinstance(effect, StopContainers):
+                    pending += self._stops(effect)
+                elif isinstance(effect, StartAttempt):
+                    self.start_attempt(effect.application_id)
+                else:
+                    self.effects.append(effect)
+        raise RuntimeError(f"more than {TELLS_MAX} events from one {type(event).__name__}")
+
+    def start_attempt(self, application_id: ApplicationId) -> Attempt:
+        """Make the next attempt.  An unmanaged AM has no container and counts as launched (RMAppAttemptImpl)."""
+        application = self.application(application_id)
+        attempt_id = ApplicationAttemptId(application_id, application.current_attempt + 1)
+        is_unmanaged = application.submission.is_unmanaged
+        epoch = self._state.identity.epoch
+        attempt = Attempt(
+            id=attempt_id,
+            state=AttemptState.LAUNCHED if is_unmanaged else AttemptState.SCHEDULED,
+            am_container_id=None if is_unmanaged else ContainerId.of(attempt_id, 1, epoch),
+            started_ms=self.now_ms,
+            container_sequence=1,
+        )
+        self.put(attempt)
+        self.put(replace(application, current_attempt=attempt_id.attempt))
+        return attempt
+
+    def _step(self, target: EntityId, event: Any) -> tuple[Any, ...]:
+        if isinstance(target, ContainerId):
+            container = CONTAINER_MACHINE.apply(self.container(target), event)
+            self.put(container.entity)
+            return container.effects
+        if isinstance(target, ApplicationAttemptId):
+            attempt = ATTEMPT_MACHINE.apply(self.attempt(target), event)
+            self.put(attempt.entity)
+            return attempt.effects
+        if isinstance(target, ApplicationId):
+            application = APPLICATION_MACHINE.apply(self.application(target), event)
+            self.put(application.entity)
+            return application.effects
+        node = NODE_MACHINE.apply(self.node(target), event)
+        self.put(node.entity)
+        return node.effects
+
+    def _stops(self, effect: StopContainers) -> list[Tell]:
+        event = StopRequested(effect.exit_status, effect.diagnostics, self.now_ms)
+        ids = {c.id for c in self._state.containers_of(effect.attempt_id)}
+        for rows in (self._below, self.rows):
+            ids |= {i for i in rows if isinstance(i, ContainerId) and i.attempt_id == effect.attempt_id}
+        live = (i for i in sorted(ids) if self.container(i).state is not ContainerState.COMPLETED)
+        return [Tell(container_id, event) for container_id in live]
+
+    def _find(self, entity_id: EntityId, table: dict[Any, Any]) -> Row | None:
+        row = self.rows.get(entity_id) or self._below.get(entity_id)
+        return row if row is not None else table.get(entity_id)
+
+
+def _table(state: ClusterState, entity_id: EntityId) -> dict[Any, Any]:
+    if isinstance(entity_id, ContainerId):
+        return state.containers
+    if isinstance(entity_id, ApplicationAttemptId):
+        return state.attempts
+    if isinstance(entity_id, ApplicationId):
+        return state.applications
+    return state.nodes
+
+
+Work = Callable[[Transaction], ResultT]
+
+
+class Engine:
+    """Runs work items one after another; see the module's docstring."""
+
+    def __init__(self, state: ClusterState, store: Store, clock: Clock) -> None:
+        self.state, self._store, self._clock = state, store, clock
+        self._queue: asyncio.Queue[tuple[Work[Any], asyncio.Future[Any]]] = asyncio.Queue(QUEUE_MAX)
+        self._performer: Performer | None = None
+
+    def perform_with(self, performer: Performer) -> None:
+        """Who performs effects.  Set once by the composition root, before ``run``."""
+        self._performer = performer
+
+    async def do(self, work: Work[ResultT]) -> ResultT:
+        """Run a work item and wait until it is on disk.
+
+        Raises:
+            Unavailable: too much is waiting, or the store did not answer; nothing was changed.
+            Exception: whatever the work item raised; nothing was changed.
+        """
+        future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
+        try:
+            self._queue.put_nowait((work, future))
+        except asyncio.QueueFull as error:
+            raise Unavailable(f"{QUEUE_MAX} changes are waiting to be written") from error
+        return await future
+
+    async def tell(self, *tells: Tell) -> None:
+        """Deliver events in one transaction."""
+
+        def work(tx: Transaction) -> None:
+            for told in tells:
+                tx.tell(told.target, told.event)
+
+        await self.do(work)
+
+    def forget_application(self, application_id: ApplicationId) -> None:
+        """Remove a finished application with all its rows, in one of the next transactions."""
+
+        def work(tx: Transaction) -> None:
+            if tx.has(application_id) and tx.application(application_id).state.is_final:
+                tx.removed_applications.append(application_id)
+
+        self._later(work)
+
+    def tell_later(self, target: EntityId, event: Any) -> None:
+        """Deliver an event without waiting; for facts that will be seen again should the write fail."""
+
+        def work(tx: Transaction) -> None:
+            if tx.has(target):
+                tx.tell(target, event)
+
+        self._later(work)
+
+    def _later(self, work: Work[None]) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_log_failure)
+        try:
+            self._queue.put_nowait((work, future))
+        except asyncio.QueueFull:
+            log.warning("change dropped: it will be seen again", waiting=QUEUE_MAX)
+            future.cancel()
+
+    async def run(self) -> None:
+        """The writer's loop.  Ends only by cancellation or when the store fences us out."""
+        while True:
+            batch = [await self._queue.get()]
+            while len(batch) < BATCH_MAX and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            await self._run_batch(batch)
+
+    async def _run_batch(self, batch: list[tuple[Work[Any], asyncio.Future[Any]]]) -> None:
+        overlay: dict[EntityId, Row] = {}
+        effects: list[OutsideEffect] = []
+        removed: list[ApplicationId] = []
+        sequence: int | None = None
+        done: list[tuple[asyncio.Future[Any], Any]] = []
+        for work, future in batch:
+            tx = Transaction(self.state, overlay, self._clock.now_ms())
+            try:
+                result = work(tx)
+            except Exception as error:  # the caller's to handle: nothing of this item is kept
+                if not future.done():
+                    future.set_exception(error)
+                continue
+            overlay.update(tx.rows)
+            effects += tx.effects
+            removed += tx.removed_applications
+            sequence = tx.application_sequence if tx.application_sequence is not None else sequence
+            done.append((future, result))
+        commit = Commit(
+            rows=[row for row in overlay.values() if self._is_new(row)],
+            application_sequence=sequence,
+            removed_applications=removed,
+        )
+        try:
+            if not commit.is_empty:
+                await self._store.commit(commit)
+        except Unavailable as error:
+            log.error("commit failed", works=len(done), error=str(error))
+            for future, _ in done:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        self._publish(commit, effects, done)
+
+    def _is_new(self, row: Row) -> bool:
+        """An event that was ignored leaves the very same row: nothing to write."""
+        entity_id = getattr(row, "id", None)
+        return entity_id is None or _table(self.state, entity_id).get(entity_id) is not row
+
+    def _publish(
+        self, commit: Commit, effects: list[OutsideEffect], done: list[tuple[asyncio.Future[Any], Any]]
+    ) -> None:
+        if commit.rows:
+            self.state.publish(commit.rows)
+        for application_id in commit.removed_applications:
+            self.state.remove_application(application_id)
+        assert self._performer is not None, "perform_with() comes before run()"
+        for effect in effects:
+            self._performer.perform(effect)
+        for future, result in done:
+            if not future.done():
+                future.set_result(result)
+
+
+def _log_failure(future: asyncio.Future[None]) -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        log.error("change failed", error=repr(error))

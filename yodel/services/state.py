@@ -1,0 +1,210 @@
+"""What the RM knows, in memory: the committed rows with their indexes, and what lives only as long as the process.
+
+Only the engine calls ``publish`` and ``remove_*``; everybody else reads.  ``AttemptRuntime`` is not on disk by design:
+after a restart an ApplicationMaster is told to register again and says anew what it wants (work-preserving restart).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from yodel.domain.application import Application
+from yodel.domain.ask_book import AskBook, AskKey
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.node import Node
+from yodel.domain.queue import Queue
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ContainerState
+from yodel.ports.store import Identity, Row, Snapshot
+
+
+@dataclass(slots=True)
+class Usage:
+    """Live containers of an application or of the cluster."""
+
+    resource: Resource = NONE
+    containers: int = 0
+    am_resource: Resource = NONE
+
+
+@dataclass(slots=True)
+class ResourceSeconds:
+    """Integrals over completed containers; live ones are added when asked."""
+
+    memory_mib_s: int = 0
+    vcore_s: int = 0
+
+
+@dataclass(slots=True)
+class AttemptRuntime:
+    """A registered (or expected) ApplicationMaster's dialogue.  Times are monotonic seconds."""
+
+    attempt_id: ApplicationAttemptId
+    last_seen_s: float
+    is_registered: bool = False
+    response_id: int = 0
+    last_response: object = None
+    asks: AskBook = field(default_factory=AskBook)
+    blacklist: set[str] = field(default_factory=set)
+    in_flight: dict[AskKey, set[ContainerId]] = field(default_factory=dict)
+    granted: list[ContainerId] = field(default_factory=list)
+    completed: list[ContainerId] = field(default_factory=list)
+    delivered: list[ContainerId] = field(default_factory=list)
+    """Completions in the last response: acknowledged by the next call."""
+    changed_nodes: dict[NodeId, None] = field(default_factory=dict)
+    nm_tokens_sent: set[NodeId] = field(default_factory=set)
+    progress: float = 0.0
+
+    def take_off(self, key: AskKey, container_id: ContainerId) -> None:
+        """The container is not in flight any more."""
+        ids = self.in_flight.get(key)
+        if ids is not None:
+            ids.discard(container_id)
+            if not ids:
+                del self.in_flight[key]
+
+
+def ask_key(container: Container) -> AskKey:
+    return AskKey(
+        container.priority,
+        container.allocation_request_id,
+        container.execution_type,
+        container.asked_capability,
+    )
+
+
+class ClusterState:
+    """All rows by identifier, and what is derived from them."""
+
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        self.version = 0
+        """Grows with every commit: caches of rendered bodies are keyed by it."""
+        self.applications: dict[ApplicationId, Application] = {}
+        self.attempts: dict[ApplicationAttemptId, Attempt] = {}
+        self.containers: dict[ContainerId, Container] = {}
+        self.nodes: dict[NodeId, Node] = {}
+        self.queues: dict[str, Queue] = {}
+        self.runtimes: dict[ApplicationAttemptId, AttemptRuntime] = {}
+        self.cluster_usage = Usage()
+        self.used_by_application: dict[ApplicationId, Usage] = {}
+        self.used_by_node: dict[NodeId, Usage] = {}
+        self.seconds_by_application: dict[ApplicationId, ResourceSeconds] = {}
+        self.planned_count = 0
+        self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
+        self._node_by_kubernetes_name: dict[str, NodeId] = {}
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> ClusterState:
+        state = cls(snapshot.identity)
+        rows: tuple[Iterable[Row], ...] = (
+            snapshot.queues,
+            sorted(snapshot.applications, key=lambda a: a.id),
+            snapshot.attempts,
+            snapshot.nodes,
+            sorted(snapshot.containers, key=lambda c: c.id),
+        )
+        for kind in rows:
+            state.publish(kind)
+        return state
+
+    def publish(self, rows: Iterable[Row]) -> None:
+        """Take committed rows over."""
+        self.version += 1
+        for row in rows:
+            match row:
+                case Container():
+                    self._publish_container(row)
+                case Application():
+                    self.applications[row.id] = row
+                case Attempt():
+                    self.attempts[row.id] = row
+                case Node():
+                    self._publish_node(row)
+                case Queue():
+                    self.queues[row.path] = row
+
+    def containers_of(self, attempt_id: ApplicationAttemptId) -> list[Container]:
+        return [self.containers[i] for i in self._containers_of.get(attempt_id, ())]
+
+    def attempts_of(self, application_id: ApplicationId) -> list[Attempt]:
+        application = self.applications[application_id]
+        ids = (ApplicationAttemptId(application_id, n) for n in range(1, application.current_attempt + 1))
+        return [self.attempts[i] for i in ids if i in self.attempts]
+
+    def live_containers(self) -> Iterator[Container]:
+        return (c for c in self.containers.values() if c.is_live)
+
+    def node_of_kubernetes(self, name: str) -> Node | None:
+        """The registered node agent behind a Kubernetes node."""
+        node_id = self._node_by_kubernetes_name.get(name)
+        return self.nodes.get(node_id) if node_id is not None else None
+
+    def usable_nodes(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.is_usable]
+
+    def cluster_resource(self) -> Resource:
+        """Capability of all usable nodes."""
+        total = NONE
+        for node in self.nodes.values():
+            if node.is_usable:
+                total += node.capability
+        return total
+
+    def remove_application(self, application_id: ApplicationId) -> None:
+        for attempt in self.attempts_of(application_id):
+            for container in self.containers_of(attempt.id):
+                self.remove_container(container.id)
+            self._containers_of.pop(attempt.id, None)
+            del self.attempts[attempt.id]
+        del self.applications[application_id]
+        self.used_by_application.pop(application_id, None)
+        self.seconds_by_application.pop(application_id, None)
+        self.version += 1
+
+    def remove_container(self, container_id: ContainerId) -> None:
+        container = self.containers.pop(container_id)
+        self._account(container, -1 if container.is_live else 0)
+        self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
+        self.version += 1
+
+    def _publish_node(self, node: Node) -> None:
+        old = self.nodes.get(node.id)
+        if old is not None and self._node_by_kubernetes_name.get(old.kubernetes_node_name) == node.id:
+            del self._node_by_kubernetes_name[old.kubernetes_node_name]
+        self.nodes[node.id] = node
+        if node.kubernetes_node_name and node.is_usable:
+            self._node_by_kubernetes_name[node.kubernetes_node_name] = node.id
+
+    def _publish_container(self, container: Container) -> None:
+        old = self.containers.get(container.id)
+        if old is not None:
+            self._account(old, -1 if old.is_live else 0)
+        self.containers[container.id] = container
+        self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None
+        self._account(container, 1 if container.is_live else 0)
+        if not container.is_live and (old is None or old.is_live):
+            self._integrate(container)
+
+    def _account(self, container: Container, sign: int) -> None:
+        if sign == 0:
+            return
+        usages = [self.cluster_usage, self.used_by_application.setdefault(container.id.application_id, Usage())]
+        if container.node_id is not None:
+            usages.append(self.used_by_node.setdefault(container.node_id, Usage()))
+        for usage in usages:
+            usage.resource += container.capability * sign
+            usage.containers += sign
+            if container.is_am:
+                usage.am_resource += container.capability * sign
+        if container.state is ContainerState.PLANNED:
+            self.planned_count += sign
+
+    def _integrate(self, container: Container) -> None:
+        seconds = self.seconds_by_application.setdefault(container.id.application_id, ResourceSeconds())
+        duration_s = max(0, container.finished_ms - container.created_ms) // 1000
+        seconds.memory_mib_s += container.capability.memory_mib * duration_s
+        seconds.vcore_s += container.capability.vcores * duration_s

@@ -1,0 +1,203 @@
+"""New application ids, submissions and kills (ClientRMService, RMAppManager).
+
+A submission is committed before it is answered, and answered before anything runs.  The same id again is success
+without a second application, as Hadoop's clients expect when they retry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from yodel.domain import queue as queues
+from yodel.domain.acl import AccessRules
+from yodel.domain.allocation import AllocationLimits
+from yodel.domain.application import Application, Submission
+from yodel.domain.events import AttemptKillRequested, KillRequested
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId
+from yodel.domain.resource import Resource, rounded_up
+from yodel.domain.states import ApplicationState, FinalApplicationStatus
+from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue
+from yodel.ports.identity import Groups
+from yodel.services.engine import Engine, Transaction
+
+ID_BLOCK = 100
+"""Application numbers reserved on disk at a time: a crash skips at most this many, and none is given twice."""
+TAGS_MAX, TAG_LENGTH_MAX = 10, 100  # YarnConfiguration.APPLICATION_MAX_TAGS, APPLICATION_MAX_TAG_LENGTH
+TYPE_LENGTH_MAX = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH
+NAME_LENGTH_MAX = 1024
+CONTEXT_BYTES_MAX = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionLimits:
+    """``max_attempts`` is yarn.resourcemanager.am.max-attempts, ``completed_max`` …max-completed-applications."""
+
+    max_attempts: int = 2
+    max_priority: int = 0
+    completed_max: int = 1000
+
+
+class SubmissionService:
+    """Everything that makes or ends an application from outside."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        groups: Groups,
+        rules: AccessRules,
+        limits: SubmissionLimits,
+        allocation: AllocationLimits,
+    ) -> None:
+        self._engine, self._groups, self._rules = engine, groups, rules
+        self._limits, self._allocation = limits, allocation
+        self._next = self._reserved = engine.state.identity.application_sequence
+
+    @property
+    def maximum_capability(self) -> Resource:
+        return self._allocation.maximum
+
+    async def new_application_id(self) -> ApplicationId:
+        """The next id; ids are reserved on disk in blocks."""
+        if self._next >= self._reserved:
+            target = self._reserved + ID_BLOCK
+
+            def reserve(tx: Transaction) -> None:
+                tx.application_sequence = target
+
+            await self._engine.do(reserve)
+            self._reserved = max(self._reserved, target)
+        self._next += 1
+        return ApplicationId(self._engine.state.identity.cluster_timestamp_ms, self._next)
+
+    async def submit(self, application_id: ApplicationId, submission: Submission) -> None:
+        """Accept an application.  One for a queue that cannot take it is kept as FAILED with the reason, as in YARN.
+
+        Raises:
+            InvalidResourceRequest: the AM asks for more than the maximum or for a negative amount.
+            InvalidValue: tags, name or context over their limits.
+        """
+        checked = self._checked(submission)
+
+        def work(tx: Transaction) -> None:
+            if tx.has(application_id):
+                return
+            refusal = queues.refusal(self._engine.state.queues.values(), checked.queue, checked.user, application_id)
+            if refusal is not None:
+                tx.put(_refused(application_id, checked, refusal, tx.now_ms))
+                return
+            queue = queues.find(self._engine.state.queues.values(), checked.queue)
+            assert queue is not None
+            tx.put(
+                Application(id=application_id, submission=replace(checked, queue=queue.path), submitted_ms=tx.now_ms)
+            )
+            tx.start_attempt(application_id)
+
+        await self._engine.do(work)
+        self._forget_old()
+
+    async def kill(self, application_id: ApplicationId, user: str, diagnostics: str = "", host: str = "") -> bool:
+        """Ask for the end.  True when it has come (forceKillApplication is repeated until then).
+
+        Raises:
+            ApplicationNotFound: no such application.
+            AccessDenied: the user may not modify it.
+        """
+        application = self._engine.state.applications.get(application_id)
+        if application is not None and application.state.is_final:
+            return True
+        text = f"Application {application_id} was killed by user {user}" + (f" at {host}" if host else "")
+        text += f" {diagnostics}" if diagnostics else ""
+
+        def work(tx: Transaction) -> None:
+            self._require_modify(tx.application(application_id), user)
+            tx.tell(application_id, KillRequested(text, tx.now_ms))
+
+        await self._engine.do(work)
+        return self._engine.state.applications[application_id].state.is_final
+
+    async def fail_attempt(self, attempt_id: ApplicationAttemptId, user: str) -> None:
+        """failApplicationAttempt: the attempt counts as failed; another may start."""
+
+        def work(tx: Transaction) -> None:
+            self._require_modify(tx.application(attempt_id.application_id), user)
+            text = f"Attempt {attempt_id} failed by user {user}"
+            tx.tell(attempt_id, AttemptKillRequested(text, tx.now_ms, is_failure=True))
+
+        await self._engine.do(work)
+
+    def may_modify(self, application: Application, user: str) -> bool:
+        return self._rules.may_modify(user, self._groups.groups_of(user), application)
+
+    def may_view(self, application: Application, user: str) -> bool:
+        return self._rules.may_view(user, self._groups.groups_of(user), application)
+
+    def _require_modify(self, application: Application, user: str) -> None:
+        if not self.may_modify(application, user):
+            raise AccessDenied(f"User {user} cannot perform operation MODIFY_APP on {application.id}")
+
+    def _checked(self, submission: Submission) -> Submission:
+        if len(submission.context) > CONTEXT_BYTES_MAX:
+            raise InvalidValue("submission context", f"{len(submission.context)} bytes", f"at most {CONTEXT_BYTES_MAX}")
+        if len(submission.name) > NAME_LENGTH_MAX:
+            raise InvalidValue("application name", submission.name[:80], f"at most {NAME_LENGTH_MAX} characters")
+        if len(submission.tags) > TAGS_MAX:
+            raise InvalidValue("application tags", f"{len(submission.tags)} tags", f"at most {TAGS_MAX}")
+        for tag in submission.tags:
+            if len(tag) > TAG_LENGTH_MAX or not tag.isascii():
+                raise InvalidValue(
+                    "application tag", tag[:TAG_LENGTH_MAX], f"at most {TAG_LENGTH_MAX} ASCII characters"
+                )
+        self.require_allowed(submission.am_asked_capability)
+        cluster_max = self._limits.max_attempts
+        asked = submission.max_attempts
+        return replace(
+            submission,
+            application_type=submission.application_type[:TYPE_LENGTH_MAX],
+            max_attempts=asked if 0 < asked <= cluster_max else cluster_max,
+            global_max_attempts=cluster_max,
+            priority=max(0, min(submission.priority, self._limits.max_priority)),
+            am_capability=rounded_up(submission.am_asked_capability, self._allocation.minimum),
+        )
+
+    def require_allowed(self, capability: Resource) -> None:
+        """Hadoop's SchedulerUtils.validateResourceRequest.
+
+        Raises:
+            InvalidResourceRequest: negative, or over the maximum allocation.
+        """
+        maximum = self._allocation.maximum
+        for name, value, most in (
+            ("memory-mb", capability.memory_mib, maximum.memory_mib),
+            ("vcores", capability.vcores, maximum.vcores),
+        ):
+            if value < 0 or value > most:
+                kind = "less than 0! " if value < 0 else "greater than maximum allowed allocation. "
+                raise InvalidResourceRequest(
+                    "Invalid resource request! Cannot allocate containers as requested resource is "
+                    f"{kind}Requested resource type=[{name}], Requested resource={capability}, maximum allowed "
+                    f"allocation={maximum}, please note that maximum allowed allocation is calculated by scheduler "
+                    "based on maximum resource of registered NodeManagers, which might be less than configured "
+                    f"maximum allocation={maximum}"
+                )
+
+    def _forget_old(self) -> None:
+        """Keep at most ``completed_max`` finished applications, oldest out first (RMAppManager)."""
+        state = self._engine.state
+        excess = len(state.applications) - self._limits.completed_max
+        if excess <= 0:
+            return
+        finished = sorted((a for a in state.applications.values() if a.state.is_final), key=lambda a: a.finished_ms)
+        for application in finished[: max(0, len(finished) - self._limits.completed_max)]:
+            self._engine.forget_application(application.id)
+
+
+def _refused(application_id: ApplicationId, submission: Submission, reason: str, now_ms: int) -> Application:
+    return Application(
+        id=application_id,
+        submission=submission,
+        state=ApplicationState.FAILED,
+        final_status=FinalApplicationStatus.FAILED,
+        diagnostics=reason,
+        submitted_ms=now_ms,
+        finished_ms=now_ms,
+    )
