@@ -1,4 +1,4 @@
-"""The project's exceptions.  Adapters translate them once, at their own edge, into Java classes, HTTP statuses or exits.
+"""The project's exceptions.  Adapters translate them once, at their edge, into Java classes, HTTP statuses, exits.
 
 YodelError
 ├── InvalidValue                a value from outside is malformed: names the field, the value and what was expected

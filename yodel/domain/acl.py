@@ -1,4 +1,4 @@
-"""Who may do what.  ACL text follows AccessControlList: ``users groups`` (space between), ``*`` everybody, blank nobody."""
+"""Who may do what.  ACL text follows AccessControlList: ``users groups`` (a space between), ``*`` all, blank nobody."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """An attempt's outstanding asks.
 
 YARN's asks are absolute: a newer ask with the same key replaces the count, it is never added.  Host, rack and ``*``
-lines are views of one wish, and only the ``*`` count says how many containers are wanted (AppSchedulingInfo).  A container in
-flight (planned or bound, not handed over yet) still belongs to the ApplicationMaster's count, so the number to plan is
-the count less what is in flight; the count falls when a container is *handed over*, as the AM's own table then does.
+lines are views of one wish, and only the ``*`` count says how many containers are wanted (AppSchedulingInfo).  A
+container in flight (planned or bound, not handed over yet) still belongs to the ApplicationMaster's count, so the
+number to plan is the count less what is in flight; the count falls when a container is *handed over*, as the AM's own
+table then does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The single writer.  Every change of a row goes through here: decide on an overlay, commit, publish, perform.
 
 Work items queue up while a commit is under way and share the next one (group commit), each with an overlay of its own,
-so that one that fails leaves no trace.  Persist, then act, then answer: effects are performed, and callers resumed, only
-after the rows that caused them are on disk.
+so that one that fails leaves no trace.  Persist, then act, then answer: effects are performed, and callers resumed,
+only after the rows that caused them are on disk.
 """
 
 from __future__ import annotations

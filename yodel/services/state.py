@@ -100,15 +100,11 @@ class ClusterState:
     @classmethod
     def of(cls, snapshot: Snapshot) -> ClusterState:
         state = cls(snapshot.identity)
-        rows: tuple[Iterable[Row], ...] = (
-            snapshot.queues,
-            sorted(snapshot.applications, key=lambda a: a.id),
-            snapshot.attempts,
-            snapshot.nodes,
-            sorted(snapshot.containers, key=lambda c: c.id),
-        )
-        for kind in rows:
-            state.publish(kind)
+        state.publish(snapshot.queues)
+        state.publish(sorted(snapshot.applications, key=lambda a: a.id))
+        state.publish(snapshot.attempts)
+        state.publish(snapshot.nodes)
+        state.publish(sorted(snapshot.containers, key=lambda c: c.id))
         return state
 
     def publish(self, rows: Iterable[Row]) -> None:
