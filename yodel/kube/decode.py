@@ -1,0 +1,256 @@
+"""Bytes of the API server to observations, reading only the fields we use.
+
+Partial structs: unknown fields are skipped by the parser, so a newer API server cannot break us, and a pod costs
+microseconds.  Anything that does not fit raises ``msgspec.DecodeError`` (or its ValidationError), which the caller
+answers with a new list; nothing is guessed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Generic, TypeVar
+
+import msgspec
+
+from yodel.ports.kube_nodes import NodeAddress, NodeObservation
+from yodel.ports.pods import PodObservation, PodPhase
+
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+_PHASES = {phase.value: phase for phase in PodPhase}
+_Observed = TypeVar("_Observed", PodObservation, NodeObservation)
+
+
+class _Partial(msgspec.Struct, rename="camel", gc=False):
+    """A view of a Kubernetes object; ``null`` and absent are the same, as in the API."""
+
+
+class _Metadata(_Partial):
+    name: str = ""
+    uid: str | None = ""
+    resource_version: str | None = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+
+
+class _Terminated(_Partial):
+    exit_code: int = 0
+    reason: str | None = ""
+    finished_at: datetime | None = None
+
+
+class _Waiting(_Partial):
+    reason: str | None = ""
+    message: str | None = ""
+
+
+class _ContainerState(_Partial):
+    waiting: _Waiting | None = None
+    terminated: _Terminated | None = None
+
+
+class _ContainerStatus(_Partial):
+    name: str = ""
+    state: _ContainerState | None = None
+
+
+class _Condition(_Partial):
+    type: str = ""
+    status: str = ""
+    message: str | None = ""
+
+
+class _PodStatus(_Partial):
+    phase: str | None = None
+    reason: str | None = ""
+    message: str | None = ""
+    conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+
+
+class _Container(_Partial):
+    name: str = ""
+
+
+class _PodSpec(_Partial):
+    node_name: str | None = None
+    containers: list[_Container] | None = None
+
+
+class _Pod(_Partial):
+    metadata: _Metadata
+    spec: _PodSpec | None = None
+    status: _PodStatus | None = None
+
+
+class _Address(_Partial):
+    type: str = ""
+    address: str = ""
+
+
+class _NodeSpec(_Partial):
+    unschedulable: bool | None = False
+
+
+class _NodeStatus(_Partial):
+    conditions: list[_Condition] | None = None
+    addresses: list[_Address] | None = None
+    allocatable: dict[str, str | int] | None = None
+
+
+class _Node(_Partial):
+    metadata: _Metadata
+    spec: _NodeSpec | None = None
+    status: _NodeStatus | None = None
+
+
+class _ListMetadata(_Partial):
+    resource_version: str | None = ""
+    continue_: str | None = msgspec.field(name="continue", default="")
+
+
+class _PodPage(_Partial):
+    metadata: _ListMetadata
+    items: list[_Pod] | None = None
+
+
+class _NodePage(_Partial):
+    metadata: _ListMetadata
+    items: list[_Node] | None = None
+
+
+class _VersionOnly(_Partial):
+    metadata: _Metadata
+
+
+class Page(msgspec.Struct, Generic[_Observed], frozen=True):
+    """One page of a listing; ``continuation`` is empty on the last."""
+
+    items: Sequence[_Observed]
+    resource_version: str
+    continuation: str
+
+
+class WatchEvent(msgspec.Struct, frozen=True):
+    """One line of a watch; ``object`` is decoded when the type is known."""
+
+    type: str
+    object: msgspec.Raw
+
+
+_pod_decoder = msgspec.json.Decoder(_Pod)
+_pod_page_decoder = msgspec.json.Decoder(_PodPage)
+_node_decoder = msgspec.json.Decoder(_Node)
+_node_page_decoder = msgspec.json.Decoder(_NodePage)
+_event_decoder = msgspec.json.Decoder(WatchEvent)
+_version_decoder = msgspec.json.Decoder(_VersionOnly)
+
+
+def decode_pod(body: bytes | msgspec.Raw) -> PodObservation:
+    """Raises msgspec.DecodeError."""
+    return _pod_observation(_pod_decoder.decode(body))
+
+
+def decode_pod_page(body: bytes) -> Page[PodObservation]:
+    """Raises msgspec.DecodeError."""
+    page = _pod_page_decoder.decode(body)
+    metadata = page.metadata
+    pods = [_pod_observation(pod) for pod in page.items or ()]
+    return Page(pods, metadata.resource_version or "", metadata.continue_ or "")
+
+
+def decode_node(body: bytes | msgspec.Raw) -> NodeObservation:
+    """Raises msgspec.DecodeError."""
+    return _node_observation(_node_decoder.decode(body))
+
+
+def decode_node_page(body: bytes) -> Page[NodeObservation]:
+    """Raises msgspec.DecodeError."""
+    page = _node_page_decoder.decode(body)
+    metadata = page.metadata
+    nodes = [_node_observation(node) for node in page.items or ()]
+    return Page(nodes, metadata.resource_version or "", metadata.continue_ or "")
+
+
+def decode_event(line: bytes) -> WatchEvent:
+    """Raises msgspec.DecodeError."""
+    return _event_decoder.decode(line)
+
+
+def decode_version(body: bytes | msgspec.Raw) -> str:
+    """The resource version of an object of any kind (a bookmark's).  Raises msgspec.DecodeError."""
+    return _version_decoder.decode(body).metadata.resource_version or ""
+
+
+def _pod_observation(pod: _Pod) -> PodObservation:
+    metadata, spec, status = pod.metadata, pod.spec or _PodSpec(), pod.status or _PodStatus()
+    state = _main_container_state(metadata, spec, status)
+    waiting, terminated = state.waiting or _Waiting(), state.terminated
+    return PodObservation(
+        name=metadata.name,
+        uid=metadata.uid or "",
+        resource_version=metadata.resource_version or "",
+        labels=metadata.labels or {},
+        annotations=metadata.annotations or {},
+        node_name=spec.node_name or None,
+        phase=_PHASES.get(status.phase or PodPhase.PENDING.value, PodPhase.UNKNOWN),
+        deletion_requested=metadata.deletion_timestamp is not None,
+        reason=status.reason or "",
+        message=status.message or "",
+        waiting_reason=waiting.reason or "",
+        waiting_message=waiting.message or "",
+        unschedulable_message=_unschedulable_message(status.conditions or ()),
+        exit_code=None if terminated is None else terminated.exit_code,
+        terminated_reason="" if terminated is None else terminated.reason or "",
+        created_ms=_epoch_ms(metadata.creation_timestamp) or 0,
+        finished_ms=None if terminated is None else _epoch_ms(terminated.finished_at),
+    )
+
+
+def _main_container_state(metadata: _Metadata, spec: _PodSpec, status: _PodStatus) -> _ContainerState:
+    """The state of the container the pod is about.
+
+    The kubelet sorts statuses by name and admission webhooks add containers before ours, so position proves nothing:
+    the annotation kubectl reads decides, then the first container of the spec.
+    """
+    statuses = status.container_statuses or ()
+    named = _main_container_name(metadata.annotations or {}, spec.containers or ())
+    for candidate in statuses:
+        if candidate.name == named:
+            return candidate.state or _ContainerState()
+    return _ContainerState()
+
+
+def _main_container_name(annotations: Mapping[str, str], containers: Sequence[_Container]) -> str:
+    annotated = annotations.get(DEFAULT_CONTAINER)
+    if annotated is not None and any(container.name == annotated for container in containers):
+        return annotated
+    return containers[0].name if containers else ""
+
+
+def _unschedulable_message(conditions: Sequence[_Condition]) -> str:
+    for condition in conditions:
+        if condition.type == "PodScheduled" and condition.status == "False":
+            return condition.message or ""
+    return ""
+
+
+def _node_observation(node: _Node) -> NodeObservation:
+    metadata, spec, status = node.metadata, node.spec or _NodeSpec(), node.status or _NodeStatus()
+    return NodeObservation(
+        name=metadata.name,
+        uid=metadata.uid or "",
+        resource_version=metadata.resource_version or "",
+        labels=metadata.labels or {},
+        annotations=metadata.annotations or {},
+        addresses=tuple(NodeAddress(kind=a.type, address=a.address) for a in status.addresses or ()),
+        ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions or ()),
+        unschedulable=bool(spec.unschedulable),
+        allocatable={name: str(quantity) for name, quantity in (status.allocatable or {}).items()},
+    )
+
+
+def _epoch_ms(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000)
