@@ -101,10 +101,12 @@ class ClusterState:
     def of(cls, snapshot: Snapshot) -> ClusterState:
         state = cls(snapshot.identity)
         state.publish(snapshot.queues)
-        state.publish(sorted(snapshot.applications, key=lambda a: a.id))
+        applications = sorted(snapshot.applications, key=lambda a: a.id)
+        containers = sorted(snapshot.containers, key=lambda c: c.id)
+        state.publish(applications)
         state.publish(snapshot.attempts)
         state.publish(snapshot.nodes)
-        state.publish(sorted(snapshot.containers, key=lambda c: c.id))
+        state.publish(containers)
         return state
 
     def publish(self, rows: Iterable[Row]) -> None:

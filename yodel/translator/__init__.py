@@ -1,0 +1,1 @@
+"""Containers to pods and back.  Pure mapping: no clock, no IO, no logging."""

@@ -1,0 +1,81 @@
+"""Labels and annotations: what makes ``kubectl get pods -L …`` answer questions about jobs.
+
+Labels are for selecting and are bent into Kubernetes' letters; annotations carry the exact text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yodel.domain.container import Container
+from yodel.domain.ids import ContainerId
+from yodel.errors import InvalidValue
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGED_BY_YODEL = "yodel"
+PREFIX = "yodel.io/"
+CLUSTER = PREFIX + "cluster"
+APPLICATION = PREFIX + "application-id"
+ATTEMPT = PREFIX + "attempt-id"
+CONTAINER = PREFIX + "container-id"
+ROLE = PREFIX + "role"
+USER = PREFIX + "user"
+QUEUE = PREFIX + "queue"
+CAPABILITY = PREFIX + "capability"
+APPLICATION_NAME = PREFIX + "application-name"
+APPLICATION_TYPE = PREFIX + "application-type"
+PRIORITY = PREFIX + "priority"
+
+LABEL_VALUE_LENGTH_MAX = 63
+_NOT_LABEL = re.compile(r"[^A-Za-z0-9._-]+")
+ANNOTATION_LENGTH_MAX = 4096
+
+
+def label_value(text: str) -> str:
+    """The text in a label's letters: other letters become ``-``, ends are letters or digits, at most 63."""
+    return _NOT_LABEL.sub("-", text)[:LABEL_VALUE_LENGTH_MAX].strip("._-")
+
+
+def selector(cluster: str) -> str:
+    """Label selector for all pods of this RM."""
+    return f"{MANAGED_BY}={MANAGED_BY_YODEL},{CLUSTER}={label_value(cluster)}"
+
+
+def role(container: Container) -> str:
+    """``am`` or ``task``."""
+    return "am" if container.is_am else "task"
+
+
+def labels(container: Container, cluster: str) -> dict[str, str]:
+    return {
+        MANAGED_BY: MANAGED_BY_YODEL,
+        CLUSTER: label_value(cluster),
+        APPLICATION: str(container.id.application_id),
+        ATTEMPT: str(container.id.attempt_id),
+        CONTAINER: str(container.id),
+        ROLE: role(container),
+        USER: label_value(container.user),
+        QUEUE: label_value(container.queue),
+    }
+
+
+def annotations(container: Container, application_name: str, application_type: str) -> dict[str, str]:
+    return {
+        USER: container.user[:ANNOTATION_LENGTH_MAX],
+        QUEUE: container.queue[:ANNOTATION_LENGTH_MAX],
+        CAPABILITY: str(container.capability),
+        PRIORITY: str(container.priority),
+        APPLICATION_NAME: application_name[:ANNOTATION_LENGTH_MAX],
+        APPLICATION_TYPE: application_type[:ANNOTATION_LENGTH_MAX],
+    }
+
+
+def container_of(pod_labels: object) -> ContainerId | None:
+    """The container a pod belongs to; None when its label is missing or not ours."""
+    value = pod_labels.get(CONTAINER) if isinstance(pod_labels, dict) else None
+    if not isinstance(value, str):
+        return None
+    try:
+        return ContainerId.parse(value)
+    except InvalidValue:
+        return None
