@@ -1,0 +1,55 @@
+# `make help` lists the targets.  Work is done by the programs in scripts/ and by the tools in .venv.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+VENV := .venv/bin
+PYTEST := $(VENV)/pytest
+# A summary line for each part would hide how the whole ended, so the parts of `make test` are two runs: quick, then slow.
+QUICK := $(wildcard tests/unit tests/playbook tests/property)
+SLOW := $(wildcard tests/contract tests/faults tests/conformance)
+
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow bench demo clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
+
+setup: ## .venv with Yodel and its tools; Java, kubectl and PostgreSQL found or fetched
+	@scripts/setup
+
+lint: setup ## ruff, mypy (strict), import contracts, generated protobuf fresh
+	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+	$(VENV)/mypy
+	$(VENV)/lint-imports
+	$(MAKE) --no-print-directory protobuf-fresh
+
+protobuf-fresh: ## fails when yodel/hadoop_pb is not what its generator makes
+	scripts/protobuf-fresh
+
+format: setup ## rewrite the sources in the house's format
+	$(VENV)/ruff check --fix .
+	$(VENV)/ruff format .
+
+test: setup ## every test, the quick ones first
+	$(PYTEST) -q $(QUICK)
+	scripts/spark-venv 4.x
+	scripts/spark-venv 3.5.x
+	$(PYTEST) $(SLOW)
+
+test-quick: setup ## unit, playbook and property tests: under a minute, no network
+	$(PYTEST) -q $(QUICK)
+
+test-slow: setup ## contract, fault and conformance tests (real Spark)
+	scripts/spark-venv 4.x
+	scripts/spark-venv 3.5.x
+	$(PYTEST) $(SLOW)
+
+bench: setup ## measure; results are printed and never judged
+	@for program in bench/*.py; do echo "==> $$program"; $(VENV)/python "$$program"; done
+
+demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end
+	@scripts/spark-venv 4.x >/dev/null
+	@$(VENV)/python scripts/demo.py
+
+clean: ## remove .venv and the tools' caches in the checkout (not ~/.cache/yodel)
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
