@@ -7,50 +7,13 @@ them; it calls the sink from the event loop's thread and the sink only records (
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Protocol
+
+from yodel.domain.pod import PodObservation as PodObservation
+from yodel.domain.pod import PodPhase as PodPhase
 
 Manifest = Mapping[str, Any]
 """A Kubernetes object as it goes over the wire as JSON."""
-
-
-class PodPhase(Enum):
-    """``status.phase`` of a pod."""
-
-    PENDING = "Pending"
-    RUNNING = "Running"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    UNKNOWN = "Unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodObservation:
-    """What matters of one pod, as last seen.
-
-    ``exit_code`` and ``terminated_reason`` (``OOMKilled``, ``Error``, ``Completed``) are those of the main container,
-    ``reason`` and ``message`` the pod's own (``Evicted``, ``NodeLost``, …), ``unschedulable_message`` the text of a
-    ``PodScheduled=False`` condition, ``waiting_reason`` the main container's (``ErrImagePull``, …).
-    """
-
-    name: str
-    uid: str
-    resource_version: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    node_name: str | None = None
-    phase: PodPhase = PodPhase.PENDING
-    deletion_requested: bool = False
-    reason: str = ""
-    message: str = ""
-    waiting_reason: str = ""
-    waiting_message: str = ""
-    unschedulable_message: str = ""
-    exit_code: int | None = None
-    terminated_reason: str = ""
-    created_ms: int = 0
-    finished_ms: int | None = None
 
 
 class PodSink(Protocol):

@@ -3,8 +3,6 @@
 Labels are for selecting and are bent into Kubernetes' letters; annotations carry the exact text.
 """
 
-from __future__ import annotations
-
 import re
 
 from yodel.domain.container import Container

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from yodel.domain.pod import PodObservation, PodPhase
 from yodel.domain.states import ContainerExitStatus
-from yodel.ports.pods import PodObservation, PodPhase
 
 SIGKILLED, SIGTERMED = 137, 143
 

@@ -1,0 +1,45 @@
+"""A pod as it was last seen: the fact that a container row, the intent, is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class PodPhase(Enum):
+    """``status.phase`` of a pod."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodObservation:
+    """What matters of one pod, as last seen.
+
+    ``exit_code`` and ``terminated_reason`` (``OOMKilled``, ``Error``, ``Completed``) are those of the main container,
+    ``reason`` and ``message`` the pod's own (``Evicted``, ``NodeLost``, …), ``unschedulable_message`` the text of a
+    ``PodScheduled=False`` condition, ``waiting_reason`` the main container's (``ErrImagePull``, …).
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    node_name: str | None = None
+    phase: PodPhase = PodPhase.PENDING
+    deletion_requested: bool = False
+    reason: str = ""
+    message: str = ""
+    waiting_reason: str = ""
+    waiting_message: str = ""
+    unschedulable_message: str = ""
+    exit_code: int | None = None
+    terminated_reason: str = ""
+    created_ms: int = 0
+    finished_ms: int | None = None
