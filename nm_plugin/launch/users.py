@@ -1,0 +1,167 @@
+"""Who a container runs as, and how the agent touches files with that user's rights.
+
+An agent that runs as root writes into directories that belong to users, and reads files that users name.  Done with
+root's rights either is a hole: a symbolic link planted by the user would make root read or write anywhere.  So every
+such operation runs in a pool thread that has taken on the user's *file system* identity (``setfsuid`` and friends are
+per thread on Linux and drop the overriding capabilities with it).  Nothing is ever checked first and done later.
+
+Refuses: unknown users, uids below ``min_user_id`` that are not allowed by name, and architectures whose ``setgroups``
+system call number is not known (the C library's wrapper would change all threads).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import platform
+import pwd
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ParamSpec, Protocol, TypeVar
+
+from yodel.errors import AccessDenied, NotFound, NotSupported
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_SETGROUPS_NUMBER = {"x86_64": 116, "aarch64": 159, "riscv64": 159, "s390x": 206, "ppc64le": 81}
+USER_NAME_LENGTH_MAX = 255
+
+
+class UserNotFound(NotFound):
+    """The node does not know the submitting user; the text is the container-executor's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"User {name} not found")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsUser:
+    """A submitting user and the identity the file system knows it by."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+
+
+class UserDatabase(Protocol):
+    """Resolves a submitting user."""
+
+    def lookup(self, name: str) -> OsUser:
+        """Raises UserNotFound or AccessDenied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PwdUsers:
+    """The node's own user database with container-executor's rules (min.user.id, allowed.system.users)."""
+
+    min_user_id: int
+    allowed_system_users: frozenset[str]
+
+    def lookup(self, name: str) -> OsUser:
+        if not is_safe_name(name):
+            raise UserNotFound(name[:USER_NAME_LENGTH_MAX])
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError as error:
+            raise UserNotFound(name) from error
+        if entry.pw_uid < self.min_user_id and name not in self.allowed_system_users:
+            raise AccessDenied(
+                f"Requested user {name} is not whitelisted and has id {entry.pw_uid},"
+                f"which is below the minimum allowed {self.min_user_id}"
+            )
+        groups = tuple(os.getgrouplist(name, entry.pw_gid))
+        return OsUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleUser:
+    """Everything belongs to the agent's own user (yarn.nodemanager.linux-container-executor is not in use)."""
+
+    uid: int
+    gid: int
+
+    def lookup(self, name: str) -> OsUser:
+        if not is_safe_name(name):
+            raise UserNotFound(name[:USER_NAME_LENGTH_MAX])
+        return OsUser(name=name, uid=self.uid, gid=self.gid, groups=())
+
+
+def is_safe_name(name: str) -> bool:
+    """User names become one path component and a comma list's element."""
+    return (
+        0 < len(name) <= USER_NAME_LENGTH_MAX
+        and name not in (".", "..")
+        and all(c.isprintable() and c not in "/,:\\\"'`$ " for c in name)
+    )
+
+
+class FileThreads:
+    """The bounded pool in which every blocking file operation runs, as the agent or as a user."""
+
+    def __init__(self, size: int, name: str = "files") -> None:
+        self._pool = ThreadPoolExecutor(max_workers=size, thread_name_prefix=name)
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run with the agent's own rights."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: function(*args, **kwargs))
+
+    async def run_as(self, user: OsUser, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run with the user's file system rights."""
+
+        def work() -> T:
+            with acting_as(user):
+                return function(*args, **kwargs)
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    def close(self) -> None:
+        """Waits for what runs; nothing queued is started."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def acting_as(user: OsUser) -> Iterator[None]:
+    """Take on the user's file system identity in *this thread* for the block.
+
+    Does nothing when the agent is not root or the user is the agent's own.  Never use it on the event loop's thread.
+    """
+    if os.geteuid() != 0 or user.uid == os.geteuid():
+        yield
+        return
+    own_groups = tuple(os.getgroups())
+    own_gid = os.getegid()
+    _thread_setgroups(user.groups or (user.gid,))
+    try:
+        _setfsid("setfsgid", user.gid)
+        _setfsid("setfsuid", user.uid)
+        yield
+    finally:
+        _setfsid("setfsuid", 0)
+        _setfsid("setfsgid", own_gid)
+        _thread_setgroups(own_groups)
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def _setfsid(name: str, value: int) -> None:
+    """``setfsuid`` and ``setfsgid`` report no errors: the second call returns what is in force."""
+    function = getattr(_LIBC, name)
+    function(ctypes.c_uint(value))
+    if function(ctypes.c_uint(0xFFFFFFFF)) != value:
+        raise PermissionError(f"{name}({value}) was not permitted")
+
+
+def _thread_setgroups(groups: tuple[int, ...]) -> None:
+    number = _SETGROUPS_NUMBER.get(platform.machine())
+    if number is None:
+        raise NotSupported(f"User separation is not supported on {platform.machine()}")
+    array = (ctypes.c_uint * max(1, len(groups)))(*groups)
+    if _LIBC.syscall(ctypes.c_long(number), ctypes.c_long(len(groups)), array) != 0:
+        raise OSError(ctypes.get_errno(), "setgroups")

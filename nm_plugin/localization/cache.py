@@ -1,0 +1,384 @@
+"""The node's cache of local resources: one download for all who want the same thing, kept until room is needed.
+
+Follows ``ResourceLocalizationService`` and ``LocalResourcesTrackerImpl``: a resource is identified by scope (everybody,
+a user, an application) and key (path, timestamp, type, pattern); it lives in a numbered directory of its scope; the
+least recently used ones that no container uses are removed when the cache is over its target size.
+
+A download goes to ``N_tmp`` and is renamed when it is whole.  Every finished entry has a small file in
+``state_dir/cache``, so that a restarted agent finds what its running containers link to; directories without one are
+leftovers and are removed at start.
+
+Refuses: to remove anything that a container uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import tarfile
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from nm_plugin.directories import USER_DIR_MODE, make_dir, make_user_dir, remove_tree
+from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase, acting_as
+from nm_plugin.localization import archive
+from nm_plugin.localization.fetch import FetchRequest, Sources, source_for
+from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
+from nm_plugin.node_store import write_atomically
+from yodel.domain.ids import ContainerId
+from yodel.errors import YodelError
+
+
+FIRST_NUMBER = 10  # LocalCacheDirectoryManager numbers from 10
+ENTRIES_MAX = 200_000
+
+
+class LocalizationFailure(YodelError):
+    """A resource could not be made available; the text is for the container's diagnostics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSettings:
+    """Limits of the cache; sizes in bytes."""
+
+    local_dirs: tuple[Path, ...]
+    state_dir: Path
+    target_bytes: int
+    resource_bytes_max: int
+    archive_limits: archive.Limits
+    concurrency: int
+    fetch_timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Who wants a resource."""
+
+    container_id: ContainerId
+    user: OsUser
+    credentials: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Localized:
+    """Where a resource is; ``was_cached`` feeds LOCALIZATION_COUNTERS."""
+
+    path: Path
+    size_bytes: int
+    was_cached: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class _Entry:
+    number: int
+    scope: Scope
+    key: ResourceKey
+    directory: Path
+    name: str
+    ready: asyncio.Future[int]
+    users: set[ContainerId] = field(default_factory=set)
+    size_bytes: int = 0
+    last_used: int = 0
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def path(self) -> Path:
+        return self.directory / self.name
+
+
+class ResourceCache:
+    """All entries of a node.  Used on the event loop only; files are touched in the threads."""
+
+    def __init__(
+        self, settings: CacheSettings, sources: Sources, threads: FileThreads, agent: OsUser, tasks: asyncio.TaskGroup
+    ) -> None:
+        self._settings, self._sources, self._threads = settings, sources, threads
+        self._agent, self._tasks = agent, tasks
+        self._entries: dict[tuple[Scope, ResourceKey], _Entry] = {}
+        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._numbers = itertools.count(FIRST_NUMBER)
+        self._uses = itertools.count(1)
+        self._index_dir = settings.state_dir / "cache"
+        self._log = structlog.get_logger(__name__)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(entry.size_bytes for entry in self._entries.values())
+
+    async def localize(self, wanted: Wanted, scope: Scope, claim: Claim) -> Localized:
+        """The path of a resource, downloaded once for all who ask at the same time.
+
+        Raises:
+            LocalizationFailure: it cannot be had.
+        """
+        key = (scope, wanted.key)
+        entry = self._entries.get(key)
+        was_cached = entry is not None
+        if entry is None:
+            entry = self._begin(wanted, scope, claim)
+        entry.users.add(claim.container_id)
+        entry.last_used = next(self._uses)
+        # Shielded: one container that goes away must not cancel what others wait for.
+        size_bytes = await asyncio.shield(entry.ready)
+        return Localized(path=entry.path, size_bytes=size_bytes, was_cached=was_cached)
+
+    def release(self, container_id: ContainerId) -> None:
+        """The container needs its resources no longer; downloads nobody else waits for are stopped."""
+        for key, entry in list(self._entries.items()):
+            if container_id not in entry.users:
+                continue
+            entry.users.discard(container_id)
+            if not entry.users and not entry.ready.done() and entry.task is not None:
+                entry.task.cancel()
+                del self._entries[key]
+
+    def adopt(self, container_id: ContainerId, wanted: Wanted, scope: Scope) -> None:
+        """A re-adopted container uses this resource."""
+        entry = self._entries.get((scope, wanted.key))
+        if entry is not None:
+            entry.users.add(container_id)
+
+    async def forget_application(self, application: str) -> None:
+        """The application's own cache goes with its directories; drop the entries and their index files."""
+        gone = [(k, e) for k, e in self._entries.items() if e.scope.application == application]
+        for key, entry in gone:
+            if entry.task is not None and not entry.ready.done():
+                entry.task.cancel()
+            del self._entries[key]
+            await self._threads.run(self._index_file(entry).unlink, True)
+
+    async def evict(self, users: UserDatabase) -> int:
+        """Remove least recently used, unused entries until the target size is met; the bytes freed."""
+        idle = [(e.last_used, k, e) for k, e in self._entries.items() if not e.users and e.ready.done()]
+        excess = self.size_bytes - self._settings.target_bytes
+        freed = 0
+        for _, key, entry in sorted(idle, key=lambda item: item[0]):
+            if freed >= excess:
+                break
+            if entry.users:
+                continue
+            del self._entries[key]
+            await self._remove(entry, users)
+            freed += entry.size_bytes
+        return freed
+
+    async def recover(self, users: UserDatabase) -> None:
+        """At start: take over the indexed entries whose directory is still there and remove all other directories."""
+        kept: set[Path] = set()
+        for number, content in await self._threads.run(self._read_index):
+            entry = _entry_from_json(number, content)
+            self._entries[(entry.scope, entry.key)] = entry
+            kept.add(entry.directory)
+        highest = max((e.number for e in self._entries.values()), default=FIRST_NUMBER - 1)
+        stray = await self._threads.run(_numbered_dirs, self._settings.local_dirs)
+        for directory in stray:
+            digits = directory.name.removesuffix("_tmp")
+            highest = max(highest, int(digits))
+            if directory not in kept:
+                await self._remove_directory(directory, _owner_name(directory, self._settings.local_dirs), users)
+        self._numbers = itertools.count(highest + 1)
+
+    def _begin(self, wanted: Wanted, scope: Scope, claim: Claim) -> _Entry:
+        if len(self._entries) >= ENTRIES_MAX:
+            raise LocalizationFailure(f"The cache of this node has {ENTRIES_MAX} entries")
+        number = next(self._numbers)
+        root = self._settings.local_dirs[number % len(self._settings.local_dirs)]
+        entry = _Entry(
+            number=number,
+            scope=scope,
+            key=wanted.key,
+            directory=root / scope.directory() / str(number),
+            name=wanted.key.url.name,
+            ready=asyncio.get_running_loop().create_future(),
+        )
+        # A failure nobody waits for any more is not worth a warning at garbage collection.
+        entry.ready.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self._entries[(scope, wanted.key)] = entry
+        entry.task = self._tasks.create_task(self._download(entry, claim), name=f"localize-{number}")
+        return entry
+
+    async def _download(self, entry: _Entry, claim: Claim) -> None:
+        try:
+            async with self._slots, asyncio.timeout(self._settings.fetch_timeout_s):
+                entry.size_bytes = await self._fetch(entry, claim)
+        except asyncio.CancelledError:
+            entry.ready.cancel()
+            await asyncio.shield(self._discard(entry, claim))
+            raise
+        except TimeoutError:
+            self._fail(entry, f"{entry.key.url}: not fetched within {self._settings.fetch_timeout_s:.0f} s")
+            await self._discard(entry, claim)
+        except (YodelError, OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError, RuntimeError) as error:
+            # RuntimeError is what zipfile raises for encrypted entries; ValueError for names it cannot decode.
+            self._fail(entry, str(error) or type(error).__name__)
+            await self._discard(entry, claim)
+        else:
+            if not entry.ready.done():
+                entry.ready.set_result(entry.size_bytes)
+
+    def _fail(self, entry: _Entry, text: str) -> None:
+        """The next container tries anew."""
+        if self._entries.get((entry.scope, entry.key)) is entry:
+            del self._entries[(entry.scope, entry.key)]
+        self._log.warning("localization_failed", url=str(entry.key.url), reason=text[:500])
+        if not entry.ready.done():
+            entry.ready.set_exception(LocalizationFailure(text))
+
+    async def _discard(self, entry: _Entry, claim: Claim) -> None:
+        owner = self._owner(entry.scope, claim)
+        temporary = _temporary(entry.directory)
+        for directory in (temporary, entry.directory):
+            try:
+                await self._threads.run_as(owner, remove_tree, directory)
+            except OSError as error:
+                self._log.warning("cache_directory_left", directory=str(directory), reason=str(error))
+
+    def _owner(self, scope: Scope, claim: Claim) -> OsUser:
+        return self._agent if scope.visibility is Visibility.PUBLIC else claim.user
+
+    async def _fetch(self, entry: _Entry, claim: Claim) -> int:
+        owner = self._owner(entry.scope, claim)
+        public = entry.scope.visibility is Visibility.PUBLIC
+        temporary = _temporary(entry.directory)
+        await self._threads.run(_prepare, entry.scope, entry.directory, owner, self._agent)
+        unpacks = entry.key.type is not ResourceType.FILE and archive.is_archive_name(entry.name)
+        destination = temporary / (f".{entry.name}.packed" if unpacks else entry.name)
+        source = source_for(self._sources, entry.key.url)
+        size_bytes = await source.fetch(
+            FetchRequest(
+                url=entry.key.url,
+                timestamp_ms=entry.key.timestamp_ms,
+                must_be_public=public,
+                reader=claim.user,
+                owner=owner,
+                destination=destination,
+                bytes_max=self._settings.resource_bytes_max,
+                credentials=claim.credentials,
+            )
+        )
+        if unpacks and not await self._threads.run_as(owner, destination.is_dir):
+            size_bytes = await self._threads.run_as(owner, self._unpack, entry, destination, temporary, public)
+        elif unpacks:
+            await self._threads.run_as(owner, destination.rename, temporary / entry.name)
+        await self._threads.run_as(owner, temporary.rename, entry.directory)
+        entry.size_bytes = size_bytes
+        await self._threads.run(self._write_index, entry)
+        return size_bytes
+
+    def _unpack(self, entry: _Entry, packed: Path, temporary: Path, public: bool) -> int:
+        modes = archive.PUBLIC_MODES if public else archive.PRIVATE_MODES
+        limits = self._settings.archive_limits
+        pattern = entry.key.pattern if entry.key.type is ResourceType.PATTERN else ""
+        size_bytes = archive.unpack(packed, entry.name, temporary / entry.name, limits, modes, pattern)
+        packed.unlink()
+        return size_bytes
+
+    async def _remove(self, entry: _Entry, users: UserDatabase) -> None:
+        await self._threads.run(self._index_file(entry).unlink, True)
+        await self._remove_directory(entry.directory, entry.scope.user, users)
+
+    async def _remove_directory(self, directory: Path, user_name: str, users: UserDatabase) -> None:
+        try:
+            owner = users.lookup(user_name) if user_name else self._agent
+            await self._threads.run_as(owner, remove_tree, directory)
+        except (OSError, YodelError) as error:
+            self._log.warning("cache_directory_left", directory=str(directory), reason=str(error))
+
+    def _index_file(self, entry: _Entry) -> Path:
+        return self._index_dir / f"{entry.number}.json"
+
+    def _write_index(self, entry: _Entry) -> None:
+        self._index_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        url = entry.key.url
+        write_atomically(
+            self._index_file(entry),
+            {
+                "scope": [entry.scope.visibility.value, entry.scope.user, entry.scope.application],
+                "url": [url.scheme, url.authority, url.path],
+                "timestamp_ms": entry.key.timestamp_ms,
+                "type": entry.key.type.value,
+                "pattern": entry.key.pattern,
+                "directory": str(entry.directory),
+                "size_bytes": entry.size_bytes,
+            },
+        )
+
+    def _read_index(self) -> list[tuple[int, dict[str, Any]]]:
+        result = []
+        for path in sorted(self._index_dir.glob("*.json"))[:ENTRIES_MAX]:
+            try:
+                content = json.loads(path.read_text(encoding="utf-8"))
+                present = Path(content["directory"]).is_dir() and path.stem.isdecimal()
+            except (OSError, ValueError, KeyError, TypeError):
+                present = False
+            if present:
+                result.append((int(path.stem), content))
+            else:
+                path.unlink(missing_ok=True)
+        return result
+
+
+def _entry_from_json(number: int, content: dict[str, Any]) -> _Entry:
+    """On the loop: the future belongs to it.  Written and read by this module only, so its shape is trusted."""
+    visibility, user, application = content["scope"]
+    scheme, authority, path = content["url"]
+    url = SourceUrl(scheme=scheme, authority=authority, path=path)
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    ready.set_result(int(content["size_bytes"]))
+    return _Entry(
+        number=number,
+        scope=Scope(visibility=Visibility(visibility), user=user, application=application),
+        key=ResourceKey(
+            url=url,
+            timestamp_ms=int(content["timestamp_ms"]),
+            type=ResourceType(content["type"]),
+            pattern=content["pattern"],
+        ),
+        directory=Path(content["directory"]),
+        name=url.name,
+        ready=ready,
+        size_bytes=int(content["size_bytes"]),
+    )
+
+
+def _temporary(directory: Path) -> Path:
+    return directory.with_name(directory.name + "_tmp")
+
+
+def _prepare(scope: Scope, directory: Path, owner: OsUser, agent: OsUser) -> None:
+    """Make the directories above, and ``N_tmp``, each with the rights of whom it belongs to."""
+    cache_dir = directory.parent
+    if scope.visibility is Visibility.PUBLIC:
+        make_dir(cache_dir, 0o755)
+        make_dir(_temporary(directory), 0o755)
+        return
+    above = cache_dir.parent if scope.visibility is Visibility.PRIVATE else cache_dir.parent.parent.parent
+    make_user_dir(above, owner)
+    with acting_as(owner):
+        if scope.visibility is Visibility.APPLICATION:
+            make_dir(cache_dir.parent.parent)
+            make_dir(cache_dir.parent)
+        make_dir(cache_dir)
+        make_dir(_temporary(directory), USER_DIR_MODE)
+
+
+def _numbered_dirs(local_dirs: tuple[Path, ...]) -> list[Path]:
+    """All ``N`` and ``N_tmp`` below every kind of filecache."""
+    found: list[Path] = []
+    for root in local_dirs:
+        for pattern in ("filecache/*", "usercache/*/filecache/*", "usercache/*/appcache/*/filecache/*"):
+            found += [p for p in root.glob(pattern) if p.name.removesuffix("_tmp").isdecimal()]
+    return found
+
+
+def _owner_name(directory: Path, local_dirs: tuple[Path, ...]) -> str:
+    for root in local_dirs:
+        if directory.is_relative_to(root):
+            parts = directory.relative_to(root).parts
+            return parts[1] if parts[0] == "usercache" else ""
+    return ""

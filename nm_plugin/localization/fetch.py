@@ -1,0 +1,270 @@
+"""Reading a resource from where it is: one ``Source`` per scheme, found in a registry.
+
+A source checks that what it reads is what the client saw (exact modification time in milliseconds, as ``FSDownload``
+does; the size in a LocalResource is not checked, because Hadoop does not), that a PUBLIC resource really is public, and
+that no more than the allowed bytes arrive.  ``file:`` is read with the submitting user's rights: naming a file must not
+give more than reading it would.
+
+Refuses: unknown schemes, and anything over ``resource_bytes_max``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Protocol
+
+import httpx2
+
+from nm_plugin.launch.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization.plan import SourceUrl
+from yodel.errors import YodelError
+
+COPY_CHUNK_BYTES = 8 << 20
+HTTP_CHUNK_BYTES = 1 << 20
+DIRECTORY_ENTRIES_MAX = 100_000
+DIRECTORY_DEPTH_MAX = 64
+HTTP_REDIRECTS_MAX = 5
+
+
+class FetchFailed(YodelError):
+    """The resource cannot be had; the text goes into the container's diagnostics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """One download.
+
+    ``reader`` is the submitting user; ``owner`` the identity that owns ``destination`` (the agent for PUBLIC).
+    ``credentials`` is the container's token stream, for sources that need delegation tokens.
+    """
+
+    url: SourceUrl
+    timestamp_ms: int
+    must_be_public: bool
+    reader: OsUser
+    owner: OsUser
+    destination: Path
+    bytes_max: int
+    credentials: bytes = b""
+
+    def __repr__(self) -> str:
+        return f"FetchRequest({self.url}, reader={self.reader.name})"
+
+
+class Source(Protocol):
+    """Reads one scheme."""
+
+    async def fetch(self, request: FetchRequest) -> int:
+        """Write the file (or directory tree) to ``destination``, which does not exist yet; the bytes written.
+
+        Raises:
+            FetchFailed: with Hadoop's words where it has some.
+            OSError: the local disk refuses.
+        """
+
+
+Sources = Mapping[str, Source]
+
+
+def source_for(sources: Sources, url: SourceUrl) -> Source:
+    """Raises FetchFailed for a scheme nobody reads (Hadoop's UnsupportedFileSystemException)."""
+    source = sources.get(url.scheme)
+    if source is None:
+        raise FetchFailed(f'No FileSystem for scheme "{url.scheme}"')
+    return source
+
+
+def check_unchanged(url: SourceUrl, expected_ms: int, actual_ms: int, now_ms: int) -> None:
+    """Raises FetchFailed with FSDownload's text."""
+    if expected_ms != actual_ms:
+        raise FetchFailed(
+            f'Resource {url} changed on src filesystem - expected: "{iso8601(expected_ms)}", '
+            f'was: "{iso8601(actual_ms)}", current time: "{iso8601(now_ms)}"'
+        )
+
+
+def check_public(url: SourceUrl, is_public: bool) -> None:
+    if not is_public:
+        raise FetchFailed(f"Resource {url} is not publicly accessible and as such cannot be part of the public cache.")
+
+
+def iso8601(time_ms: int) -> str:
+    """``Times.formatISO8601``: 2026-11-21T08:43:40.123+0000."""
+    moment = datetime.fromtimestamp(time_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}+0000"
+
+
+def now_ms() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalFiles:
+    """``file:``: a disk that this node shares with the client."""
+
+    threads: FileThreads
+
+    async def fetch(self, request: FetchRequest) -> int:
+        return await self.threads.run(_copy_local, request)
+
+
+def _copy_local(request: FetchRequest) -> int:
+    source = Path(request.url.path)
+    try:
+        with acting_as(request.reader):
+            descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise FetchFailed(f"File {request.url} does not exist") from error
+    except OSError as error:
+        raise FetchFailed(f"{source}: {error.strerror} (user {request.reader.name})") from error
+    try:
+        status = os.fstat(descriptor)
+        check_unchanged(request.url, request.timestamp_ms, status.st_mtime_ns // 1_000_000, now_ms())
+        if request.must_be_public:
+            check_public(request.url, _is_public(source, status))
+        budget = _Budget(request.bytes_max)
+        if stat.S_ISDIR(status.st_mode):
+            _copy_directory(descriptor, request, request.destination, budget, 0)
+        elif stat.S_ISREG(status.st_mode):
+            _copy_file(descriptor, status, request.destination, request.owner, budget)
+        else:
+            raise FetchFailed(f"{source} is neither a file nor a directory")
+    finally:
+        os.close(descriptor)
+    return budget.used_bytes
+
+
+def _is_public(source: Path, status: os.stat_result) -> bool:
+    """World readable, and every directory above world executable (FSDownload.isPublic)."""
+    needed = 0o005 if stat.S_ISDIR(status.st_mode) else 0o004
+    if status.st_mode & needed != needed:
+        return False
+    return all(os.stat(parent).st_mode & 0o001 for parent in source.resolve().parents)
+
+
+class _Budget:
+    """Counts bytes and entries of one resource."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self.used_bytes = 0
+        self._entries = 0
+
+    def add(self, count: int) -> None:
+        self.used_bytes += count
+        if self.used_bytes > self._bytes_max:
+            raise FetchFailed(f"Resource is larger than {self._bytes_max} bytes")
+
+    def add_entry(self) -> None:
+        self._entries += 1
+        if self._entries > DIRECTORY_ENTRIES_MAX:
+            raise FetchFailed(f"Directory has more than {DIRECTORY_ENTRIES_MAX} entries")
+
+
+def _copy_file(descriptor: int, status: os.stat_result, target: Path, owner: OsUser, budget: _Budget) -> None:
+    output = create_file(target, owner)
+    try:
+        while copied := _copy_range(descriptor, output):
+            budget.add(copied)
+        public = stat.S_IMODE(os.stat(target.parent).st_mode) & 0o005
+        mode = 0o600 | (0o044 if public else 0) | (status.st_mode & (0o111 if public else 0o100))
+        os.fchmod(output, mode)
+    finally:
+        os.close(output)
+
+
+def _copy_range(source: int, target: int) -> int:
+    """In the kernel; sendfile where the file system pair does not know copy_file_range."""
+    try:
+        return os.copy_file_range(source, target, COPY_CHUNK_BYTES)
+    except OSError:
+        return os.sendfile(target, source, None, COPY_CHUNK_BYTES)
+
+
+def create_file(target: Path, owner: OsUser) -> int:
+    """A new file of the owner's, open for writing."""
+    with acting_as(owner):
+        return os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget: _Budget, depth: int) -> None:
+    if depth > DIRECTORY_DEPTH_MAX:
+        raise FetchFailed(f"Directory is deeper than {DIRECTORY_DEPTH_MAX} levels")
+    with acting_as(request.owner):
+        target.mkdir(mode=0o755 if request.must_be_public else 0o700)
+    for name in sorted(os.listdir(descriptor)):
+        budget.add_entry()
+        with acting_as(request.reader):
+            try:
+                child = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=descriptor)
+            except OSError as error:
+                raise FetchFailed(f"{name}: {error.strerror} (user {request.reader.name})") from error
+        try:
+            status = os.fstat(child)
+            if stat.S_ISDIR(status.st_mode):
+                _copy_directory(child, request, target / name, budget, depth + 1)
+            elif stat.S_ISREG(status.st_mode):
+                if request.must_be_public:
+                    check_public(request.url, bool(status.st_mode & 0o004))
+                _copy_file(child, status, target / name, request.owner, budget)
+        finally:
+            os.close(child)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpFiles:
+    """``http:`` and ``https:``: the timestamp is Last-Modified when the server sends one, and unchecked otherwise.
+
+    Everything that needs no credentials is public.
+    """
+
+    threads: FileThreads
+    timeout_s: float = 60.0
+
+    async def fetch(self, request: FetchRequest) -> int:
+        try:
+            async with (
+                httpx2.AsyncClient(
+                    timeout=self.timeout_s, follow_redirects=True, max_redirects=HTTP_REDIRECTS_MAX, trust_env=False
+                ) as client,
+                client.stream("GET", str(request.url), headers={"Accept-Encoding": "identity"}) as response,
+            ):
+                if response.status_code != 200:
+                    raise FetchFailed(f"{request.url}: HTTP status {response.status_code}")
+                self._check(request, response.headers.get("Last-Modified"))
+                return await self._store(request, response)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise FetchFailed(f"{request.url}: {type(error).__name__}: {error}") from error
+
+    def _check(self, request: FetchRequest, last_modified: str | None) -> None:
+        if last_modified is None:
+            return
+        try:
+            actual_ms = int(parsedate_to_datetime(last_modified).timestamp() * 1000)
+        except ValueError:
+            return
+        check_unchanged(request.url, request.timestamp_ms, actual_ms, now_ms())
+
+    async def _store(self, request: FetchRequest, response: httpx2.Response) -> int:
+        budget = _Budget(request.bytes_max)
+        output = await self.threads.run(create_file, request.destination, request.owner)
+        try:
+            async for chunk in response.aiter_bytes(HTTP_CHUNK_BYTES):
+                budget.add(len(chunk))
+                await self.threads.run(write_all, output, chunk)
+            await self.threads.run(os.fchmod, output, 0o644 if request.must_be_public else 0o600)
+        finally:
+            os.close(output)
+        return budget.used_bytes
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

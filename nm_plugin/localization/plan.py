@@ -1,0 +1,158 @@
+"""What a container needs on disk: local resources of a launch context as checked values.  Pure.
+
+Follows ``LocalResourceRequest`` (cache key: path, timestamp, type, pattern within a visibility) and
+``ContainerImpl.LocalResource…``: link names come from the client and become paths in the work directory, so a name that
+leaves it is refused here and never reaches the disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import quote
+
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
+RESOURCES_MAX = 10_000
+LINK_LENGTH_MAX = 1024
+PATTERN_LENGTH_MAX = 4096
+
+
+class ResourceType(Enum):
+    """LocalResourceTypeProto."""
+
+    ARCHIVE = 1
+    FILE = 2
+    PATTERN = 3
+
+
+class Visibility(Enum):
+    """LocalResourceVisibilityProto."""
+
+    PUBLIC = 1
+    PRIVATE = 2
+    APPLICATION = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceUrl:
+    """Where a resource comes from; ``path`` is decoded, ``authority`` is ``host[:port]`` or empty."""
+
+    scheme: str
+    authority: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The last path component: the cached file keeps it."""
+        return self.path.rstrip("/").rsplit("/", 1)[-1]
+
+    def __str__(self) -> str:
+        quoted = quote(self.path, safe="/:@!$&'()*+,;=~-._")
+        return f"{self.scheme}://{self.authority}{quoted}" if self.authority else f"{self.scheme}:{quoted}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceKey:
+    """Equal keys of one visibility scope share one download."""
+
+    url: SourceUrl
+    timestamp_ms: int
+    type: ResourceType
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One local resource of a container: ``link`` is its name in the work directory."""
+
+    link: str
+    key: ResourceKey
+    size_bytes: int
+    visibility: Visibility
+
+
+def wanted(resources: Iterable[pb.StringLocalResourceMapProto]) -> tuple[Wanted, ...]:
+    """Raises InvalidValue: too many, a link outside of the work directory, an unusable URL."""
+    result = tuple(_wanted(entry.key, entry.value) for entry in resources)
+    if len(result) > RESOURCES_MAX:
+        raise InvalidValue("localResources", len(result), f"at most {RESOURCES_MAX}")
+    if len({w.link for w in result}) != len(result):
+        raise InvalidValue("localResources", "a link name twice", "distinct link names")
+    return result
+
+
+def _wanted(link: str, resource: pb.LocalResourceProto) -> Wanted:
+    check_link(link)
+    if len(resource.pattern) > PATTERN_LENGTH_MAX:
+        raise InvalidValue("LocalResource.pattern", f"{len(resource.pattern)} characters", f"<= {PATTERN_LENGTH_MAX}")
+    type_ = ResourceType(resource.type) if resource.type else ResourceType.FILE
+    key = ResourceKey(
+        url=source_url(resource.resource),
+        timestamp_ms=resource.timestamp,
+        type=type_,
+        pattern=resource.pattern if type_ is ResourceType.PATTERN else "",
+    )
+    visibility = Visibility(resource.visibility) if resource.visibility else Visibility.APPLICATION
+    return Wanted(link=link, key=key, size_bytes=resource.size, visibility=visibility)
+
+
+def check_link(link: str) -> None:
+    """Raises InvalidValue when the name would leave the work directory or break the script's lines."""
+    parts = link.split("/")
+    if (
+        not link
+        or len(link) > LINK_LENGTH_MAX
+        or link.startswith("/")
+        or ".." in parts
+        or any(ord(c) < 32 for c in link)
+    ):
+        raise InvalidValue("local resource link", link[:LINK_LENGTH_MAX], "a relative path inside the work directory")
+
+
+def source_url(url: pb.URLProto) -> SourceUrl:
+    """Rebuild from the parts as ``URL.toPath`` does; port −1 and absent hosts vanish."""
+    scheme = (url.scheme or "file").lower()
+    if not re.fullmatch(r"[a-z][a-z0-9+.-]{0,31}", scheme):
+        raise InvalidValue("URL.scheme", scheme[:32], "a URL scheme")
+    if not url.file.startswith("/") or "\0" in url.file or not url.file.strip("/"):
+        raise InvalidValue("URL.file", url.file[:200], "an absolute path")
+    if ".." in url.file.split("/"):
+        raise InvalidValue("URL.file", url.file[:200], "a path without '..'")
+    host = url.host or ""
+    if not re.fullmatch(r"[A-Za-z0-9._-]*", host):
+        raise InvalidValue("URL.host", host[:200], "a host name")
+    authority = f"{host}:{url.port}" if host and url.port > 0 else host
+    if url.userInfo and host:
+        if not re.fullmatch(r"[A-Za-z0-9._~%-]*", url.userInfo):
+            raise InvalidValue("URL.userInfo", "(hidden)", "unreserved characters")
+        authority = f"{url.userInfo}@{authority}"
+    return SourceUrl(scheme=scheme, authority=authority, path=url.file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose cache: PUBLIC has neither user nor application, PRIVATE a user, APPLICATION both."""
+
+    visibility: Visibility
+    user: str = ""
+    application: str = ""
+
+    def directory(self) -> str:
+        """Relative to a local dir (section "Directory layout" of Hadoop's ContainerLocalizer)."""
+        if self.visibility is Visibility.PUBLIC:
+            return "filecache"
+        if self.visibility is Visibility.PRIVATE:
+            return f"usercache/{self.user}/filecache"
+        return f"usercache/{self.user}/appcache/{self.application}/filecache"
+
+
+def scope_of(visibility: Visibility, user: str, application: str) -> Scope:
+    if visibility is Visibility.PUBLIC:
+        return Scope(visibility=visibility)
+    if visibility is Visibility.PRIVATE:
+        return Scope(visibility=visibility, user=user)
+    return Scope(visibility=visibility, user=user, application=application)

@@ -1,0 +1,1 @@
+"""Container logs and the node's REST API."""

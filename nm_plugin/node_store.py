@@ -1,0 +1,143 @@
+"""What the agent must still know after it was restarted: one small JSON file per container and per application.
+
+A file is written before the effect it describes is performed, and replaced by rename, so that it is always whole.  It is
+not synced to disk: it has to survive the agent, not the machine, because a machine's end is the containers' end too.
+Launch contexts hold tokens: the directory is 0700, files are 0600, and the context is dropped when the container ends.
+
+All functions block; call them in the file threads.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nm_plugin.containers import Container, State
+from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ExecutionType
+from yodel.errors import InvalidValue
+
+FORMAT = 1
+FILE_BYTES_MAX = 64 << 20
+RECORDS_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """An application that has, or had, containers here and has not been cleaned up yet."""
+
+    application_id: ApplicationId
+    user: str
+    finished: bool = False
+
+
+class NodeStore:
+    """The files below ``state_dir``."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._containers = state_dir / "containers"
+        self._applications = state_dir / "applications"
+        for directory in (state_dir, self._containers, self._applications):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def save_container(self, container: Container) -> None:
+        write_atomically(self._containers / f"{container.container_id}.json", _container_to_json(container))
+
+    def remove_container(self, container_id: ContainerId) -> None:
+        (self._containers / f"{container_id}.json").unlink(missing_ok=True)
+
+    def containers(self) -> list[Container]:
+        """All readable records; a broken file is dropped, for nothing could be done with it."""
+        return [c for path in _json_files(self._containers) if (c := _read(path, _container_from_json)) is not None]
+
+    def save_application(self, application: Application) -> None:
+        content = {"format": FORMAT, "id": str(application.application_id), "user": application.user}
+        content["finished"] = application.finished
+        write_atomically(self._applications / f"{application.application_id}.json", content)
+
+    def remove_application(self, application_id: ApplicationId) -> None:
+        (self._applications / f"{application_id}.json").unlink(missing_ok=True)
+
+    def applications(self) -> list[Application]:
+        return [a for path in _json_files(self._applications) if (a := _read(path, _application_from_json)) is not None]
+
+
+def write_atomically(path: Path, content: dict[str, Any]) -> None:
+    """Mode 0600; the name ``<path>.tmp`` is the agent's own, in a directory only it can write."""
+    temporary = path.with_name(path.name + ".tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    os.replace(temporary, path)
+
+
+def _json_files(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*.json"))[:RECORDS_MAX]
+
+
+def _read(path: Path, convert: Any) -> Any:
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise InvalidValue("state file", path.name, f"at most {FILE_BYTES_MAX} bytes")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.get("format") != FORMAT:
+            raise InvalidValue("state file format", content.get("format"), str(FORMAT))
+        return convert(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        path.unlink(missing_ok=True)
+        return None
+
+
+def _container_to_json(container: Container) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "id": str(container.container_id),
+        "user": container.user,
+        "memory_mib": container.resource.memory_mib,
+        "vcores": container.resource.vcores,
+        "priority": container.priority,
+        "version": container.version,
+        "creation_ms": container.creation_ms,
+        "allocation_request_id": container.allocation_request_id,
+        "execution_type": container.execution_type.value,
+        "state": container.state.value,
+        "exit_status": int(container.exit_status),
+        "diagnostics": container.diagnostics,
+        "pid": container.pid,
+        "local_dir": container.local_dir,
+        "log_dir": container.log_dir,
+        "launch_context": base64.b64encode(container.launch_context).decode("ascii"),
+    }
+
+
+def _container_from_json(content: dict[str, Any]) -> Container:
+    return Container(
+        container_id=ContainerId.parse(content["id"]),
+        user=str(content["user"]),
+        resource=Resource(int(content["memory_mib"]), int(content["vcores"])),
+        priority=int(content["priority"]),
+        version=int(content["version"]),
+        creation_ms=int(content["creation_ms"]),
+        allocation_request_id=int(content["allocation_request_id"]),
+        execution_type=ExecutionType(content["execution_type"]),
+        state=State(content["state"]),
+        exit_status=int(content["exit_status"]),
+        diagnostics=str(content["diagnostics"]),
+        pid=None if content["pid"] is None else int(content["pid"]),
+        local_dir=str(content["local_dir"]),
+        log_dir=str(content["log_dir"]),
+        launch_context=base64.b64decode(content["launch_context"]),
+    )
+
+
+def _application_from_json(content: dict[str, Any]) -> Application:
+    return Application(
+        application_id=ApplicationId.parse(content["id"]),
+        user=str(content["user"]),
+        finished=bool(content["finished"]),
+    )

@@ -1,0 +1,150 @@
+"""Settings of the node agent: TOML file < environment (``YODEL_NM_…``) < command line.
+
+Every field has a unit in its name where it has one.  Defaults follow ``yarn-default.xml``; the property a field stands
+for is named beside it.  Secrets are never settings: a shared secret is a *file* named here.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from yodel.errors import InvalidValue
+
+ENV_PREFIX = "YODEL_NM_"
+# yarn.nodemanager.env-whitelist (yarn-default.xml of Hadoop 3.5.0)
+DEFAULT_ENV_WHITELIST = (
+    "JAVA_HOME",
+    "HADOOP_COMMON_HOME",
+    "HADOOP_HDFS_HOME",
+    "HADOOP_CONF_DIR",
+    "CLASSPATH_PREPEND_DISTCACHE",
+    "HADOOP_YARN_HOME",
+    "HADOOP_HOME",
+    "PATH",
+    "LANG",
+    "TZ",
+)
+
+
+class Settings(BaseSettings):
+    """What one node agent needs to know."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
+
+    host: str = Field(default_factory=socket.getfqdn, description="name the RM and ApplicationMasters dial")
+    bind_host: str = "0.0.0.0"
+    rpc_port: int = Field(default=8041, ge=0, le=65535, description="ContainerManagement; 0 takes any free port")
+    http_port: int = Field(default=8042, ge=0, le=65535, description="logs and REST; 0 takes any free port")
+    resource_tracker_host: str = "127.0.0.1"
+    resource_tracker_port: int = Field(default=8031, ge=1, le=65535)
+    kubernetes_node_name: str = ""
+    node_token_file: Path | None = Field(default=None, description="shared secret for the connection to the RM")
+
+    memory_mib: int = Field(default=8192, ge=0)
+    vcores: int = Field(default=8, ge=0)
+
+    local_dirs: tuple[Path, ...] = (Path("/var/lib/yodel/local"),)
+    log_dirs: tuple[Path, ...] = (Path("/var/log/yodel/containers"),)
+    handover_dir: Path = Path("/var/lib/yodel/handover")
+    state_dir: Path = Path("/var/lib/yodel/state")
+
+    user_mode: Literal["os", "single"] = Field(
+        default_factory=lambda: "os" if os.geteuid() == 0 else "single",
+        description="os: containers belong to the submitting user's uid; single: everything is the agent's own",
+    )
+    min_user_id: int = Field(default=1000, ge=0, description="container-executor.cfg min.user.id")
+    allowed_system_users: tuple[str, ...] = ()
+
+    heartbeat_interval_s: float = Field(default=1.0, gt=0, description="until the RM names its own interval")
+    rpc_timeout_s: float = Field(default=30.0, gt=0)
+    reconnect_min_s: float = Field(default=0.2, gt=0)
+    reconnect_max_s: float = Field(default=2.0, gt=0)
+    launch_deadline_s: float = Field(default=600.0, gt=0, description="how long a pod may take to pick up its script")
+    sigkill_delay_ms: int = Field(default=250, ge=0, description="yarn.nodemanager.sleep-delay-before-sigkill.ms")
+    kill_wait_s: float = Field(default=5.0, gt=0, description="yarn.nodemanager.process-kill-wait.ms")
+    deletion_delay_s: float = Field(default=0.0, ge=0, description="yarn.nodemanager.delete.debug-delay-sec")
+    log_retain_s: float = Field(default=10800.0, ge=0, description="yarn.nodemanager.log.retain-seconds")
+
+    pmem_check_enabled: bool = True
+    vmem_check_enabled: bool = False
+    vmem_pmem_ratio: float = Field(default=2.1, gt=0)
+    monitor_interval_s: float = Field(default=3.0, gt=0)
+
+    java_home: str = ""
+    hadoop_conf_dir: Path | None = None
+    env_whitelist: tuple[str, ...] = DEFAULT_ENV_WHITELIST
+    env_defaults: Mapping[str, str] = Field(default_factory=dict, description="values for whitelisted names")
+    admin_env: Mapping[str, str] = Field(default_factory=lambda: {"MALLOC_ARENA_MAX": "4"})
+    user_home_dir: str = "/home/"
+    add_opens: str = Field(default="", description="replaces <ADD_OPENS> in commands")
+    log_container_debug_info: bool = Field(
+        default=False, description="copy launch_container.sh to the log dir: environment values may be secret"
+    )
+
+    localizer_concurrency: int = Field(default=8, ge=1, le=256)
+    file_threads: int = Field(default=8, ge=2, le=256)
+    fetch_timeout_s: float = Field(default=1800.0, gt=0, description="for one resource")
+    cache_target_size_mib: int = Field(default=10240, ge=0, description="…localizer.cache.target-size-mb")
+    cache_interval_s: float = Field(default=60.0, gt=0)
+    resource_bytes_max: int = Field(default=64 << 30, gt=0, description="one downloaded resource")
+    archive_entries_max: int = Field(default=500_000, gt=0)
+    archive_bytes_max: int = Field(default=64 << 30, gt=0, description="content of one archive")
+    archive_ratio_max: int = Field(default=2000, gt=0, description="content over compressed size, above 64 MiB")
+    containers_max: int = Field(default=2000, gt=0, description="known containers, finished ones included")
+
+    @field_validator("local_dirs", "log_dirs")
+    @classmethod
+    def _absolute_all(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
+        if not value or any(not p.is_absolute() or "," in str(p) for p in value):
+            raise ValueError("at least one absolute path without a comma is needed")
+        return value
+
+    @field_validator("handover_dir", "state_dir")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        if not value.is_absolute():
+            raise ValueError("an absolute path is needed")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.user_mode == "os" and os.geteuid() != 0:
+            raise ValueError("user_mode 'os' needs the agent to run as root")
+        return self
+
+    def whitelisted_env(self) -> dict[str, str]:
+        """Values a container gets for whitelisted names it did not set itself."""
+        values = {name: os.environ[name] for name in self.env_whitelist if name in os.environ}
+        if self.java_home:
+            values["JAVA_HOME"] = self.java_home
+        if self.hadoop_conf_dir is not None:
+            values["HADOOP_CONF_DIR"] = str(self.hadoop_conf_dir)
+        values.update(self.env_defaults)
+        return {name: values[name] for name in self.env_whitelist if name in values}
+
+
+def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Read the layers.  Raises InvalidValue naming the file when it cannot be read."""
+    if config is not None and not config.is_file():
+        raise InvalidValue("--config", str(config), "a readable TOML file")
+
+    class _Layered(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config)
+
+    return _Layered(**(overrides or {}))
