@@ -94,6 +94,9 @@ class ClusterState:
         self.used_by_node: dict[NodeId, Usage] = {}
         self.seconds_by_application: dict[ApplicationId, ResourceSeconds] = {}
         self.planned_count = 0
+        self.usable_resource = NONE
+        self.usable_count = 0
+        """Nodes in state RUNNING and what they have: every heartbeat is told, so it is kept, not counted."""
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
 
@@ -141,17 +144,6 @@ class ClusterState:
         node_id = self._node_by_kubernetes_name.get(name)
         return self.nodes.get(node_id) if node_id is not None else None
 
-    def usable_nodes(self) -> list[Node]:
-        return [node for node in self.nodes.values() if node.is_usable]
-
-    def cluster_resource(self) -> Resource:
-        """Capability of all usable nodes."""
-        total = NONE
-        for node in self.nodes.values():
-            if node.is_usable:
-                total += node.capability
-        return total
-
     def remove_application(self, application_id: ApplicationId) -> None:
         for attempt in self.attempts_of(application_id):
             for container in self.containers_of(attempt.id):
@@ -173,6 +165,10 @@ class ClusterState:
         old = self.nodes.get(node.id)
         if old is not None and self._node_by_kubernetes_name.get(old.kubernetes_node_name) == node.id:
             del self._node_by_kubernetes_name[old.kubernetes_node_name]
+        for row, sign in ((old, -1), (node, 1)):
+            if row is not None and row.is_usable:
+                self.usable_resource += row.capability * sign
+                self.usable_count += sign
         self.nodes[node.id] = node
         if node.kubernetes_node_name and node.is_usable:
             self._node_by_kubernetes_name[node.kubernetes_node_name] = node.id

@@ -1,0 +1,247 @@
+"""Node agents: registration, heartbeats, what they are told (ResourceTrackerService, RMNodeImpl).
+
+A heartbeat that reports nothing new touches neither queue nor disk.  An end is acknowledged to the agent only after its
+row is committed: until then the agent says it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from yodel.domain.effects import CleanUpApplication, CleanUpContainer
+from yodel.domain.events import (
+    ContainerEnded,
+    ContainerStarted,
+    NodeHealthReported,
+    NodeRegistered,
+    NodeUnregistered,
+)
+from yodel.domain.ids import ApplicationId, ContainerId, NodeId, pod_name
+from yodel.domain.node import Node
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerState
+from yodel.errors import InvalidValue
+from yodel.ports.clock import Clock
+from yodel.services.engine import Engine, Transaction
+from yodel.translator import pod_events
+
+SIGNALS_MAX = 1_000
+log = structlog.get_logger("yodel.nodes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerReport:
+    """What an agent says of one container; ``exit_status`` counts when ``is_complete``."""
+
+    container_id: ContainerId
+    is_running: bool
+    is_complete: bool
+    exit_status: int = 0
+    diagnostics: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRegistration:
+    node_id: NodeId
+    http_port: int
+    capability: Resource
+    kubernetes_node_name: str
+    version: str
+    containers: Sequence[ContainerReport] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    node_id: NodeId
+    response_id: int
+    is_healthy: bool = True
+    health_report: str = ""
+    containers: Sequence[ContainerReport] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatAnswer:
+    """``must_resync``: we do not know the node (we restarted); it has to register again and keep its containers."""
+
+    response_id: int = 0
+    must_resync: bool = False
+    containers_to_clean_up: Sequence[ContainerId] = ()
+    containers_to_forget: Sequence[ContainerId] = ()
+    applications_to_clean_up: Sequence[ApplicationId] = ()
+    signals: Sequence[tuple[ContainerId, int]] = ()
+
+
+@dataclass(slots=True)
+class NodeRuntime:
+    """What an agent has to be told, and when it was heard last (monotonic seconds)."""
+
+    last_seen_s: float
+    response_id: int = 0
+    clean_up: dict[ContainerId, None] = field(default_factory=dict)
+    forget: dict[ContainerId, None] = field(default_factory=dict)
+    applications: dict[ApplicationId, None] = field(default_factory=dict)
+    signals: list[tuple[ContainerId, int]] = field(default_factory=list)
+
+
+class NodeService:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        was_deleted_from_outside: Callable[[ContainerId], Awaitable[bool]],
+    ) -> None:
+        self._engine, self._clock = engine, clock
+        self._was_deleted_from_outside = was_deleted_from_outside
+        self.runtimes: dict[NodeId, NodeRuntime] = {}
+
+    async def register(self, registration: NodeRegistration) -> None:
+        """registerNodeManager: the node and all it says of containers, in one transaction.
+
+        Raises:
+            InvalidValue: a node without memory or cores.
+        """
+        capability = registration.capability
+        if capability.memory_mib <= 0 or capability.vcores <= 0:
+            raise InvalidValue("resource", str(capability), "positive memory and vcores")
+
+        def work(tx: Transaction) -> None:
+            if not tx.has(registration.node_id):
+                tx.put(Node(id=registration.node_id))
+            event = NodeRegistered(
+                registration.http_port,
+                capability,
+                registration.kubernetes_node_name,
+                registration.version,
+                tx.now_ms,
+            )
+            tx.tell(registration.node_id, event)
+
+        await self._engine.do(work)
+        self.runtimes[registration.node_id] = NodeRuntime(last_seen_s=self._clock.monotonic_s())
+        await self._take_reports(registration.node_id, registration.containers)
+        self._clean_up_strangers(registration.node_id, registration.containers)
+        log.info("node registered", node_id=str(registration.node_id), capability=str(capability))
+
+    def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer | None:
+        """The synchronous part: the answer when nothing has to be written, else None: see ``heartbeat_slow``."""
+        runtime = self.runtimes.get(beat.node_id)
+        node = self._engine.state.nodes.get(beat.node_id)
+        if runtime is None or node is None or node.state.name in ("LOST", "SHUTDOWN", "REBOOTED", "DECOMMISSIONED"):
+            return HeartbeatAnswer(must_resync=True)
+        runtime.last_seen_s = self._clock.monotonic_s()
+        if self._health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
+            return None
+        return self._answer(runtime)
+
+    async def heartbeat_slow(self, beat: Heartbeat) -> HeartbeatAnswer:
+        """A heartbeat that brings news."""
+        runtime = self.runtimes[beat.node_id]
+        node = self._engine.state.nodes[beat.node_id]
+        if self._health_changed(node, beat):
+            event = NodeHealthReported(beat.is_healthy, beat.health_report, self._clock.now_ms())
+            self._engine.tell_later(beat.node_id, event)
+        await self._take_reports(beat.node_id, beat.containers)
+        return self._answer(runtime)
+
+    async def unregister(self, node_id: NodeId) -> None:
+        """unRegisterNodeManager: an orderly shutdown of the agent."""
+        self.runtimes.pop(node_id, None)
+        self._engine.tell_later(node_id, NodeUnregistered(self._clock.now_ms()))
+
+    def clean_up_container(self, effect: CleanUpContainer) -> None:
+        runtime = self.runtimes.get(effect.node_id)
+        if runtime is not None:
+            runtime.clean_up[effect.container_id] = None
+
+    def clean_up_application(self, effect: CleanUpApplication) -> None:
+        for runtime in self.runtimes.values():
+            runtime.applications[effect.application_id] = None
+
+    def signal(self, container_id: ContainerId, command: int) -> bool:
+        """Pass a SignalContainerCommand on with the next heartbeat; False when the container is not on a node."""
+        container = self._engine.state.containers.get(container_id)
+        runtime = self.runtimes.get(container.node_id) if container is not None and container.node_id else None
+        if runtime is None or container is None or not container.is_live or len(runtime.signals) >= SIGNALS_MAX:
+            return False
+        runtime.signals.append((container_id, command))
+        return True
+
+    def _health_changed(self, node: Node, beat: Heartbeat) -> bool:
+        return beat.is_healthy != (node.state.name != "UNHEALTHY") or (
+            not beat.is_healthy and beat.health_report != node.health_report
+        )
+
+    def _is_news(self, report: ContainerReport) -> bool:
+        if report.is_complete:
+            return True
+        container = self._engine.state.containers.get(report.container_id)
+        return (
+            report.is_running
+            and container is not None
+            and container.state
+            in (
+                ContainerState.ALLOCATED,
+                ContainerState.ACQUIRED,
+            )
+        )
+
+    async def _take_reports(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
+        news = [report for report in reports if self._is_news(report)]
+        if not news:
+            return
+        ends = {r.container_id: await self._end_of(r) for r in news if r.is_complete}
+
+        def work(tx: Transaction) -> None:
+            for report in news:
+                container_id = report.container_id
+                # A token names the node: another node's word on a container is worth nothing.
+                if not tx.has(container_id) or tx.container(container_id).node_id not in (None, node_id):
+                    continue
+                if report.is_complete:
+                    end = ends[container_id]
+                    tx.tell(container_id, ContainerEnded(end.exit_status, end.diagnostics, tx.now_ms))
+                else:
+                    tx.tell(container_id, ContainerStarted())
+
+        await self._engine.do(work)
+        runtime = self.runtimes.get(node_id)
+        if runtime is not None:
+            runtime.forget.update(dict.fromkeys(ends))
+
+    async def _end_of(self, report: ContainerReport) -> pod_events.End:
+        """A process that died of a signal we did not send may have lost its pod to somebody."""
+        container = self._engine.state.containers.get(report.container_id)
+        if (
+            container is not None
+            and container.is_live
+            and pod_events.is_by_signal(report.exit_status)
+            and await self._was_deleted_from_outside(report.container_id)
+        ):
+            return pod_events.deleted(pod_name(report.container_id))
+        return pod_events.End(report.exit_status, report.diagnostics)
+
+    def _clean_up_strangers(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
+        """Containers that run there and have no live row: ended while the agent was away, or never ours."""
+        runtime = self.runtimes[node_id]
+        for report in reports:
+            container = self._engine.state.containers.get(report.container_id)
+            if container is None or not container.is_live:
+                table = runtime.forget if report.is_complete else runtime.clean_up
+                table[report.container_id] = None
+
+    def _answer(self, runtime: NodeRuntime) -> HeartbeatAnswer:
+        runtime.response_id += 1
+        answer = HeartbeatAnswer(
+            response_id=runtime.response_id,
+            containers_to_clean_up=tuple(runtime.clean_up),
+            containers_to_forget=tuple(runtime.forget),
+            applications_to_clean_up=tuple(runtime.applications),
+            signals=tuple(runtime.signals),
+        )
+        if runtime.clean_up or runtime.forget or runtime.applications or runtime.signals:
+            for table in (runtime.clean_up, runtime.forget, runtime.applications, runtime.signals):
+                table.clear()
+        return answer

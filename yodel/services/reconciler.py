@@ -1,0 +1,174 @@
+"""Drives pods to what their rows want, and tells rows what happened to their pods.
+
+One round looks at one container: its row (the intent) and its pod as last seen (the fact).  What is missing is done;
+all of it is idempotent, so rounds may be lost, doubled or late.  The watch is a hint, the list is the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from yodel.domain.container import Container
+from yodel.domain.events import ContainerEnded, PodBound
+from yodel.domain.ids import ContainerId, pod_name
+from yodel.domain.pod import PodObservation
+from yodel.domain.states import ApplicationState, ContainerExitStatus, ContainerState
+from yodel.errors import Refused, YodelError
+from yodel.ports.clock import Clock
+from yodel.ports.pods import Manifest, Pods
+from yodel.services.engine import Engine
+from yodel.translator import names, pod_events
+
+AGENT_REPORT_WAIT_S = 3.0
+"""How long the node agent's word on an end is waited for once the pod says that it has ended."""
+log = structlog.get_logger("yodel.reconciler")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcilerSettings:
+    """``pod_retention_s``: how long the pod of a container that ended by itself stays, for ``kubectl logs``."""
+
+    pod_retention_s: float = 600.0
+    stop_grace_s: int | None = None
+
+
+class Reconciler:
+    """A ``PodSink`` and the handler of the work queue keyed by container."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        pods: Pods,
+        clock: Clock,
+        manifest_of: Callable[[Container], Manifest],
+        settings: ReconcilerSettings,
+        enqueue: Callable[[ContainerId], object],
+    ) -> None:
+        self._engine, self._pods, self._clock = engine, pods, clock
+        self._manifest_of, self._settings, self._enqueue = manifest_of, settings, enqueue
+        self._observed: dict[str, PodObservation] = {}
+        self._unexplained_since_s: dict[ContainerId, float] = {}
+        self.is_synced = False
+        """True after the first full listing: until then a missing pod means nothing."""
+
+    # --- what the adapter sees -------------------------------------------------------------------------------------
+
+    def pods_listed(self, pods: Sequence[PodObservation]) -> None:
+        listed = {pod.name: pod for pod in pods}
+        gone = [pod for name, pod in self._observed.items() if name not in listed]
+        self._observed = listed
+        self.is_synced = True
+        for pod in (*pods, *gone):
+            self._enqueue_pod(pod)
+        for container in self._engine.state.live_containers():
+            if pod_name(container.id) not in listed:
+                self._enqueue(container.id)
+
+    def pod_seen(self, pod: PodObservation) -> None:
+        self._observed[pod.name] = pod
+        self._enqueue_pod(pod)
+
+    def pod_gone(self, pod: PodObservation) -> None:
+        self._observed.pop(pod.name, None)
+        self._enqueue_pod(pod)
+
+    def observed(self, container_id: ContainerId) -> PodObservation | None:
+        return self._observed.get(pod_name(container_id))
+
+    def observed_pods(self) -> Sequence[PodObservation]:
+        return list(self._observed.values())
+
+    async def was_deleted_from_outside(self, container_id: ContainerId) -> bool:
+        """Whether somebody else deleted the pod: asked when a process ended by a signal that we did not send."""
+        pod = self.observed(container_id)
+        if pod is not None and pod.deletion_requested:
+            return True
+        try:
+            now = await self._pods.get(pod_name(container_id))
+        except YodelError:
+            return False
+        return now is None or now.deletion_requested
+
+    # --- one round -------------------------------------------------------------------------------------------------
+
+    async def reconcile(self, container_id: ContainerId) -> float | None:
+        """Compare and act.  Returns the seconds after which to look again, or None.
+
+        Raises:
+            Unavailable: Kubernetes or the store did not answer; the queue tries again.
+        """
+        if not self.is_synced:
+            return 0.2
+        container = self._engine.state.containers.get(container_id)
+        pod = self.observed(container_id)
+        if container is None or not container.is_live:
+            return await self._remove(container, container_id, pod)
+        if pod is None:
+            return await self._create_or_end(container)
+        return await self._follow(container, pod)
+
+    async def _create_or_end(self, container: Container) -> float | None:
+        if container.state is not ContainerState.PLANNED:
+            end = pod_events.deleted(pod_name(container.id))
+            await self._end(container.id, end)
+            return None
+        try:
+            await self._pods.create(self._manifest_of(container))
+        except Refused as error:
+            log.error("pod refused", container_id=str(container.id), error=str(error))
+            text = f"Pod {pod_name(container.id)} could not be created: {error}"
+            await self._end(container.id, pod_events.End(ContainerExitStatus.INVALID, text))
+        return None
+
+    async def _follow(self, container: Container, pod: PodObservation) -> float | None:
+        if container.state is ContainerState.PLANNED and pod.node_name is not None:
+            node = self._engine.state.node_of_kubernetes(pod.node_name)
+            if node is None:
+                return 0.5  # bound to a node whose agent has not registered yet
+            await self._tell(container.id, PodBound(node.id))
+        end = pod_events.end_of(pod)
+        if end is None:
+            return None
+        since_s = self._unexplained_since_s.setdefault(container.id, self._clock.monotonic_s())
+        left_s = AGENT_REPORT_WAIT_S - (self._clock.monotonic_s() - since_s)
+        if left_s > 0:
+            return left_s
+        await self._end(container.id, end)
+        return None
+
+    async def _remove(
+        self, container: Container | None, container_id: ContainerId, pod: PodObservation | None
+    ) -> float | None:
+        self._unexplained_since_s.pop(container_id, None)
+        if pod is None or pod.deletion_requested:
+            return None
+        left_s = self._retention_left_s(container)
+        if left_s > 0:
+            return left_s
+        await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
+        return None
+
+    def _retention_left_s(self, container: Container | None) -> float:
+        """Pods that ended by themselves stay a while; those we stop, and all of a killed application, go at once."""
+        if container is None or container.exit_status < 0:
+            return 0.0
+        application = self._engine.state.applications.get(container.id.application_id)
+        if application is None or application.state is ApplicationState.KILLED:
+            return 0.0
+        age_s = (self._clock.now_ms() - container.finished_ms) / 1000
+        return self._settings.pod_retention_s - age_s
+
+    async def _end(self, container_id: ContainerId, end: pod_events.End) -> None:
+        self._unexplained_since_s.pop(container_id, None)
+        await self._tell(container_id, ContainerEnded(end.exit_status, end.diagnostics, self._clock.now_ms()))
+
+    async def _tell(self, container_id: ContainerId, event: PodBound | ContainerEnded) -> None:
+        await self._engine.do(lambda tx: tx.tell(container_id, event) if tx.has(container_id) else None)
+
+    def _enqueue_pod(self, pod: PodObservation) -> None:
+        container_id = names.container_of(pod.labels)
+        if container_id is not None:
+            self._enqueue(container_id)

@@ -1,0 +1,147 @@
+"""The tick: looks at what is wanted and what there is, and writes plans.
+
+Woken by changes and otherwise asleep; a heartbeat only records.  What to plan is decided by ``domain.allocation``; here
+plans become container rows in one transaction, and the reconciler makes the pods.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import structlog
+
+from yodel.domain.allocation import AllocationLimits, Capacity, Decision, Demand, Plan, TakeBack, decide
+from yodel.domain.container import Container
+from yodel.domain.effects import Reconcile
+from yodel.domain.events import StopRequested
+from yodel.domain.ids import ContainerId
+from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
+from yodel.errors import Unavailable
+from yodel.services.engine import Engine, Transaction
+from yodel.services.state import AttemptRuntime
+
+AM_PRIORITY = 0  # RMAppAttemptImpl.AM_CONTAINER_PRIORITY
+TICK_INTERVAL_MIN_S = 0.01
+RETRY_S = 1.0
+log = structlog.get_logger("yodel.scheduler")
+
+
+class Scheduler:
+    """One task; ``wake`` may be called from anywhere in the loop's thread."""
+
+    def __init__(self, engine: Engine, limits: AllocationLimits) -> None:
+        self._engine, self._limits = engine, limits
+        self._wanted = asyncio.Event()
+
+    def wake(self) -> None:
+        self._wanted.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                more = await self.tick()
+            except Unavailable as error:
+                log.warning("tick failed, again soon", error=str(error), retry_s=RETRY_S)
+                await asyncio.sleep(RETRY_S)
+                more = True
+            if more:
+                self._wanted.set()
+            await asyncio.sleep(TICK_INTERVAL_MIN_S)
+
+    async def tick(self) -> bool:
+        """One round.  True when the per-tick limit cut it short."""
+        decision = decide(self._demands(), self._capacity(), self._limits)
+        if not decision.plans and not decision.take_backs:
+            return False
+        planned = await self._engine.do(lambda tx: self._write(tx, decision))
+        for plan, container_id in planned:
+            runtime = self._engine.state.runtimes.get(plan.attempt_id)
+            if plan.key is not None and runtime is not None:
+                runtime.in_flight.setdefault(plan.key, set()).add(container_id)
+        return len(decision.plans) >= self._limits.per_tick_max
+
+    def _capacity(self) -> Capacity:
+        state = self._engine.state
+        usage = state.cluster_usage
+        return Capacity(
+            total=state.usable_resource,
+            used=usage.resource,
+            am_used=usage.am_resource,
+            in_flight=state.planned_count,
+        )
+
+    def _demands(self) -> list[Demand]:
+        found = []
+        for runtime in self._engine.state.runtimes.values():
+            demand = self._demand(runtime)
+            if demand.am_capability is not None or demand.wishes or demand.in_flight:
+                found.append(demand)
+        return found
+
+    def _demand(self, runtime: AttemptRuntime) -> Demand:
+        state = self._engine.state
+        attempt = state.attempts[runtime.attempt_id]
+        application = state.applications[attempt.id.application_id]
+        needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
+        return Demand(
+            attempt_id=attempt.id,
+            priority=application.submission.priority,
+            submitted_ms=application.submitted_ms,
+            am_capability=application.submission.am_capability if needs_am else None,
+            wishes=() if attempt.state is not AttemptState.RUNNING else runtime.asks.wishes(),
+            in_flight={key: len(ids) for key, ids in runtime.in_flight.items()},
+            avoid=tuple(sorted(runtime.blacklist)),
+        )
+
+    def _write(self, tx: Transaction, decision: Decision) -> list[tuple[Plan, ContainerId]]:
+        written = []
+        for plan in decision.plans:
+            # The attempt may have ended while this waited its turn.
+            if tx.has(plan.attempt_id) and not tx.attempt(plan.attempt_id).state.is_final:
+                written.append((plan, self._write_plan(tx, plan)))
+        for take_back in decision.take_backs:
+            self._take_back(tx, take_back)
+        return written
+
+    def _write_plan(self, tx: Transaction, plan: Plan) -> ContainerId:
+        attempt = tx.attempt(plan.attempt_id)
+        submission = tx.application(attempt.id.application_id).submission
+        key = plan.key
+        if key is None:
+            assert attempt.am_container_id is not None
+            container_id = attempt.am_container_id
+        else:
+            epoch = self._engine.state.identity.epoch
+            container_id = ContainerId.of(attempt.id, attempt.container_sequence + 1, epoch)
+            tx.put(replace(attempt, container_sequence=attempt.container_sequence + 1))
+        tx.put(
+            Container(
+                id=container_id,
+                type=ContainerType.APPLICATION_MASTER if key is None else ContainerType.TASK,
+                user=submission.user,
+                queue=submission.queue,
+                capability=plan.capability,
+                asked_capability=key.capability if key is not None else submission.am_asked_capability,
+                priority=key.priority if key is not None else AM_PRIORITY,
+                allocation_request_id=key.allocation_request_id if key is not None else -1,
+                execution_type=key.execution_type if key is not None else ExecutionType.GUARANTEED,
+                placement=plan.placement,
+                created_ms=tx.now_ms,
+            )
+        )
+        tx.effects.append(Reconcile(container_id))
+        return container_id
+
+    def _take_back(self, tx: Transaction, take_back: TakeBack) -> None:
+        """The AM wants fewer: those without a node go first."""
+        runtime = self._engine.state.runtimes.get(take_back.attempt_id)
+        if runtime is None:
+            return
+        ids = [i for i in runtime.in_flight.get(take_back.key, ()) if tx.has(i)]
+        ids.sort(key=lambda i: (tx.container(i).state is not ContainerState.PLANNED, -i.number))
+        for container_id in ids[: take_back.count]:
+            text = "Container request was cancelled by application"
+            tx.tell(container_id, StopRequested(ContainerExitStatus.ABORTED, text, tx.now_ms))
