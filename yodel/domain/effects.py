@@ -80,6 +80,13 @@ class CleanUpApplication:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectAttempt:
+    """An attempt was made: it may ask for things from now on."""
+
+    attempt_id: ApplicationAttemptId
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetAttempt:
     """Drop what the attempt asked for; its ApplicationMaster is gone."""
 

@@ -17,7 +17,7 @@ import structlog
 from yodel.domain.application import APPLICATION_MACHINE, Application
 from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
 from yodel.domain.container import CONTAINER_MACHINE, Container
-from yodel.domain.effects import OutsideEffect, StartAttempt, StopContainers, Tell
+from yodel.domain.effects import ExpectAttempt, OutsideEffect, StartAttempt, StopContainers, Tell
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
@@ -125,6 +125,7 @@ class Transaction:
         )
         self.put(attempt)
         self.put(replace(application, current_attempt=attempt_id.attempt))
+        self.effects.append(ExpectAttempt(attempt_id))
         return attempt
 
     def _step(self, target: EntityId, event: Any) -> tuple[Any, ...]:

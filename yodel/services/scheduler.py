@@ -97,11 +97,12 @@ class Scheduler:
         )
 
     def _write(self, tx: Transaction, decision: Decision) -> list[tuple[Plan, ContainerId]]:
-        written = []
-        for plan in decision.plans:
+        written = [
+            (plan, self._write_plan(tx, plan))
+            for plan in decision.plans
             # The attempt may have ended while this waited its turn.
-            if tx.has(plan.attempt_id) and not tx.attempt(plan.attempt_id).state.is_final:
-                written.append((plan, self._write_plan(tx, plan)))
+            if tx.has(plan.attempt_id) and not tx.attempt(plan.attempt_id).state.is_final
+        ]
         for take_back in decision.take_backs:
             self._take_back(tx, take_back)
         return written

@@ -19,8 +19,8 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from yodel.errors import InvalidValue, Unavailable
 from yodel.domain.backoff import Backoff, Random
+from yodel.errors import InvalidValue, Unavailable
 
 _log = structlog.get_logger(__name__)
 Key = TypeVar("Key", bound=Hashable)

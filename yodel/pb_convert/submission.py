@@ -1,0 +1,122 @@
+"""ApplicationSubmissionContextProto to a domain Submission, and to the AM's launch context.
+
+The context is kept as it came and read again at launch: what this RM has no opinion of (local resources, commands,
+service data, further credentials) reaches the node agent byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from google.protobuf.message import DecodeError
+
+from yodel.domain.application import Submission
+from yodel.domain.resource import Resource
+from yodel.domain.tokens import Token
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_rpc.writable import Credentials, WireToken, encode_credentials, parse_credentials
+from yodel.pb_convert import ids
+
+ANY = "*"
+DEFAULT_QUEUE = "default"
+DEFAULT_AM_RESOURCE = Resource(1024, 1)
+
+
+def submission(context: pb.ApplicationSubmissionContextProto, user: str) -> Submission:
+    """What the submitter asked for; rounding and limits are the service's.
+
+    Raises:
+        InvalidValue: no launch context, or credentials that cannot be read.
+    """
+    if not context.HasField("am_container_spec"):
+        raise InvalidValue("am_container_spec", None, "a ContainerLaunchContext")
+    if context.am_container_spec.tokens:
+        parse_credentials(context.am_container_spec.tokens)
+    asked = _am_resource(context)
+    return Submission(
+        name=context.application_name,
+        user=user,
+        queue=context.queue or DEFAULT_QUEUE,
+        application_type=context.applicationType,
+        tags=tuple(tag.lower() for tag in context.applicationTags),
+        priority=context.priority.priority if context.HasField("priority") else 0,
+        max_attempts=context.maxAppAttempts,
+        attempt_failures_validity_interval_ms=context.attempt_failures_validity_interval,
+        keep_containers_across_attempts=context.keep_containers_across_application_attempts,
+        is_unmanaged=context.unmanaged_am,
+        am_capability=asked,
+        am_asked_capability=asked,
+        am_node_label=_am_node_label(context),
+        node_label=context.node_label_expression,
+        view_acl=_acl(context, pb.APPACCESS_VIEW_APP),
+        modify_acl=_acl(context, pb.APPACCESS_MODIFY_APP),
+        lifetime_s=_lifetime_s(context),
+        context=context.SerializeToString(),
+    )
+
+
+def parse_context(data: bytes) -> pb.ApplicationSubmissionContextProto:
+    """Raises InvalidValue."""
+    try:
+        return pb.ApplicationSubmissionContextProto.FromString(data)
+    except DecodeError as error:
+        raise InvalidValue("submission context", f"{len(data)} bytes", "ApplicationSubmissionContextProto") from error
+
+
+def am_launch_context(context: bytes, amrm_token: Token, environment: Mapping[str, str]) -> bytes:
+    """The AM's ContainerLaunchContextProto: the submitter's, with the AMRM token first and the RM's environment.
+
+    As the real RM does, the token goes in with an empty alias and an empty service (AMLauncher.setupTokens).
+    """
+    spec = parse_context(context).am_container_spec
+    given = parse_credentials(spec.tokens) if spec.tokens else Credentials()
+    own = WireToken(
+        identifier=amrm_token.identifier, password=amrm_token.password, kind=amrm_token.kind, service=amrm_token.service
+    )
+    others = tuple((alias, token) for alias, token in given.tokens if alias != b"")
+    spec.tokens = encode_credentials(Credentials(tokens=((b"", own), *others), secrets=given.secrets))
+    for entry in [e for e in spec.environment if e.key in environment]:
+        spec.environment.remove(entry)
+    for name, value in environment.items():
+        spec.environment.add(key=name, value=value)
+    return spec.SerializeToString()
+
+
+def log_aggregation_context(context: bytes) -> bytes:
+    """The LogAggregationContextProto of a submission; empty when it has none."""
+    parsed = parse_context(context)
+    if not parsed.HasField("log_aggregation_context"):
+        return b""
+    return parsed.log_aggregation_context.SerializeToString()
+
+
+def _am_resource(context: pb.ApplicationSubmissionContextProto) -> Resource:
+    """MapReduce and the distributed shell send field 17 only, Spark, Tez and Flink field 9 only."""
+    for request in context.am_container_resource_request:
+        if request.resource_name == ANY:
+            return ids.resource(request.capability)
+    if context.HasField("resource"):
+        return ids.resource(context.resource)
+    return DEFAULT_AM_RESOURCE
+
+
+def _am_node_label(context: pb.ApplicationSubmissionContextProto) -> str:
+    for request in context.am_container_resource_request:
+        if request.resource_name == ANY and request.node_label_expression:
+            return request.node_label_expression
+    return context.node_label_expression
+
+
+def _acl(context: pb.ApplicationSubmissionContextProto, kind: pb.ApplicationAccessTypeProto.ValueType) -> str:
+    for entry in context.am_container_spec.application_ACLs:
+        if entry.accessType == kind:
+            return entry.acl
+    return " "
+
+
+def _lifetime_s(context: pb.ApplicationSubmissionContextProto) -> int:
+    for entry in context.application_timeouts:
+        if entry.application_timeout_type == pb.APP_TIMEOUT_LIFETIME:
+            return entry.timeout
+    return -1

@@ -1,0 +1,95 @@
+"""Deadlines: ApplicationMasters and nodes that fell silent, containers nobody started, applications past their
+lifetime.
+
+One task looks once a second at what lives in memory.  After a restart every deadline starts anew: nobody is punished
+for the RM's own absence (AMLivelinessMonitor, NMLivelinessMonitor, ContainerAllocationExpirer, RMAppLifetimeMonitor).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import structlog
+
+from yodel.domain.events import AmExpired, KillRequested, NodeExpired, StopRequested
+from yodel.domain.ids import ContainerId
+from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, NodeState
+from yodel.ports.clock import Clock
+from yodel.services.engine import Engine
+from yodel.services.nodes import NodeService
+
+LOOK_INTERVAL_S = 1.0
+WAITING_FOR_AM = (AttemptState.LAUNCHED, AttemptState.RUNNING, AttemptState.FINISHING)
+UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
+log = structlog.get_logger("yodel.liveness")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivenessSettings:
+    """Seconds.  ``am_expiry_s`` is yarn.am.liveness-monitor.expiry-interval-ms, ``node_expiry_s`` yarn.nm.…,
+    ``container_expiry_s`` yarn.resourcemanager.rm.container-allocation.expiry-interval-ms."""
+
+    am_expiry_s: float = 600.0
+    node_expiry_s: float = 600.0
+    container_expiry_s: float = 600.0
+
+
+class Liveness:
+    def __init__(self, engine: Engine, nodes: NodeService, clock: Clock, settings: LivenessSettings) -> None:
+        self._engine, self._nodes, self._clock, self._settings = engine, nodes, clock, settings
+        self._unstarted_since_s: dict[ContainerId, float] = {}
+        self._started_s = clock.monotonic_s()
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            self.look()
+
+    def look(self) -> None:
+        """One look at everything that has a deadline."""
+        now_s, now_ms = self._clock.monotonic_s(), self._clock.now_ms()
+        self._look_at_attempts(now_s, now_ms)
+        self._look_at_nodes(now_s, now_ms)
+        self._look_at_containers(now_s, now_ms)
+        self._look_at_lifetimes(now_ms)
+
+    def _look_at_attempts(self, now_s: float, now_ms: int) -> None:
+        for runtime in list(self._engine.state.runtimes.values()):
+            attempt = self._engine.state.attempts[runtime.attempt_id]
+            if attempt.state not in WAITING_FOR_AM:
+                runtime.last_seen_s = now_s
+            elif now_s - runtime.last_seen_s > self._settings.am_expiry_s:
+                log.warning("ApplicationMaster expired", attempt_id=str(attempt.id))
+                runtime.last_seen_s = now_s
+                self._engine.tell_later(attempt.id, AmExpired(now_ms))
+
+    def _look_at_nodes(self, now_s: float, now_ms: int) -> None:
+        for node in list(self._engine.state.nodes.values()):
+            if node.state not in (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING):
+                continue
+            runtime = self._nodes.runtimes.get(node.id)
+            last_s = runtime.last_seen_s if runtime is not None else self._started_s
+            if now_s - last_s > self._settings.node_expiry_s:
+                log.warning("node expired", node_id=str(node.id))
+                self._nodes.runtimes.pop(node.id, None)
+                self._engine.tell_later(node.id, NodeExpired(now_ms))
+
+    def _look_at_containers(self, now_s: float, now_ms: int) -> None:
+        unstarted = {c.id for c in self._engine.state.live_containers() if c.state in UNSTARTED and not c.is_am}
+        for container_id in self._unstarted_since_s.keys() - unstarted:
+            del self._unstarted_since_s[container_id]
+        for container_id in unstarted:
+            since_s = self._unstarted_since_s.setdefault(container_id, now_s)
+            if now_s - since_s > self._settings.container_expiry_s:
+                text = "Container expired since it was unused"
+                event = StopRequested(ContainerExitStatus.ABORTED, text, now_ms)
+                self._engine.tell_later(container_id, event)
+
+    def _look_at_lifetimes(self, now_ms: int) -> None:
+        for runtime in self._engine.state.runtimes.values():
+            application = self._engine.state.applications[runtime.attempt_id.application_id]
+            lifetime_s = application.submission.lifetime_s
+            if lifetime_s > 0 and now_ms > application.submitted_ms + lifetime_s * 1000:
+                text = "Application is killed by ResourceManager as it has exceeded the lifetime period."
+                self._engine.tell_later(application.id, KillRequested(text, now_ms))

@@ -1,0 +1,90 @@
+"""Performs effects: passes each to the service that acts on it.  Nothing here waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from yodel.domain.effects import (
+    CleanUpApplication,
+    CleanUpContainer,
+    ExpectAttempt,
+    ForgetAttempt,
+    Grant,
+    LaunchAm,
+    NodeChanged,
+    OutsideEffect,
+    Reconcile,
+    ReportCompleted,
+)
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.ports.clock import Clock
+from yodel.services.nodes import NodeService
+from yodel.services.state import AttemptRuntime, ClusterState, ask_key
+
+CHANGED_NODES_MAX = 10_000
+
+
+class EffectPerformer:
+    """See ``engine.Performer``."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        nodes: NodeService,
+        clock: Clock,
+        reconcile: Callable[[ContainerId], object],
+        launch: Callable[[ApplicationAttemptId], object],
+        wake_scheduler: Callable[[], None],
+    ) -> None:
+        self._state, self._nodes, self._clock = state, nodes, clock
+        self._reconcile, self._launch, self._wake_scheduler = reconcile, launch, wake_scheduler
+
+    def perform(self, effect: OutsideEffect) -> None:
+        match effect:
+            case Reconcile(container_id):
+                self._changed(container_id)
+            case Grant(container_id):
+                self._runtime(container_id, lambda runtime: runtime.granted.append(container_id))
+            case ReportCompleted(container_id):
+                self._runtime(container_id, lambda runtime: runtime.completed.append(container_id))
+            case LaunchAm(attempt_id):
+                self._launch(attempt_id)
+            case CleanUpContainer():
+                self._nodes.clean_up_container(effect)
+            case CleanUpApplication(application_id):
+                self._nodes.clean_up_application(effect)
+                for attempt in self._state.attempts_of(application_id):
+                    for container in self._state.containers_of(attempt.id):
+                        self._reconcile(container.id)
+            case ExpectAttempt(attempt_id):
+                now_s = self._clock.monotonic_s()
+                self._state.runtimes[attempt_id] = AttemptRuntime(attempt_id=attempt_id, last_seen_s=now_s)
+                self._wake_scheduler()
+            case ForgetAttempt(attempt_id):
+                self._state.runtimes.pop(attempt_id, None)
+                self._wake_scheduler()
+            case NodeChanged(node_id):
+                for runtime in self._state.runtimes.values():
+                    if runtime.is_registered and len(runtime.changed_nodes) < CHANGED_NODES_MAX:
+                        runtime.changed_nodes[node_id] = None
+                self._wake_scheduler()
+
+    def _changed(self, container_id: ContainerId) -> None:
+        container = self._state.containers[container_id]
+        if not container.is_live:
+            runtime = self._state.runtimes.get(container_id.attempt_id)
+            if runtime is not None and not container.is_am:
+                runtime.take_off(ask_key(container), container_id)
+                if container_id in runtime.granted:
+                    runtime.granted.remove(container_id)
+            self._wake_scheduler()
+        self._reconcile(container_id)
+
+    def _runtime(self, container_id: ContainerId, act: Callable[[AttemptRuntime], None]) -> None:
+        """An attempt that keeps containers across attempts hands their news to the attempt that lives."""
+        runtime = self._state.runtimes.get(container_id.attempt_id)
+        if runtime is None:
+            application = self._state.applications.get(container_id.application_id)
+            runtime = self._state.runtimes.get(application.current_attempt_id) if application is not None else None
+        if runtime is not None:
+            act(runtime)

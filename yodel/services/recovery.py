@@ -1,0 +1,65 @@
+"""After a start: what of the rows has to be looked at again (RMStateStore recovery, work-preserving).
+
+Running containers are left alone.  ApplicationMasters register again and say anew what they want, so containers that
+were planned or bound but never handed out are given back: asking for them again is how they come to be wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from yodel.domain.events import StopRequested
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
+from yodel.ports.clock import Clock
+from yodel.services.engine import Engine
+from yodel.services.state import AttemptRuntime
+
+NOT_HANDED_OUT = (ContainerState.PLANNED, ContainerState.ALLOCATED)
+log = structlog.get_logger("yodel.recovery")
+
+
+def expect_attempts(engine: Engine, clock: Clock) -> None:
+    """Make a runtime for every attempt that lives, with the completions its AM has not acknowledged."""
+    state = engine.state
+    for attempt in state.attempts.values():
+        if attempt.state.is_final:
+            continue
+        runtime = state.runtimes[attempt.id] = AttemptRuntime(attempt_id=attempt.id, last_seen_s=clock.monotonic_s())
+        runtime.completed = [
+            c.id for c in state.containers_of(attempt.id) if not c.is_live and not c.is_acknowledged and not c.is_am
+        ]
+        if attempt.state is AttemptState.FINISHING:
+            runtime.is_registered = True
+
+
+def resume(
+    engine: Engine,
+    clock: Clock,
+    launch: Callable[[ApplicationAttemptId], object],
+    reconcile: Callable[[ContainerId], object],
+) -> None:
+    """Take up what was under way.  Called once the engine runs."""
+    state = engine.state
+    given_back = 0
+    for container in list(state.live_containers()):
+        if container.state in NOT_HANDED_OUT and not container.is_am:
+            text = "Container was not handed out before the ResourceManager restarted"
+            event = StopRequested(ContainerExitStatus.ABORTED, text, clock.now_ms())
+            engine.tell_later(container.id, event)
+            given_back += 1
+        reconcile(container.id)
+    for attempt in state.attempts.values():
+        if attempt.state is AttemptState.ALLOCATED:
+            launch(attempt.id)
+    live = sum(1 for _ in state.live_containers())
+    log.info(
+        "recovered",
+        applications=len(state.applications),
+        live_attempts=len(state.runtimes),
+        live_containers=live,
+        given_back=given_back,
+        epoch=state.identity.epoch,
+    )
