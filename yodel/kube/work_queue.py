@@ -1,0 +1,148 @@
+"""A keyed work queue: what has to be looked at, not what happened.
+
+A key is worked on by one worker at a time, so no two act on one pod; different keys run in parallel.  Adding a key that
+already waits changes nothing; adding one that is being worked on means one more round afterwards, because the worker
+may have read the old state.  A round that fails for an outside reason is repeated after a back-off of that key's own;
+an addition does not shorten it, else events would defeat it.  Follows client-go's rate-limited workqueue.
+
+It refuses to keep events (the handler reads the present state), to grow without bound, and to swallow bugs: only
+Unavailable and a missed deadline are repeated, anything else ends ``run``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+import structlog
+
+from yodel.errors import InvalidValue, Unavailable
+from yodel.kube.backoff import Backoff, Random
+
+_log = structlog.get_logger(__name__)
+Key = TypeVar("Key", bound=Hashable)
+
+Handle = Callable[[Key], Awaitable[float | None]]
+"""One round for a key.  Returns the seconds after which the key wants another round unasked, or None."""
+
+
+class _State(Enum):
+    QUEUED = auto()
+    RUNNING = auto()
+    RUNNING_AGAIN = auto()  # was added during its round
+    DELAYED = auto()  # its handler asked for a later round
+    BACKING_OFF = auto()  # its last round failed
+
+
+_ON_ADD: dict[_State | None, _State] = {
+    None: _State.QUEUED,
+    _State.QUEUED: _State.QUEUED,
+    _State.RUNNING: _State.RUNNING_AGAIN,
+    _State.RUNNING_AGAIN: _State.RUNNING_AGAIN,
+    _State.DELAYED: _State.QUEUED,
+    _State.BACKING_OFF: _State.BACKING_OFF,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLimits:
+    """``keys_max`` counts every key in the queue in whatever state; after ``attempts_max`` failures in a row a key is
+    dropped and counted: whoever scans the whole truth periodically brings it back."""
+
+    workers: int = 16
+    keys_max: int = 200_000
+    attempts_max: int = 20
+    round_timeout_s: float = 120.0
+    backoff: Backoff = field(default_factory=lambda: Backoff(initial_s=0.2, cap_s=60.0))
+
+    def __post_init__(self) -> None:
+        if min(self.workers, self.keys_max, self.attempts_max) < 1:
+            raise InvalidValue("queue limits", self, "at least one worker, key and attempt")
+
+
+class WorkQueue(Generic[Key]):
+    """To be used from one event loop; ``run`` owns the workers."""
+
+    def __init__(self, handle: Handle[Key], random: Random, limits: QueueLimits | None = None) -> None:
+        self._handle, self._random, self._limits = handle, random, limits or QueueLimits()
+        self._states: dict[Key, _State] = {}
+        self._ready: asyncio.Queue[Key] = asyncio.Queue()  # bounded by keys_max: a key is in it at most once
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._failures: dict[Key, int] = {}
+        self.given_up = 0
+        self.turned_away = 0
+
+    def __len__(self) -> int:
+        """Keys in the queue, in whatever state."""
+        return len(self._states)
+
+    def add(self, key: Key) -> bool:
+        """Ask for a round.  False, and counted, when the queue is full; a periodic scan has to bring the key back."""
+        before = self._states.get(key)
+        if before is None and len(self._states) >= self._limits.keys_max:
+            self.turned_away += 1
+            return False
+        after = _ON_ADD[before]
+        if after is _State.QUEUED and before is not _State.QUEUED:
+            self._enqueue(key)
+        self._states[key] = after
+        return True
+
+    async def run(self) -> None:
+        """Work until cancelled.
+
+        Raises: (in a group) what a handler raised that was neither Unavailable nor TimeoutError.
+        """
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for number in range(self._limits.workers):
+                    workers.create_task(self._work(), name=f"work-queue-{number}")
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._ready.get()
+            self._states[key] = _State.RUNNING
+            try:
+                async with asyncio.timeout(self._limits.round_timeout_s):
+                    again_after_s = await self._handle(key)
+            except (Unavailable, TimeoutError) as error:
+                self._failed(key, error)
+            else:
+                self._succeeded(key, again_after_s)
+
+    def _succeeded(self, key: Key, again_after_s: float | None) -> None:
+        self._failures.pop(key, None)
+        if self._states[key] is _State.RUNNING_AGAIN:
+            self._enqueue(key)
+        elif again_after_s is not None:
+            self._enqueue_later(key, _State.DELAYED, again_after_s)
+        else:
+            del self._states[key]
+
+    def _failed(self, key: Key, error: Exception) -> None:
+        failures = self._failures.get(key, 0) + 1
+        _log.warning("round_failed", key=str(key), failures=failures, error=str(error))
+        if failures >= self._limits.attempts_max:
+            self.given_up += 1
+            self._failures.pop(key, None)
+            del self._states[key]
+            return
+        self._failures[key] = failures
+        self._enqueue_later(key, _State.BACKING_OFF, self._limits.backoff.delay_s(failures, self._random))
+
+    def _enqueue_later(self, key: Key, state: _State, delay_s: float) -> None:
+        self._states[key] = state
+        self._timers[key] = asyncio.get_running_loop().call_later(delay_s, self._enqueue, key)
+
+    def _enqueue(self, key: Key) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        self._states[key] = _State.QUEUED
+        self._ready.put_nowait(key)
