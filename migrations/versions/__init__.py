@@ -1,0 +1,1 @@
+"""One file a version, in order of their numbers."""

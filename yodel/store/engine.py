@@ -1,0 +1,267 @@
+"""How a database is reached: the URL, the connection's settings, its failures, and the version of its tables.
+
+Only ``sqlite+aiosqlite`` and ``postgresql+asyncpg`` are served, and the URL has to say so: what a bare ``postgresql://``
+means changes with SQLAlchemy's version.  An SQLite database is a file (a memory one would lose the intent with the
+process) which only its owner may read, since master keys are inside.
+
+Migrations are Alembic's, run from the ``migrations`` package.  They are run by ``yodel migrate`` and by the embedded
+default, never by opening a store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, event, exc, make_url, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from yodel.errors import InvalidValue, Unavailable
+from yodel.store.errors import SchemaNotAtHead
+
+SQLITE = "sqlite+aiosqlite"
+POSTGRES = "postgresql+asyncpg"
+DRIVERS = (SQLITE, POSTGRES)
+
+STATEMENT_TIMEOUT_S = 10.0
+MIGRATION_STATEMENT_TIMEOUT_S = 600.0
+"""Long enough to rewrite a large table; a migration should not."""
+MIGRATION_LOCK_TIMEOUT_S = 30.0
+"""How long a migration may wait for tables in use, or for another migrator, before it gives up and changes nothing."""
+MIGRATION_LOCK_KEY = 0x796F64656C  # "yodel": PostgreSQL's advisory locks are numbers
+
+BUGS = (exc.IntegrityError, exc.DataError, exc.ProgrammingError, exc.NotSupportedError)
+"""Errors which say that our statement is wrong: trying again does not help, so they are not Unavailable."""
+
+
+def parsed_url(url: str) -> URL:
+    """The URL, checked.
+
+    Raises:
+        InvalidValue: not a URL, no or another driver, no file for SQLite.  Never shows a password.
+    """
+    try:
+        parsed = make_url(url)
+    except (exc.ArgumentError, ValueError):
+        raise InvalidValue("store URL", "(unreadable)", "a database URL such as sqlite+aiosqlite:///yodel.db") from None
+    shown = parsed.render_as_string(hide_password=True)
+    if parsed.drivername not in DRIVERS:
+        raise InvalidValue("store URL", shown, f"a URL that begins with {' or '.join(f'{d}://' for d in DRIVERS)}")
+    if parsed.drivername == SQLITE and (not parsed.database or parsed.database.startswith((":", "file:"))):
+        raise InvalidValue("store URL", shown, "the path of a file, as in sqlite+aiosqlite:////var/lib/yodel/yodel.db")
+    return parsed
+
+
+def engine_for(
+    url: str, *, statement_timeout_s: float, lock_timeout_s: float, foreign_keys: bool = True
+) -> AsyncEngine:
+    """An engine with one connection: there is one writer.
+
+    For SQLite it makes the file (mode 0600) and the folders that are missing (0700).
+
+    Raises:
+        InvalidValue: see ``parsed_url``.
+        Unavailable: the file cannot be made.
+    """
+    parsed = parsed_url(url)
+    if parsed.drivername == SQLITE:
+        return _sqlite_engine(parsed, lock_timeout_s, foreign_keys)
+    return _postgres_engine(parsed, statement_timeout_s, lock_timeout_s)
+
+
+@asynccontextmanager
+async def answering(what: str, timeout_s: float) -> AsyncIterator[None]:
+    """Give the database this long; its failures become one exception.
+
+    Raises:
+        Unavailable: no answer in time, or one that says "not now".  Whether a commit happened is then unknown.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except BUGS:
+        raise
+    except TimeoutError as error:
+        raise Unavailable(f"The store did not {what} within {timeout_s:g} s") from error
+    except (exc.DBAPIError, exc.TimeoutError, OSError) as error:
+        raise Unavailable(f"The store could not {what}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """The database's own words, without statement and parameters."""
+    return str(error.orig if isinstance(error, exc.DBAPIError) else error)
+
+
+# --- SQLite --------------------------------------------------------------------------------------------------------
+
+
+def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool) -> AsyncEngine:
+    assert url.database is not None
+    try:
+        _make_private(Path(url.database))
+    except OSError as error:
+        raise Unavailable(f"The store's file cannot be used: {error}") from error
+    engine = create_async_engine(
+        url,
+        hide_parameters=True,
+        pool_size=1,
+        max_overflow=0,
+        pool_timeout=lock_timeout_s,
+        connect_args={"timeout": lock_timeout_s},
+    )
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def set_up(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        # Python's sqlite3 would begin transactions by itself, late, and never before DDL: we say BEGIN ourselves.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+        cursor.close()
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def begin(connection: Connection) -> None:
+        # IMMEDIATE takes the write lock at once: a transaction that has begun cannot fail for want of it.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _make_private(path: Path) -> None:
+    """Folders that exist are left as they are: they may be shared, and the file guards itself.
+
+    SQLite gives its ``-wal`` and ``-shm`` files the mode of the database.
+    """
+    for folder in reversed([p for p in path.absolute().parents if not p.exists()]):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if file.exists() and stat.S_IMODE(file.stat().st_mode) != 0o600:
+            file.chmod(0o600)
+
+
+# --- PostgreSQL ----------------------------------------------------------------------------------------------------
+
+
+def _postgres_engine(url: URL, statement_timeout_s: float, lock_timeout_s: float) -> AsyncEngine:
+    settings = {
+        "application_name": "yodel",
+        "statement_timeout": _ms(statement_timeout_s),
+        "lock_timeout": _ms(lock_timeout_s),
+        # A writer that froze in the middle of a transaction would keep its successor from taking over.
+        "idle_in_transaction_session_timeout": _ms(statement_timeout_s),
+    }
+    return create_async_engine(
+        url,
+        hide_parameters=True,
+        pool_size=1,
+        max_overflow=0,
+        pool_timeout=lock_timeout_s,
+        connect_args={
+            "timeout": statement_timeout_s,
+            "command_timeout": statement_timeout_s,
+            "server_settings": settings,
+        },
+    )
+
+
+def _ms(seconds: float) -> str:
+    return str(max(1, round(seconds * 1000)))
+
+
+# --- migrations ----------------------------------------------------------------------------------------------------
+
+
+async def migrate(url: str, *, revision: str = "head") -> list[str]:
+    """Bring the tables to a revision; returns the revisions applied, in order, none when there is nothing to do.
+
+    On PostgreSQL every migration is one transaction and an advisory lock keeps a second migrator waiting; on SQLite all
+    are one transaction together, whose write lock does the same.  Going back is not offered: restore a backup.
+
+    Raises:
+        Unavailable: the database does not answer, or something holds its locks too long.
+    """
+    engine = engine_for(
+        url,
+        statement_timeout_s=MIGRATION_STATEMENT_TIMEOUT_S,
+        lock_timeout_s=MIGRATION_LOCK_TIMEOUT_S,
+        # SQLite changes tables by copying and dropping them; with foreign keys on, the drop would cascade.
+        foreign_keys=False,
+    )
+    try:
+        async with answering("migrate", MIGRATION_STATEMENT_TIMEOUT_S), engine.connect() as connection:
+            return await connection.run_sync(_upgrade, revision)
+    finally:
+        await engine.dispose()
+
+
+async def current_and_head(url: str) -> tuple[str | None, str]:
+    """The revision of the database, None when it is empty, and the one this version needs.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
+    try:
+        async with answering("tell its version", STATEMENT_TIMEOUT_S), engine.connect() as connection:
+            return await connection.run_sync(_current_revision), head_revision()
+    finally:
+        await engine.dispose()
+
+
+def require_head(connection: Connection) -> None:
+    """Raises SchemaNotAtHead."""
+    current, head = _current_revision(connection), head_revision()
+    if current != head:
+        raise SchemaNotAtHead(current, head)
+
+
+def head_revision() -> str:
+    """The newest migration of this version."""
+    head = ScriptDirectory.from_config(_alembic()).get_current_head()
+    assert head is not None, "the migrations package is empty"
+    return head
+
+
+def _current_revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _upgrade(connection: Connection, revision: str) -> list[str]:
+    applied: list[str] = []
+    config = _alembic(connection=connection, applied=applied)
+    if connection.dialect.name == "postgresql":
+        # The lock is the session's, not a transaction's: it outlives the migrations' own and goes with the connection.
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK_KEY})
+        connection.commit()
+        command.upgrade(config, revision)
+    else:
+        with connection.begin():
+            command.upgrade(config, revision)
+            broken = connection.execute(text("PRAGMA foreign_key_check")).all()
+            assert not broken, f"a migration left rows without their parents: {broken[:3]}"
+    return applied
+
+
+def _alembic(**attributes: Any) -> Config:
+    """Alembic's configuration without an ini file: the scripts are found where the package is installed."""
+    spec = importlib.util.find_spec("migrations")
+    assert spec is not None, "the migrations package is part of the installation"
+    assert spec.origin is not None, "the migrations package is a folder with an __init__.py"
+    config = Config()
+    config.set_main_option("script_location", str(Path(spec.origin).parent).replace("%", "%%"))
+    config.attributes.update(attributes)
+    return config

@@ -1,0 +1,26 @@
+"""What can be wrong with a store besides ``yodel.errors.Unavailable`` (no answer) and ``FencedOut`` (taken over)."""
+
+from __future__ import annotations
+
+from yodel.errors import YodelError
+
+
+class SchemaNotAtHead(YodelError):
+    """The database's tables are not those of this version."""
+
+    def __init__(self, current: str | None, head: str) -> None:
+        self.current, self.head = current, head
+        found = "is empty" if current is None else f"is at version {current}"
+        super().__init__(f"The store's database {found}; this version of Yodel needs {head}. Run `yodel migrate`.")
+
+
+class OrphanRow(YodelError):
+    """A commit has an attempt without its application or a container without its attempt: a bug of the caller's.
+
+    ``row_id`` is None when the database did not say which.
+    """
+
+    def __init__(self, row_id: object | None = None) -> None:
+        self.row_id = row_id
+        which = "A row" if row_id is None else f"Row {row_id}"
+        super().__init__(f"{which} belongs to an application or attempt that the store does not have")

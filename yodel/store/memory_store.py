@@ -1,0 +1,159 @@
+"""The store's twin in memory: the same promises, for tests and simulations.
+
+What is stored lives in a ``MemoryDisk``, which outlives the stores opened on it: opening a second store on a disk is a
+restart, or a standby that takes over.  A hook is called at every step where a process may die; a hook that raises is a
+crash at that step, and the disk then holds what a database would hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from yodel.domain.application import Application
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.node import Node
+from yodel.domain.queue import Queue
+from yodel.domain.tokens import MasterKey
+from yodel.ports.store import Commit, FencedOut, Identity, Row, Snapshot
+from yodel.store.errors import OrphanRow
+from yodel.store.snapshots import snapshot_of
+
+
+class Point(Enum):
+    """Where a hook is called: before a commit nothing of it is stored, after it everything is."""
+
+    OPENING = "opening"
+    BEFORE_COMMIT = "before commit"
+    AFTER_COMMIT = "after commit"
+
+
+Hook = Callable[[Point], None]
+
+
+def nothing_happens(_: Point) -> None:
+    """The hook of a store that works."""
+
+
+@dataclass(slots=True)
+class MemoryDisk:
+    """What is stored.  ``identity`` is None until a store was opened on it."""
+
+    identity: Identity | None = None
+    queues: dict[str, Queue] = field(default_factory=dict)
+    nodes: dict[NodeId, Node] = field(default_factory=dict)
+    applications: dict[ApplicationId, Application] = field(default_factory=dict)
+    attempts: dict[ApplicationAttemptId, Attempt] = field(default_factory=dict)
+    containers: dict[ContainerId, Container] = field(default_factory=dict)
+    master_keys: dict[tuple[str, int], MasterKey] = field(default_factory=dict)
+
+
+class MemoryStore:
+    """See ``yodel.ports.store.Store``.  Without a disk it starts on an empty one of its own."""
+
+    def __init__(self, disk: MemoryDisk | None = None, *, hook: Hook = nothing_happens) -> None:
+        self.disk = MemoryDisk() if disk is None else disk
+        self._hook = hook
+        self._epoch: int | None = None
+
+    async def open(self, *, now_ms: int, default_queues: Sequence[Queue]) -> Snapshot:
+        """Take the store over and read everything."""
+        self._hook(Point.OPENING)
+        found = self.disk.identity
+        if found is None:
+            self.disk.identity = Identity(cluster_timestamp_ms=now_ms, epoch=0, application_sequence=0)
+            _write(self.disk, default_queues)
+        else:
+            self.disk.identity = replace(found, epoch=found.epoch + 1)
+        self._epoch = self.disk.identity.epoch
+        return read(self.disk)
+
+    async def commit(self, commit: Commit) -> None:
+        """Write one transaction.
+
+        Raises:
+            FencedOut: another store was opened on the disk after this one.
+            OrphanRow: an attempt without its application, a container without its attempt.
+        """
+        assert self._epoch is not None, "the store is not open"
+        self._hook(Point.BEFORE_COMMIT)
+        _prove_epoch(self.disk, self._epoch)
+        _refuse_orphans(self.disk, commit.rows)
+        _reserve(self.disk, commit.application_sequence)
+        _write(self.disk, commit.rows)
+        for purpose, key in commit.master_keys:
+            self.disk.master_keys[purpose, key.key_id] = key
+        _remove(self.disk, commit)
+        self._hook(Point.AFTER_COMMIT)
+
+    async def close(self) -> None:
+        """Let go.  Closing twice is harmless."""
+        self._epoch = None
+
+
+def read(disk: MemoryDisk) -> Snapshot:
+    """What a store opened now would find; the disk must have been opened once."""
+    assert disk.identity is not None, "nothing was ever stored"
+    return snapshot_of(
+        disk.identity,
+        queues=disk.queues.values(),
+        nodes=disk.nodes.values(),
+        applications=disk.applications.values(),
+        attempts=disk.attempts.values(),
+        containers=disk.containers.values(),
+        master_keys=[(purpose, key) for (purpose, _), key in disk.master_keys.items()],
+    )
+
+
+def _prove_epoch(disk: MemoryDisk, epoch: int) -> None:
+    if disk.identity is None or disk.identity.epoch != epoch:
+        raise FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
+
+
+def _reserve(disk: MemoryDisk, application_sequence: int | None) -> None:
+    assert disk.identity is not None
+    reserved = max(disk.identity.application_sequence, application_sequence or 0)
+    disk.identity = replace(disk.identity, application_sequence=reserved)
+
+
+def _refuse_orphans(disk: MemoryDisk, rows: Sequence[Row]) -> None:
+    """What foreign keys do in a database, before anything is written."""
+    applications = disk.applications.keys() | {row.id for row in rows if isinstance(row, Application)}
+    attempts = disk.attempts.keys() | {row.id for row in rows if isinstance(row, Attempt)}
+    for row in rows:
+        if isinstance(row, Attempt) and row.id.application_id not in applications:
+            raise OrphanRow(row.id)
+        if isinstance(row, Container) and row.id.attempt_id not in attempts:
+            raise OrphanRow(row.id)
+
+
+def _write(disk: MemoryDisk, rows: Sequence[Row]) -> None:
+    for row in rows:
+        match row:
+            case Queue():
+                disk.queues[row.path] = row
+            case Node():
+                disk.nodes[row.id] = row
+            case Application():
+                disk.applications[row.id] = row
+            case Attempt():
+                disk.attempts[row.id] = row
+            case Container():
+                disk.containers[row.id] = row
+
+
+def _remove(disk: MemoryDisk, commit: Commit) -> None:
+    for container_id in commit.removed_containers:
+        disk.containers.pop(container_id, None)
+    for application_id in commit.removed_applications:
+        disk.applications.pop(application_id, None)
+    gone = set(commit.removed_attempts) | {
+        attempt_id for attempt_id in disk.attempts if attempt_id.application_id not in disk.applications
+    }
+    for attempt_id in gone:
+        disk.attempts.pop(attempt_id, None)
+    if gone:
+        disk.containers = {key: row for key, row in disk.containers.items() if key.attempt_id not in gone}

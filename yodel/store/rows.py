@@ -1,0 +1,318 @@
+"""Domain records to table rows and back: pure, field by field, without loss.
+
+Kinds are listed parents first, which is the order in which foreign keys let them be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Table
+
+from yodel.domain.application import Application, Submission
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container, Placement
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.node import Node
+from yodel.domain.queue import Queue, QueueState
+from yodel.domain.resource import Resource
+from yodel.domain.states import (
+    ApplicationState,
+    AttemptState,
+    ContainerState,
+    ContainerTarget,
+    ContainerType,
+    ExecutionType,
+    FinalApplicationStatus,
+    NodeState,
+)
+from yodel.domain.tokens import MasterKey
+from yodel.ports.store import Row
+from yodel.store import tables
+
+Values = dict[str, Any]
+"""A row to write: column name to value."""
+
+Columns = Mapping[Any, Any]
+"""A row that was read: column name to value (SQLAlchemy's RowMapping, whose keys may also be columns)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """How one type of record is kept."""
+
+    record: type[Row]
+    table: Table[Any]
+    to_values: Callable[[Any], Values]
+    from_columns: Callable[[Columns], Any]
+
+
+def rows_of(kind: Kind, rows: Iterable[Row]) -> list[Values]:
+    """The rows of this kind among all, in their order: when one comes twice, the last wins."""
+    return [kind.to_values(row) for row in rows if isinstance(row, kind.record)]
+
+
+def queue_values(queue: Queue) -> Values:
+    return {
+        "path": queue.path,
+        "state": queue.state.name,
+        "capacity_percent": queue.capacity_percent,
+        "maximum_capacity_percent": queue.maximum_capacity_percent,
+        "is_leaf": queue.is_leaf,
+    }
+
+
+def queue_from(row: Columns) -> Queue:
+    return Queue(
+        path=row["path"],
+        state=QueueState[row["state"]],
+        capacity_percent=row["capacity_percent"],
+        maximum_capacity_percent=row["maximum_capacity_percent"],
+        is_leaf=row["is_leaf"],
+    )
+
+
+def node_values(node: Node) -> Values:
+    return {
+        "id": str(node.id),
+        "state": node.state.name,
+        "http_port": node.http_port,
+        **_resource_values("capability", node.capability),
+        "rack": node.rack,
+        "labels": list(node.labels),
+        "kubernetes_node_name": node.kubernetes_node_name,
+        "version": node.version,
+        "health_report": node.health_report,
+        "last_health_ms": node.last_health_ms,
+    }
+
+
+def node_from(row: Columns) -> Node:
+    return Node(
+        id=_node_id(row["id"]),
+        state=NodeState[row["state"]],
+        http_port=row["http_port"],
+        capability=_resource("capability", row),
+        rack=row["rack"],
+        labels=tuple(row["labels"]),
+        kubernetes_node_name=row["kubernetes_node_name"],
+        version=row["version"],
+        health_report=row["health_report"],
+        last_health_ms=row["last_health_ms"],
+    )
+
+
+def application_values(application: Application) -> Values:
+    return {
+        "id": str(application.id),
+        "sequence": application.id.sequence,
+        **_submission_values(application.submission),
+        "state": application.state.name,
+        "final_status": application.final_status.name,
+        "diagnostics": application.diagnostics,
+        "current_attempt": application.current_attempt,
+        "failure_times_ms": list(application.failure_times_ms),
+        "submitted_ms": application.submitted_ms,
+        "launched_ms": application.launched_ms,
+        "finished_ms": application.finished_ms,
+    }
+
+
+def application_from(row: Columns) -> Application:
+    return Application(
+        id=ApplicationId.parse(row["id"]),
+        submission=_submission(row),
+        state=ApplicationState[row["state"]],
+        final_status=FinalApplicationStatus[row["final_status"]],
+        diagnostics=row["diagnostics"],
+        current_attempt=row["current_attempt"],
+        failure_times_ms=tuple(row["failure_times_ms"]),
+        submitted_ms=row["submitted_ms"],
+        launched_ms=row["launched_ms"],
+        finished_ms=row["finished_ms"],
+    )
+
+
+def _submission_values(submission: Submission) -> Values:
+    return {
+        "name": submission.name,
+        "user": submission.user,
+        "queue": submission.queue,
+        "application_type": submission.application_type,
+        "tags": list(submission.tags),
+        "priority": submission.priority,
+        "max_attempts": submission.max_attempts,
+        "global_max_attempts": submission.global_max_attempts,
+        "attempt_failures_validity_interval_ms": submission.attempt_failures_validity_interval_ms,
+        "keep_containers_across_attempts": submission.keep_containers_across_attempts,
+        "is_unmanaged": submission.is_unmanaged,
+        **_resource_values("am_capability", submission.am_capability),
+        **_resource_values("am_asked_capability", submission.am_asked_capability),
+        "am_node_label": submission.am_node_label,
+        "node_label": submission.node_label,
+        "view_acl": submission.view_acl,
+        "modify_acl": submission.modify_acl,
+        "lifetime_s": submission.lifetime_s,
+        "context": submission.context,
+    }
+
+
+def _submission(row: Columns) -> Submission:
+    return Submission(
+        name=row["name"],
+        user=row["user"],
+        queue=row["queue"],
+        application_type=row["application_type"],
+        tags=tuple(row["tags"]),
+        priority=row["priority"],
+        max_attempts=row["max_attempts"],
+        global_max_attempts=row["global_max_attempts"],
+        attempt_failures_validity_interval_ms=row["attempt_failures_validity_interval_ms"],
+        keep_containers_across_attempts=row["keep_containers_across_attempts"],
+        is_unmanaged=row["is_unmanaged"],
+        am_capability=_resource("am_capability", row),
+        am_asked_capability=_resource("am_asked_capability", row),
+        am_node_label=row["am_node_label"],
+        node_label=row["node_label"],
+        view_acl=row["view_acl"],
+        modify_acl=row["modify_acl"],
+        lifetime_s=row["lifetime_s"],
+        context=row["context"],
+    )
+
+
+def attempt_values(attempt: Attempt) -> Values:
+    return {
+        "id": str(attempt.id),
+        "application_id": str(attempt.id.application_id),
+        "attempt": attempt.id.attempt,
+        "state": attempt.state.name,
+        "am_container_id": None if attempt.am_container_id is None else str(attempt.am_container_id),
+        "host": attempt.host,
+        "rpc_port": attempt.rpc_port,
+        "tracking_url": attempt.tracking_url,
+        "final_status": attempt.final_status.name,
+        "diagnostics": attempt.diagnostics,
+        "started_ms": attempt.started_ms,
+        "finished_ms": attempt.finished_ms,
+        "container_sequence": attempt.container_sequence,
+    }
+
+
+def attempt_from(row: Columns) -> Attempt:
+    am_container_id = row["am_container_id"]
+    return Attempt(
+        id=ApplicationAttemptId.parse(row["id"]),
+        state=AttemptState[row["state"]],
+        am_container_id=None if am_container_id is None else ContainerId.parse(am_container_id),
+        host=row["host"],
+        rpc_port=row["rpc_port"],
+        tracking_url=row["tracking_url"],
+        final_status=FinalApplicationStatus[row["final_status"]],
+        diagnostics=row["diagnostics"],
+        started_ms=row["started_ms"],
+        finished_ms=row["finished_ms"],
+        container_sequence=row["container_sequence"],
+    )
+
+
+def container_values(container: Container) -> Values:
+    placement = container.placement
+    return {
+        "id": str(container.id),
+        "attempt_id": str(container.id.attempt_id),
+        "number": container.id.number,
+        "type": container.type.name,
+        "user": container.user,
+        "queue": container.queue,
+        **_resource_values("capability", container.capability),
+        **_resource_values("asked_capability", container.asked_capability),
+        "priority": container.priority,
+        "allocation_request_id": container.allocation_request_id,
+        "execution_type": container.execution_type.name,
+        "placement_hosts": list(placement.hosts),
+        "placement_racks": list(placement.racks),
+        "placement_is_strict": placement.is_strict,
+        "placement_avoid": list(placement.avoid),
+        "placement_node_label": placement.node_label,
+        "state": container.state.name,
+        "target": container.target.name,
+        "node_id": None if container.node_id is None else str(container.node_id),
+        "created_ms": container.created_ms,
+        "finished_ms": container.finished_ms,
+        "exit_status": int(container.exit_status),
+        "diagnostics": container.diagnostics,
+        "is_acknowledged": container.is_acknowledged,
+    }
+
+
+def container_from(row: Columns) -> Container:
+    node_id = row["node_id"]
+    return Container(
+        id=ContainerId.parse(row["id"]),
+        type=ContainerType[row["type"]],
+        user=row["user"],
+        queue=row["queue"],
+        capability=_resource("capability", row),
+        asked_capability=_resource("asked_capability", row),
+        priority=row["priority"],
+        allocation_request_id=row["allocation_request_id"],
+        execution_type=ExecutionType[row["execution_type"]],
+        placement=_placement(row),
+        state=ContainerState[row["state"]],
+        target=ContainerTarget[row["target"]],
+        node_id=None if node_id is None else _node_id(node_id),
+        created_ms=row["created_ms"],
+        finished_ms=row["finished_ms"],
+        exit_status=row["exit_status"],
+        diagnostics=row["diagnostics"],
+        is_acknowledged=row["is_acknowledged"],
+    )
+
+
+def _placement(row: Columns) -> Placement:
+    return Placement(
+        hosts=tuple(row["placement_hosts"]),
+        racks=tuple(row["placement_racks"]),
+        is_strict=row["placement_is_strict"],
+        avoid=tuple(row["placement_avoid"]),
+        node_label=row["placement_node_label"],
+    )
+
+
+def master_key_from(row: Columns) -> tuple[str, MasterKey]:
+    return row["purpose"], MasterKey(key_id=row["key_id"], secret=row["secret"])
+
+
+def _resource_values(name: str, resource: Resource) -> Values:
+    return {
+        f"{name}_memory_mib": resource.memory_mib,
+        f"{name}_vcores": resource.vcores,
+        f"{name}_extras": [list(pair) for pair in resource.extras],
+    }
+
+
+def _resource(name: str, row: Columns) -> Resource:
+    extras: Sequence[tuple[str, int]] = row[f"{name}_extras"]
+    return Resource(
+        row[f"{name}_memory_mib"], row[f"{name}_vcores"], tuple((extra, amount) for extra, amount in extras)
+    )
+
+
+def _node_id(text: str) -> NodeId:
+    """Our own text comes back whole; ``NodeId.parse`` is for texts from outside and refuses more."""
+    host, _, port = text.rpartition(":")
+    return NodeId(host, int(port))
+
+
+QUEUES = Kind(record=Queue, table=tables.queues, to_values=queue_values, from_columns=queue_from)
+NODES = Kind(record=Node, table=tables.nodes, to_values=node_values, from_columns=node_from)
+APPLICATIONS = Kind(
+    record=Application, table=tables.applications, to_values=application_values, from_columns=application_from
+)
+ATTEMPTS = Kind(record=Attempt, table=tables.attempts, to_values=attempt_values, from_columns=attempt_from)
+CONTAINERS = Kind(record=Container, table=tables.containers, to_values=container_values, from_columns=container_from)
+
+KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS)

@@ -1,0 +1,44 @@
+"""Snapshots in one order, whichever store they come from: by identifier, numerically; master keys oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from yodel.domain.application import Application
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId
+from yodel.domain.node import Node
+from yodel.domain.queue import Queue
+from yodel.domain.tokens import MasterKey
+from yodel.ports.store import Identity, Snapshot
+
+
+def snapshot_of(
+    identity: Identity,
+    *,
+    queues: Iterable[Queue],
+    nodes: Iterable[Node],
+    applications: Iterable[Application],
+    attempts: Iterable[Attempt],
+    containers: Iterable[Container],
+    master_keys: Iterable[tuple[str, MasterKey]],
+) -> Snapshot:
+    """Everything, sorted; ``master_keys`` have to come in the order in which they were first committed."""
+    return Snapshot(
+        identity=identity,
+        queues=tuple(sorted(queues, key=lambda queue: queue.path)),
+        nodes=tuple(sorted(nodes, key=lambda node: (node.id.host, node.id.port))),
+        applications=tuple(sorted(applications, key=lambda application: _application_key(application.id))),
+        attempts=tuple(sorted(attempts, key=lambda attempt: _attempt_key(attempt.id))),
+        containers=tuple(sorted(containers, key=lambda c: (*_attempt_key(c.id.attempt_id), c.id.number))),
+        master_keys=tuple(master_keys),
+    )
+
+
+def _application_key(application_id: ApplicationId) -> tuple[int, int]:
+    return application_id.cluster_timestamp_ms, application_id.sequence
+
+
+def _attempt_key(attempt_id: ApplicationAttemptId) -> tuple[int, int, int]:
+    return (*_application_key(attempt_id.application_id), attempt_id.attempt)

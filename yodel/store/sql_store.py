@@ -1,0 +1,178 @@
+"""The store on a SQL database: SQLite for one machine, PostgreSQL when a standby has to take over.
+
+A commit is one transaction whose first statement is an update of the identity row *where the epoch is ours*: it proves
+that nobody opened the store after us and, by its row lock, that nobody can until the transaction ends.  It takes the
+database's default isolation for exactly that reason: nothing else is read in a commit.
+
+It refuses to make or change tables (``yodel.store.engine.migrate`` does) and never retries: the caller repeats a
+commit, which is harmless because rows are whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Executable, Insert, Table, bindparam, case, delete, func, literal, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from yodel.domain.queue import Queue
+from yodel.domain.tokens import MasterKey
+from yodel.ports.store import Commit, FencedOut, Identity, Row, Snapshot
+from yodel.store import rows, tables
+from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for, require_head
+from yodel.store.errors import OrphanRow
+from yodel.store.snapshots import snapshot_of
+
+OPEN_TIMEOUT_S = 120.0
+"""Reading everything: about 40 µs a row, so two orders of magnitude of room at ten thousand containers."""
+STATEMENTS_IN_TIME = 3
+"""A commit may last as long as this many statements: waiting for the lock, writing, syncing to disk."""
+CLOSE_TIMEOUT_S = 10.0
+
+
+class SqlStore:
+    """See ``yodel.ports.store.Store``.  ``url`` names its driver; no connection is made before ``open``.
+
+    ``statement_timeout_s`` bounds every statement, and waiting for another process's lock.
+
+    Raises:
+        InvalidValue: the URL is not one of the two kinds served.
+        Unavailable: the SQLite file cannot be made.
+    """
+
+    def __init__(self, url: str, *, statement_timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
+        self._engine = engine_for(url, statement_timeout_s=statement_timeout_s, lock_timeout_s=statement_timeout_s)
+        self._commit_timeout_s = STATEMENTS_IN_TIME * statement_timeout_s
+        self._upserts = {kind: _upsert(self._engine.dialect.name, kind.table) for kind in rows.KINDS}
+        self._upsert_master_key = _master_key_upsert(self._engine.dialect.name)
+        self._epoch: int | None = None
+
+    async def open(self, *, now_ms: int, default_queues: Sequence[Queue]) -> Snapshot:
+        """Take the store over and read everything.
+
+        Raises:
+            SchemaNotAtHead: the tables are missing or of another version.
+            Unavailable: the database does not answer.
+        """
+        async with answering("open", OPEN_TIMEOUT_S), self._engine.begin() as connection:
+            await connection.run_sync(require_head)
+            identity = await self._take_over(connection, now_ms)
+            if identity.epoch == 0:
+                await self._write(connection, default_queues)
+            snapshot = await _read(connection, identity)
+        self._epoch = identity.epoch
+        return snapshot
+
+    async def commit(self, commit: Commit) -> None:
+        """Write one transaction.  Rows are written before removals: what is both written and removed is gone.
+
+        Raises:
+            FencedOut: the epoch in the store is not the one we opened.
+            OrphanRow: an attempt without its application, a container without its attempt.
+            Unavailable: the database does not answer; the commit may or may not have happened.
+        """
+        assert self._epoch is not None, "the store is not open"
+        try:
+            async with answering("commit", self._commit_timeout_s), self._engine.begin() as connection:
+                await self._prove_epoch(connection, self._epoch, commit.application_sequence)
+                await self._write(connection, commit.rows)
+                await self._write_master_keys(connection, commit.master_keys)
+                await _remove(connection, tables.containers, commit.removed_containers)
+                await _remove(connection, tables.attempts, commit.removed_attempts)
+                await _remove(connection, tables.applications, commit.removed_applications)
+        except IntegrityError as error:
+            raise OrphanRow from error
+
+    async def close(self) -> None:
+        """Let go.  Closing twice is harmless."""
+        self._epoch = None
+        async with answering("close", CLOSE_TIMEOUT_S):
+            await self._engine.dispose()
+
+    async def _take_over(self, connection: AsyncConnection, now_ms: int) -> Identity:
+        """Make the identity if there is none, then count this opening."""
+        dialect = self._engine.dialect.name
+        first = _insert(dialect, tables.identity).values(
+            id=tables.IDENTITY_ROW, cluster_timestamp_ms=now_ms, epoch=-1, application_sequence=0
+        )
+        await connection.execute(first.on_conflict_do_nothing())
+        # The update locks the row: of two that open at once, the second counts from what the first wrote.
+        await connection.execute(update(tables.identity).values(epoch=tables.identity.c.epoch + 1))
+        row = (await connection.execute(select(tables.identity))).mappings().one()
+        return Identity(
+            cluster_timestamp_ms=row["cluster_timestamp_ms"],
+            epoch=row["epoch"],
+            application_sequence=row["application_sequence"],
+        )
+
+    async def _prove_epoch(self, connection: AsyncConnection, epoch: int, application_sequence: int | None) -> None:
+        """One update both reserves application numbers (never fewer than before) and fences."""
+        reserved = tables.identity.c.application_sequence
+        wanted = literal(0 if application_sequence is None else application_sequence, reserved.type)
+        result = await connection.execute(
+            update(tables.identity)
+            .where(tables.identity.c.epoch == epoch)
+            .values(application_sequence=case((reserved < wanted, wanted), else_=reserved))
+        )
+        if result.rowcount != 1:
+            raise FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
+
+    async def _write(self, connection: AsyncConnection, records: Sequence[Row]) -> None:
+        for kind in rows.KINDS:
+            await _execute_many(connection, self._upserts[kind], rows.rows_of(kind, records))
+
+    async def _write_master_keys(self, connection: AsyncConnection, keys: Iterable[tuple[str, MasterKey]]) -> None:
+        values = [{"purpose": purpose, "key_id": key.key_id, "secret": key.secret} for purpose, key in keys]
+        await _execute_many(connection, self._upsert_master_key, values)
+
+
+async def _execute_many(connection: AsyncConnection, statement: Executable, values: list[rows.Values]) -> None:
+    """One prepared statement, run once a row: no row count meets the databases' limit of variables a statement."""
+    if values:
+        await connection.execute(statement, values)
+
+
+async def _remove(connection: AsyncConnection, table: Table, ids: Iterable[object]) -> None:
+    """What belongs to the removed goes with them, by the foreign keys."""
+    statement = delete(table).where(table.c.id == bindparam("removed_id"))
+    await _execute_many(connection, statement, [{"removed_id": str(removed)} for removed in ids])
+
+
+async def _read(connection: AsyncConnection, identity: Identity) -> Snapshot:
+    read = {kind: (await connection.execute(select(kind.table))).mappings().all() for kind in rows.KINDS}
+    key_rows = (await connection.execute(select(tables.master_keys).order_by(tables.master_keys.c.position))).mappings()
+    return snapshot_of(
+        identity,
+        queues=map(rows.queue_from, read[rows.QUEUES]),
+        nodes=map(rows.node_from, read[rows.NODES]),
+        applications=map(rows.application_from, read[rows.APPLICATIONS]),
+        attempts=map(rows.attempt_from, read[rows.ATTEMPTS]),
+        containers=map(rows.container_from, read[rows.CONTAINERS]),
+        master_keys=map(rows.master_key_from, key_rows),
+    )
+
+
+def _insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+
+
+def _upsert(dialect: str, table: Table) -> Insert:
+    """Insert a whole row or replace every column of the one that is there."""
+    statement = _insert(dialect, table)
+    keys = [column.name for column in table.primary_key]
+    replaced = {column.name: statement.excluded[column.name] for column in table.c if column.name not in keys}
+    return statement.on_conflict_do_update(index_elements=keys, set_=replaced)
+
+
+def _master_key_upsert(dialect: str) -> Insert:
+    """A new key goes last; one that is written again keeps its place."""
+    table = tables.master_keys
+    last = select(func.coalesce(func.max(table.c.position), 0)).scalar_subquery()
+    statement = _insert(dialect, table).values(
+        purpose=bindparam("purpose"), key_id=bindparam("key_id"), secret=bindparam("secret"), position=last + 1
+    )
+    return statement.on_conflict_do_update(
+        index_elements=["purpose", "key_id"], set_={"secret": statement.excluded["secret"]}
+    )

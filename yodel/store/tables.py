@@ -1,0 +1,171 @@
+"""The tables, one an entity, with a column for every field of its record.
+
+Primary keys are the identifiers' text forms, so that a row can be found by what users type.  A resource is three
+columns: memory, vcores and the further types as JSON.  Lists are JSON arrays.  Every number is 64 bits wide, whatever
+the wire says.  A change here needs a migration: a test compares both.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    TypedColumns,
+)
+
+from yodel.store.columns import AnyText
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+IDENTITY_ROW = 1
+"""The identity table has this one row."""
+
+
+class IdentityColumns(TypedColumns):
+    id = Column(SmallInteger, primary_key=True, autoincrement=False)
+    cluster_timestamp_ms = Column(BigInteger, nullable=False)
+    epoch = Column(BigInteger, nullable=False)
+    application_sequence = Column(BigInteger, nullable=False)
+
+
+class QueueColumns(TypedColumns):
+    path = Column(AnyText, primary_key=True)
+    state = Column(Text, nullable=False)
+    capacity_percent = Column(Double, nullable=False)
+    maximum_capacity_percent = Column(Double, nullable=False)
+    is_leaf = Column(Boolean, nullable=False)
+
+
+class NodeColumns(TypedColumns):
+    id = Column(AnyText, primary_key=True)
+    state = Column(Text, nullable=False)
+    http_port = Column(BigInteger, nullable=False)
+    capability_memory_mib = Column(BigInteger, nullable=False)
+    capability_vcores = Column(BigInteger, nullable=False)
+    capability_extras = Column(JSON, nullable=False)
+    rack = Column(AnyText, nullable=False)
+    labels = Column(JSON, nullable=False)
+    kubernetes_node_name = Column(AnyText, nullable=False)
+    version = Column(AnyText, nullable=False)
+    health_report = Column(AnyText, nullable=False)
+    last_health_ms = Column(BigInteger, nullable=False)
+
+
+class ApplicationColumns(TypedColumns):
+    id = Column(Text, primary_key=True)
+    sequence = Column(BigInteger, nullable=False)
+    # What the submitter asked for.
+    name = Column(AnyText, nullable=False)
+    user = Column(AnyText, nullable=False)
+    queue = Column(AnyText, nullable=False)
+    application_type = Column(AnyText, nullable=False)
+    tags = Column(JSON, nullable=False)
+    priority = Column(BigInteger, nullable=False)
+    max_attempts = Column(BigInteger, nullable=False)
+    global_max_attempts = Column(BigInteger, nullable=False)
+    attempt_failures_validity_interval_ms = Column(BigInteger, nullable=False)
+    keep_containers_across_attempts = Column(Boolean, nullable=False)
+    is_unmanaged = Column(Boolean, nullable=False)
+    am_capability_memory_mib = Column(BigInteger, nullable=False)
+    am_capability_vcores = Column(BigInteger, nullable=False)
+    am_capability_extras = Column(JSON, nullable=False)
+    am_asked_capability_memory_mib = Column(BigInteger, nullable=False)
+    am_asked_capability_vcores = Column(BigInteger, nullable=False)
+    am_asked_capability_extras = Column(JSON, nullable=False)
+    am_node_label = Column(AnyText, nullable=False)
+    node_label = Column(AnyText, nullable=False)
+    view_acl = Column(AnyText, nullable=False)
+    modify_acl = Column(AnyText, nullable=False)
+    lifetime_s = Column(BigInteger, nullable=False)
+    context = Column(LargeBinary, nullable=False)
+    # What became of it.
+    state = Column(Text, nullable=False)
+    final_status = Column(Text, nullable=False)
+    diagnostics = Column(AnyText, nullable=False)
+    current_attempt = Column(BigInteger, nullable=False)
+    failure_times_ms = Column(JSON, nullable=False)
+    submitted_ms = Column(BigInteger, nullable=False)
+    launched_ms = Column(BigInteger, nullable=False)
+    finished_ms = Column(BigInteger, nullable=False)
+
+
+class AttemptColumns(TypedColumns):
+    id = Column(Text, primary_key=True)
+    application_id = Column(Text, ForeignKey("applications.id", ondelete="CASCADE"), nullable=False, index=True)
+    attempt = Column(BigInteger, nullable=False)
+    state = Column(Text, nullable=False)
+    am_container_id = Column(Text)
+    host = Column(AnyText, nullable=False)
+    rpc_port = Column(BigInteger, nullable=False)
+    tracking_url = Column(AnyText, nullable=False)
+    final_status = Column(Text, nullable=False)
+    diagnostics = Column(AnyText, nullable=False)
+    started_ms = Column(BigInteger, nullable=False)
+    finished_ms = Column(BigInteger, nullable=False)
+    container_sequence = Column(BigInteger, nullable=False)
+
+
+class ContainerColumns(TypedColumns):
+    id = Column(Text, primary_key=True)
+    attempt_id = Column(Text, ForeignKey("attempts.id", ondelete="CASCADE"), nullable=False, index=True)
+    number = Column(BigInteger, nullable=False)
+    type = Column(Text, nullable=False)
+    user = Column(AnyText, nullable=False)
+    queue = Column(AnyText, nullable=False)
+    capability_memory_mib = Column(BigInteger, nullable=False)
+    capability_vcores = Column(BigInteger, nullable=False)
+    capability_extras = Column(JSON, nullable=False)
+    asked_capability_memory_mib = Column(BigInteger, nullable=False)
+    asked_capability_vcores = Column(BigInteger, nullable=False)
+    asked_capability_extras = Column(JSON, nullable=False)
+    priority = Column(BigInteger, nullable=False)
+    allocation_request_id = Column(BigInteger, nullable=False)
+    execution_type = Column(Text, nullable=False)
+    placement_hosts = Column(JSON, nullable=False)
+    placement_racks = Column(JSON, nullable=False)
+    placement_is_strict = Column(Boolean, nullable=False)
+    placement_avoid = Column(JSON, nullable=False)
+    placement_node_label = Column(AnyText, nullable=False)
+    state = Column(Text, nullable=False)
+    target = Column(Text, nullable=False)
+    node_id = Column(AnyText)
+    created_ms = Column(BigInteger, nullable=False)
+    finished_ms = Column(BigInteger, nullable=False)
+    exit_status = Column(BigInteger, nullable=False)
+    diagnostics = Column(AnyText, nullable=False)
+    is_acknowledged = Column(Boolean, nullable=False)
+
+
+class MasterKeyColumns(TypedColumns):
+    purpose = Column(AnyText, primary_key=True)
+    key_id = Column(BigInteger, primary_key=True, autoincrement=False)
+    secret = Column(LargeBinary, nullable=False)
+    position = Column(BigInteger, nullable=False)
+    """Grows with every new key: key ids start at random and may wrap, so they do not say which is newest."""
+
+
+identity = Table("identity", metadata, IdentityColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
+queues = Table("queues", metadata, QueueColumns)
+nodes = Table("nodes", metadata, NodeColumns)
+applications = Table("applications", metadata, ApplicationColumns)
+attempts = Table("attempts", metadata, AttemptColumns)
+containers = Table("containers", metadata, ContainerColumns)
+master_keys = Table("master_keys", metadata, MasterKeyColumns)
