@@ -108,7 +108,7 @@ def _am_node_label(context: pb.ApplicationSubmissionContextProto) -> str:
     return context.node_label_expression
 
 
-def _acl(context: pb.ApplicationSubmissionContextProto, kind: pb.ApplicationAccessTypeProto.ValueType) -> str:
+def _acl(context: pb.ApplicationSubmissionContextProto, kind: pb.ApplicationAccessTypeProto) -> str:
     for entry in context.am_container_spec.application_ACLs:
         if entry.accessType == kind:
             return entry.acl
