@@ -11,6 +11,11 @@ import sys
 
 from pyspark.sql import SparkSession
 
+QUERY = """
+    SELECT f.k % ${yodel.groups} AS g, count(*) AS n, CAST(sum(CAST(f.id AS DECIMAL(20)) * w.w) AS STRING) AS s
+    FROM facts f JOIN weights w ON f.k = w.k GROUP BY f.k % ${yodel.groups} ORDER BY g
+"""
+
 
 def main() -> None:
     rows, keys, groups = (int(a) for a in sys.argv[1:4])
@@ -24,10 +29,8 @@ def main() -> None:
     )
     spark.range(0, rows, 1, 4).selectExpr("id", f"id % {keys} AS k").createOrReplaceTempView("facts")
     spark.range(0, keys, 1, 2).selectExpr("id AS k", "id * id + 1 AS w").createOrReplaceTempView("weights")
-    answer = spark.sql(
-        f"""SELECT f.k % {groups} AS g, count(*) AS n, CAST(sum(CAST(f.id AS DECIMAL(20)) * w.w) AS STRING) AS s
-            FROM facts f JOIN weights w ON f.k = w.k GROUP BY f.k % {groups} ORDER BY g"""
-    ).collect()
+    spark.conf.set("yodel.groups", str(groups))
+    answer = spark.sql(QUERY).collect()
     report.write_text(json.dumps([[r.g, r.n, r.s] for r in answer]))
     spark.stop()
 

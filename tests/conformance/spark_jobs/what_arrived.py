@@ -20,7 +20,7 @@ def seen_here(_: object = None) -> dict[str, object]:
     return {
         "file": pathlib.Path("note.txt").read_text(),
         "archive": {
-            str(p.relative_to("bundle")): p.read_text() for p in sorted(pathlib.Path("bundle").rglob("*")) if p.is_file()
+            str(p.relative_to("bundle")): p.read_text() for p in pathlib.Path("bundle").rglob("*") if p.is_file()
         },
         "module": extra_module.VALUE,
         "environment": {k: v for k, v in os.environ.items() if k.startswith("YODEL_TEST_")},

@@ -1,0 +1,41 @@
+"""What the conformance tests share: one cluster for the session, Spark's two release lines, a folder pods can reach."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.cluster import Cluster, running
+from tests.conformance.spark_submit import Spark
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """One ``yodel local`` with two nodes of 8 GiB; at the end nothing of it may be left."""
+    with running() as started:
+        yield started
+
+
+@pytest.fixture(scope="session", params=["4.x", "3.5.x"])
+def any_spark(request: pytest.FixtureRequest, cluster: Cluster) -> Spark:
+    """Each of Spark's release lines in turn."""
+    return Spark(request.param, cluster)
+
+
+@pytest.fixture(scope="session")
+def spark(cluster: Cluster) -> Spark:
+    """The newest Spark."""
+    return Spark("4.x", cluster)
+
+
+@pytest.fixture
+def shared_dir() -> Iterator[pathlib.Path]:
+    """A folder that test, driver and executors see under the same path, whichever OS user they are."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="yodel-shared-"))
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,67 @@
+"""The job ``slow_sum.py`` in the test's hand: known to be in the middle of its work, released when the test says so."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from tests.conformance.cluster import wait_for
+from tests.conformance.spark_submit import OsUser, Result, Spark
+
+TASKS = 4
+
+
+class HeldJob:
+    """A running job whose tasks wait for ``release()``."""
+
+    def __init__(
+        self,
+        spark: Spark,
+        folder: pathlib.Path,
+        deploy_mode: str = "cluster",
+        *,
+        executors: int = 2,
+        conf: Mapping[str, str] | None = None,
+        more: tuple[str, ...] = (),
+        job: str = "slow_sum.py",
+        user: OsUser | None = None,
+    ) -> None:
+        self._report, self._marker, self._release = folder / "report.json", folder / "marker", folder / "release"
+        self._marker.mkdir()
+        self._marker.chmod(0o1777)
+        arguments = (TASKS, 100, self._report, self._marker, self._release)
+        settings = {"spark.executor.instances": str(executors), **(conf or {})}
+        self.submission = spark.start(deploy_mode, job, *arguments, conf=settings, more=more, user=user)
+        self.application_id = self.submission.application_id()
+
+    def working(self, containers: int, timeout_s: float = 120) -> list[dict[str, str]]:
+        """Waits until tasks run in that many containers; answers where (``container``, ``folder``, ``tokens``)."""
+
+        def probe() -> list[dict[str, str]] | None:
+            places = [json.loads(p.read_text()) for p in self._marker.glob("task-*")]
+            distinct = {place["container"]: place for place in places}
+            return list(distinct.values()) if len(distinct) >= containers else None
+
+        return wait_for(f"tasks in {containers} containers", probe, timeout_s)
+
+    def forget_markers(self) -> None:
+        """So that ``working`` sees only what starts from now on."""
+        for marker in self._marker.glob("task-*"):
+            marker.unlink()
+
+    def release(self) -> None:
+        self._release.touch()
+
+    def result(self) -> Result:
+        return self.submission.result()
+
+    def report(self) -> dict[str, Any]:
+        """What the driver wrote: ``sum``, ``tasks``, ``executors``."""
+        content: dict[str, Any] = json.loads(self._report.read_text())
+        return content
+
+    def is_right(self) -> bool:
+        report = self.report()
+        return bool(report["sum"] == sum(range(TASKS)) and report["tasks"] == TASKS)

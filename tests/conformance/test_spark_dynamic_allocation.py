@@ -1,0 +1,42 @@
+"""Dynamic allocation with shuffle tracking: executors and their pods come under load and go when idle."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+from tests.conformance.cluster import wait_for
+from tests.conformance.spark_submit import Spark
+
+TASKS, TASK_MS, IDLE_S = 12, 2_000, 25
+DYNAMIC = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.initialExecutors": "0",
+    "spark.dynamicAllocation.maxExecutors": "3",
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "500ms",
+    "spark.dynamicAllocation.executorIdleTimeout": "2s",
+    "spark.executor.instances": "0",
+}
+
+
+def test_executor_pods_follow_the_load_both_ways(spark: Spark, shared_dir: pathlib.Path) -> None:
+    cluster = spark.cluster
+    report, loaded, idle = shared_dir / "report.json", shared_dir / "loaded", shared_dir / "idle"
+    arguments = (TASKS, TASK_MS, IDLE_S, report, loaded, idle)
+    submission = spark.start("cluster", "grow_and_shrink.py", *arguments, conf=DYNAMIC)
+    application_id = submission.application_id()
+
+    wait_for("two executor pods at once", lambda: len(cluster.pods(application_id, "task")) >= 2, 90)
+    wait_for("all tasks done", loaded.exists, 90)
+    wait_for("no executor pod left", lambda: not cluster.pods(application_id, "task"), IDLE_S)
+    assert not idle.exists(), "the pods went only after the idle time had passed"
+    assert [p.role for p in cluster.pods(application_id)] == ["am"]
+
+    result = submission.result()
+    assert result.returncode == 0, result.text[-6000:]
+    seen = json.loads(report.read_text())
+    assert seen["sum"] == sum(range(TASKS))
+    assert seen["peak"] >= 2
+    assert seen["at_end"] == 0
