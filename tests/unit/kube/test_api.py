@@ -7,7 +7,9 @@ import pytest
 from yodel.errors import Refused, Unavailable
 from yodel.kube.api import MESSAGE_LENGTH_MAX, ApiStatus, as_project_error, status_of_answer, status_of_event
 
-STATUS = b'{"kind":"Status","status":"Failure","message":"pods \\"a\\" already exists","reason":"AlreadyExists","code":409}'
+STATUS = (
+    b'{"kind":"Status","status":"Failure","message":"pods \\"a\\" already exists","reason":"AlreadyExists","code":409}'
+)
 
 
 def test_a_status_body_is_read() -> None:
