@@ -1,0 +1,283 @@
+"""The client's end of a Hadoop RPC connection as a state machine without IO.
+
+Without a token it says everything at once (preface, context) and is open; with one it opens SASL, takes the server's
+TOKEN offer, proves, verifies the server's proof, and only then sends the context.  A client with a token never falls
+back to SIMPLE: the token is the identity.  Follows ``org.apache.hadoop.ipc.Client`` and ``SaslRpcClient``.
+Contract with the shell: as in ``server_connection``; ``connect`` gives the first bytes, ``call`` gives a request's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Final
+
+from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto, UserInformationProto
+from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto, RpcSaslProto
+from yodel.hadoop_rpc import faults, sasl
+from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, unauthorized
+from yodel.hadoop_rpc.framing import (
+    AUTH_SASL,
+    AUTH_SIMPLE,
+    CALL_ID_CONTEXT,
+    CALL_ID_PING,
+    CALL_ID_SASL,
+    FRAME_BYTES_MAX,
+    MAGIC,
+    RPC_VERSION,
+    FrameBuffer,
+    FrameTooLarge,
+    MalformedFrame,
+    call_frame,
+    out_of_band_frame,
+    parse,
+    take_delimited,
+)
+from yodel.hadoop_rpc.writable import WireToken
+
+
+class State(Enum):
+    """Where a connection is."""
+
+    START = auto()
+    NEGOTIATE = auto()  # SASL opened; the server's offer is awaited
+    CHALLENGE = auto()  # the offer had no challenge; it is awaited
+    PROOF = auto()  # we proved; the server's proof is awaited
+    OPEN = auto()
+    CLOSED = auto()
+
+
+class Step(Enum):
+    """What moves a connection."""
+
+    SIMPLE_SENT = auto()
+    SASL_SENT = auto()
+    CHALLENGE_ASKED = auto()
+    PROOF_SENT = auto()
+    SERVER_PROVED = auto()
+    FAILED = auto()
+
+
+_ENDS = {Step.FAILED: State.CLOSED}
+
+TRANSITIONS: Final[Mapping[State, Mapping[Step, State]]] = MappingProxyType(
+    {
+        State.START: {Step.SIMPLE_SENT: State.OPEN, Step.SASL_SENT: State.NEGOTIATE, **_ENDS},
+        State.NEGOTIATE: {Step.CHALLENGE_ASKED: State.CHALLENGE, Step.PROOF_SENT: State.PROOF, **_ENDS},
+        State.CHALLENGE: {Step.PROOF_SENT: State.PROOF, **_ENDS},
+        State.PROOF: {Step.SERVER_PROVED: State.OPEN, **_ENDS},
+        State.OPEN: {**_ENDS},
+        State.CLOSED: {},
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientIdentity:
+    """For whom a connection speaks; ``client_id`` is 16 bytes drawn once a client."""
+
+    client_id: bytes
+    protocol: str
+    user: str
+    real_user: str | None = None
+    token: WireToken | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Calls may be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call's answer: the response message's bytes, or the fault."""
+
+    call_id: int
+    body: bytes = field(repr=False)
+    fault: RemoteFault | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The server refused the connection, or broke the protocol; the connection is closed and all its calls failed."""
+
+    fault: RemoteFault
+
+
+Event = Opened | Answered | Failed
+
+
+class ClientConnection:
+    """One connection, seen from the client.  ``cnonce`` is its own, never used before."""
+
+    __slots__ = ("_buffer", "_cnonce", "_expected_proof", "_identity", "_out", "state")
+
+    def __init__(self, *, identity: ClientIdentity, cnonce: str) -> None:
+        self.state = State.START
+        self._identity = identity
+        self._cnonce = cnonce
+        self._buffer = FrameBuffer()
+        self._expected_proof = b""
+        self._out: list[bytes] = []
+
+    @property
+    def closed(self) -> bool:
+        return self.state is State.CLOSED
+
+    @property
+    def open(self) -> bool:
+        return self.state is State.OPEN
+
+    def connect(self) -> bytes:
+        """The first bytes to send."""
+        if self._identity.token is None:
+            self._move(Step.SIMPLE_SENT)
+            return MAGIC + bytes((RPC_VERSION, 0, AUTH_SIMPLE)) + self._context()
+        self._move(Step.SASL_SENT)
+        negotiate = out_of_band_frame(CALL_ID_SASL, b"", RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
+        return MAGIC + bytes((RPC_VERSION, 0, AUTH_SASL)) + negotiate
+
+    def call(self, *, call_id: int, method: str, body: bytes, version: int = 1, retry_count: int = 0) -> bytes:
+        """A request's bytes; only while open."""
+        assert self.state is State.OPEN
+        identity = self._identity
+        return call_frame(
+            call_id=call_id,
+            client_id=identity.client_id,
+            retry_count=retry_count,
+            protocol=identity.protocol,
+            version=version,
+            method=method,
+            body=body,
+        )
+
+    def ping(self) -> bytes:
+        """A frame the server reads and drops."""
+        return out_of_band_frame(CALL_ID_PING, self._identity.client_id)
+
+    def receive_data(self, data: bytes) -> None:
+        if self.state is not State.CLOSED:
+            self._buffer.append(data)
+
+    def data_to_send(self) -> bytes:
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    def next_event(self) -> Event | None:
+        """The next event, or None when more bytes are needed or the connection is closed."""
+        while self.state is not State.CLOSED:
+            try:
+                frame = self._buffer.take_frame(FRAME_BYTES_MAX)
+                if frame is None:
+                    return None
+                event = self._on_frame(frame)
+            except (FrameTooLarge, MalformedFrame, sasl.SaslRefused) as error:
+                return self._fail(RemoteFault(faults.IO_EXCEPTION, str(error), code=RpcErrorCode.FATAL_UNKNOWN))
+            except RemoteFault as fault:
+                return self._fail(fault)
+            if event is not None:
+                return event
+        return None
+
+    def _move(self, step: Step) -> None:
+        self.state = TRANSITIONS[self.state][step]
+
+    def _fail(self, fault: RemoteFault) -> Failed:
+        self._move(Step.FAILED)
+        self._buffer.clear()
+        return Failed(fault)
+
+    def _context(self) -> bytes:
+        identity = self._identity
+        user = UserInformationProto()
+        if identity.token is None:
+            user.effectiveUser = identity.user
+            if identity.real_user is not None:
+                user.realUser = identity.real_user
+        context = IpcConnectionContextProto(userInfo=user, protocol=identity.protocol)
+        return out_of_band_frame(CALL_ID_CONTEXT, identity.client_id, context)
+
+    def _on_frame(self, frame: bytes) -> Event | None:
+        raw, position = take_delimited(frame, 0)
+        header = parse(RpcResponseHeaderProto, raw)
+        fault = _fault_of(header)
+        if fault is not None and fault.fatal:
+            raise fault
+        call_id = header.callId - 0x1_0000_0000 if header.callId & 0x8000_0000 else header.callId
+        if self.state is not State.OPEN:
+            if call_id != CALL_ID_SASL or fault is not None:
+                raise MalformedFrame("an answer before SASL has ended")
+            body, _ = take_delimited(frame, position)
+            return self._on_sasl(parse(RpcSaslProto, body))
+        if header.clientId and header.clientId != self._identity.client_id:
+            raise MalformedFrame("Client IDs not matched")
+        if fault is not None:
+            return Answered(call_id, b"", fault)
+        body, position = take_delimited(frame, position)
+        if position != len(frame):
+            raise MalformedFrame("RPC response length mismatch")
+        return Answered(call_id, body, None)
+
+    def _on_sasl(self, message: RpcSaslProto) -> Event | None:
+        if message.state == RpcSaslProto.NEGOTIATE and self.state is State.NEGOTIATE:
+            self._choose(message)
+            return None
+        if message.state == RpcSaslProto.CHALLENGE and self.state is State.CHALLENGE:
+            self._say(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=self._prove(message.token)))
+            self._move(Step.PROOF_SENT)
+            return None
+        if message.state == RpcSaslProto.SUCCESS and self.state is State.PROOF:
+            if not sasl.is_expected_final_token(self._expected_proof, message.token):
+                raise sasl.SaslRefused("DIGEST-MD5: the server's rspauth is wrong")
+            self._move(Step.SERVER_PROVED)
+            self._out.append(self._context())
+            return Opened()
+        if message.state == RpcSaslProto.SUCCESS:
+            raise unauthorized(faults.ACCESS_CONTROL, "Server asks us to fall back to SIMPLE auth, but we have a token")
+        raise MalformedFrame("a SASL message out of turn")
+
+    def _choose(self, offer: RpcSaslProto) -> None:
+        for auth in offer.auths:
+            if auth.method != sasl.METHOD or auth.mechanism != sasl.MECHANISM:
+                continue
+            chosen = RpcSaslProto.SaslAuth()
+            chosen.CopyFrom(auth)
+            chosen.ClearField("challenge")
+            initiate = RpcSaslProto(state=RpcSaslProto.INITIATE, auths=[chosen])
+            if auth.HasField("challenge"):
+                initiate.token = self._prove(auth.challenge)
+                self._move(Step.PROOF_SENT)
+            else:
+                self._move(Step.CHALLENGE_ASKED)
+            self._say(initiate)
+            return
+        offered = ", ".join(auth.method for auth in offer.auths)
+        raise unauthorized(faults.ACCESS_CONTROL, f"Client cannot authenticate via:[{offered}]")
+
+    def _prove(self, challenge: bytes) -> bytes:
+        token = self._identity.token
+        assert token is not None
+        response, self._expected_proof = sasl.client_response(
+            challenge, identifier=token.identifier, password=token.password, cnonce=self._cnonce
+        )
+        return response
+
+    def _say(self, message: RpcSaslProto) -> None:
+        self._out.append(out_of_band_frame(CALL_ID_SASL, b"", message))
+
+
+def _fault_of(header: RpcResponseHeaderProto) -> RemoteFault | None:
+    if header.status == RpcResponseHeaderProto.SUCCESS:
+        return None
+    fatal = header.status == RpcResponseHeaderProto.FATAL
+    detail = header.errorDetail if header.HasField("errorDetail") else 0
+    fallback = RpcErrorCode.FATAL_UNKNOWN if fatal else RpcErrorCode.ERROR_RPC_SERVER
+    return RemoteFault(
+        header.exceptionClassName or faults.IO_EXCEPTION,
+        header.errorMsg,
+        code=RpcErrorCode(detail) if detail else fallback,
+        fatal=fatal,
+    )

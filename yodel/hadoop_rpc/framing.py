@@ -1,0 +1,226 @@
+"""Frames: how Hadoop RPC cuts a byte stream, and how answers and requests are put together.
+
+    request   int32 length, delim(RpcRequestHeaderProto), delim(RequestHeaderProto), delim(message)
+    answer    int32 length, delim(RpcResponseHeaderProto), delim(message)         (an error has no message)
+
+``delim(m)`` is a varint byte length and the bytes.  Follows ``org.apache.hadoop.ipc.Server`` and ``Client``, version 9.
+Refuses frames longer than the limit it is given before it has buffered them.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from yodel.errors import YodelError
+from yodel.hadoop_pb.ProtobufRpcEngine2_pb2 import RequestHeaderProto
+from yodel.hadoop_pb.RpcHeader_pb2 import RPC_PROTOCOL_BUFFER, RpcRequestHeaderProto, RpcResponseHeaderProto
+from yodel.hadoop_rpc.faults import RemoteFault
+
+M = TypeVar("M", bound=Message)
+
+MAGIC = b"hrpc"
+RPC_VERSION = 9
+PREFACE_BYTES = 7
+AUTH_SIMPLE, AUTH_SASL = 0x00, 0xDF
+
+# Reserved call ids, org.apache.hadoop.ipc.RpcConstants and SaslRpcServer.AuthProtocol.
+CALL_ID_AUTHORIZATION_FAILED = -1
+CALL_ID_INVALID = -2
+CALL_ID_CONTEXT = -3
+CALL_ID_PING = -4
+CALL_ID_SASL = -33
+
+MIB = 1024 * 1024
+FRAME_BYTES_MAX = 64 * MIB
+"""Half of Hadoop's ipc.maximum.data.length; the largest honest request, a submission, is below 1 MiB."""
+CLIENT_ID_BYTES_MAX = 64
+
+_INT32 = struct.Struct(">i")
+_SUCCESS = RpcResponseHeaderProto.SUCCESS
+_ERROR = RpcResponseHeaderProto.ERROR
+_FATAL = RpcResponseHeaderProto.FATAL
+_FINAL_PACKET = RpcRequestHeaderProto.RPC_FINAL_PACKET
+
+
+class FrameTooLarge(YodelError):
+    """A frame's length is negative or over the limit."""
+
+    def __init__(self, length_bytes: int, limit_bytes: int) -> None:
+        self.length_bytes, self.limit_bytes = length_bytes, limit_bytes
+        super().__init__(
+            f"Requested data length {length_bytes} is longer than maximum configured RPC length {limit_bytes}"
+            if length_bytes >= 0
+            else f"Unexpected data length {length_bytes}"
+        )
+
+
+class MalformedFrame(YodelError):
+    """A frame's inside is not what the format says."""
+
+
+class FrameBuffer:
+    """Collects reads and gives out whole frames.  Holds at most one frame over its limit plus one read."""
+
+    __slots__ = ("_buffer",)
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._buffer)
+
+    def append(self, data: bytes) -> None:
+        self._buffer += data
+
+    def clear(self) -> None:
+        self._buffer = bytearray()
+
+    def peek(self, size_bytes: int) -> bytes:
+        return bytes(self._buffer[:size_bytes])
+
+    def take(self, size_bytes: int) -> bytes | None:
+        """The next bytes, or None while there are too few."""
+        if len(self._buffer) < size_bytes:
+            return None
+        taken = bytes(self._buffer[:size_bytes])
+        del self._buffer[:size_bytes]
+        return taken
+
+    def take_frame(self, limit_bytes: int) -> bytes | None:
+        """The next frame without its length, or None while it is incomplete.
+
+        Raises:
+            FrameTooLarge: as soon as the length has arrived.
+        """
+        buffer = self._buffer
+        if len(buffer) < 4:
+            return None
+        (length,) = _INT32.unpack_from(buffer)
+        if not 0 <= length <= limit_bytes:
+            raise FrameTooLarge(length, limit_bytes)
+        end = 4 + length
+        if len(buffer) < end:
+            return None
+        frame = bytes(memoryview(buffer)[4:end])
+        del buffer[:end]  # cheap: a bytearray forgets its front without moving the rest
+        return frame
+
+
+def encode_varint(value: int) -> bytes:
+    """A protobuf varint of a non-negative number."""
+    if value < 0x80:
+        return bytes((value,))
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def take_delimited(data: bytes, position: int) -> tuple[bytes, int]:
+    """The length-delimited bytes at a position, and the position after them.
+
+    Raises:
+        MalformedFrame: the length is cut, longer than five bytes, or points past the end.
+    """
+    length = shift = 0
+    while True:
+        if position >= len(data) or shift > 28:
+            raise MalformedFrame("a length is cut or too long")
+        byte = data[position]
+        position += 1
+        length |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    end = position + length
+    if end > len(data):
+        raise MalformedFrame("a length points past the end of the frame")
+    return data[position:end], end
+
+
+def frame(*parts: bytes) -> bytes:
+    """One frame of length-delimited parts."""
+    pieces = [b""]
+    total = 0
+    for part in parts:
+        prefix = encode_varint(len(part))
+        pieces.append(prefix)
+        pieces.append(part)
+        total += len(prefix) + len(part)
+    pieces[0] = _INT32.pack(total)
+    return b"".join(pieces)
+
+
+def success_frame(call_id: int, client_id: bytes, retry_count: int, body: bytes) -> bytes:
+    """The answer of a call that succeeded; ``body`` is the serialized response message (empty is one byte on the wire).
+
+    ``callId`` is unsigned in answers: a negative one is its 32-bit two's complement.
+    """
+    header = RpcResponseHeaderProto(
+        callId=call_id & 0xFFFFFFFF,
+        status=_SUCCESS,
+        serverIpcVersionNum=RPC_VERSION,
+        clientId=client_id,
+        retryCount=retry_count,
+    )
+    return frame(header.SerializeToString(), body)
+
+
+def fault_frame(call_id: int, client_id: bytes, retry_count: int, fault: RemoteFault) -> bytes:
+    """The answer of a call, or of a connection, that failed."""
+    header = RpcResponseHeaderProto(
+        callId=call_id & 0xFFFFFFFF,
+        status=_FATAL if fault.fatal else _ERROR,
+        serverIpcVersionNum=RPC_VERSION,
+        exceptionClassName=fault.java_class,
+        # A message may hold text from outside; lone surrogates cannot be encoded.
+        errorMsg=fault.message.encode("utf-8", "replace").decode("utf-8"),
+        errorDetail=RpcResponseHeaderProto.RpcErrorCodeProto.Name(fault.code),
+        clientId=client_id,
+        retryCount=retry_count,
+    )
+    return frame(header.SerializeToString())
+
+
+def request_header(call_id: int, client_id: bytes, retry_count: int) -> bytes:
+    """A serialized ``RpcRequestHeaderProto``."""
+    return RpcRequestHeaderProto(
+        rpcKind=RPC_PROTOCOL_BUFFER,
+        rpcOp=_FINAL_PACKET,
+        callId=call_id,
+        clientId=client_id,
+        retryCount=retry_count,
+    ).SerializeToString()
+
+
+def call_frame(
+    *, call_id: int, client_id: bytes, retry_count: int, protocol: str, version: int, method: str, body: bytes
+) -> bytes:
+    """A request as a client sends it."""
+    header = RequestHeaderProto(
+        methodName=method, declaringClassProtocolName=protocol, clientProtocolVersion=version
+    ).SerializeToString()
+    return frame(request_header(call_id, client_id, retry_count), header, body)
+
+
+def out_of_band_frame(call_id: int, client_id: bytes, message: Message | None = None) -> bytes:
+    """A connection context, SASL or ping frame as a client sends it."""
+    header = request_header(call_id, client_id, -1)
+    return frame(header) if message is None else frame(header, message.SerializeToString())
+
+
+def parse(kind: type[M], data: bytes) -> M:
+    """Parse a message.
+
+    Raises:
+        MalformedFrame: the bytes are no such message.
+    """
+    try:
+        return kind.FromString(data)
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise MalformedFrame(f"not a {kind.DESCRIPTOR.name}") from error

@@ -1,0 +1,508 @@
+"""The server's end of a Hadoop RPC connection as a state machine without IO.
+
+A connection begins with seven bytes (magic, version, service class, how to authenticate), proves who it is (SASL with a
+token, or nothing), says for whom it speaks (the connection context), and then calls.  ``TRANSITIONS`` is that sentence
+as a table, and the only place where a state follows another; documentation draws it from here.
+
+The contract with the shell: ``receive_data`` what was read, pull ``next_event`` until it is None (pulling less often is
+back pressure), then send ``data_to_send`` and, if ``closed``, close.  Answers are made by ``framing.success_frame`` and
+``framing.fault_frame``; they need no state.  Follows ``org.apache.hadoop.ipc.Server.Connection``, version 9.
+
+Until a connection is OPEN it gets no answer to any call, its refusals carry the reserved call id -1, and it cannot make
+us buffer more than ``frame_bytes_before_open_max`` and one read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Final
+
+from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto
+from yodel.hadoop_pb.ProtobufRpcEngine2_pb2 import RequestHeaderProto
+from yodel.hadoop_pb.RpcHeader_pb2 import RPC_PROTOCOL_BUFFER, RpcRequestHeaderProto, RpcSaslProto
+from yodel.hadoop_rpc import faults, sasl
+from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, invalid_header, unauthorized
+from yodel.hadoop_rpc.framing import (
+    AUTH_SASL,
+    AUTH_SIMPLE,
+    CALL_ID_AUTHORIZATION_FAILED,
+    CALL_ID_CONTEXT,
+    CALL_ID_INVALID,
+    CALL_ID_PING,
+    CALL_ID_SASL,
+    CLIENT_ID_BYTES_MAX,
+    FRAME_BYTES_MAX,
+    MAGIC,
+    PREFACE_BYTES,
+    RPC_VERSION,
+    FrameBuffer,
+    FrameTooLarge,
+    MalformedFrame,
+    fault_frame,
+    parse,
+    success_frame,
+    take_delimited,
+)
+
+FRAME_BYTES_BEFORE_OPEN_MAX = 64 * 1024
+USER_NAME_CHARACTERS_MAX = 256
+HTTP_GET = b"GET "
+HTTP_REPLY = (
+    b"HTTP/1.1 404 Not Found\r\n"
+    b"Content-type: text/plain\r\n\r\n"
+    b"It looks like you are making an HTTP request to a Hadoop IPC port. "
+    b"This is not the correct port for the web interface on this daemon.\r\n"
+)
+"""``Server.RECEIVED_HTTP_REQ_RESPONSE``."""
+
+
+class State(Enum):
+    """Where a connection is."""
+
+    __hash__ = object.__hash__  # Enum's own hash runs Python code on every call's table look-up
+
+    PREFACE = auto()  # the seven bytes are awaited
+    NEGOTIATE = auto()  # the client opens SASL
+    SASL = auto()  # mechanisms are offered; the client chooses and proves
+    CONTEXT = auto()  # authenticated, or simple: the connection context is awaited
+    OPEN = auto()  # calls
+    CLOSED = auto()
+
+
+class Step(Enum):
+    """What moves a connection."""
+
+    __hash__ = object.__hash__
+
+    SIMPLE_PREFACE = auto()
+    SASL_PREFACE = auto()
+    SIMPLE_GRANTED = auto()  # the port has no tokens: SASL is over before it begins
+    MECHANISMS_OFFERED = auto()
+    SIMPLE_CHOSEN = auto()
+    CHALLENGED = auto()
+    TOKEN_PROVED = auto()
+    CONTEXT_ACCEPTED = auto()
+    CALL = auto()
+    PING = auto()
+    REFUSED = auto()
+    END_OF_FILE = auto()
+
+
+_ENDS = {Step.REFUSED: State.CLOSED, Step.END_OF_FILE: State.CLOSED}
+
+TRANSITIONS: Final[Mapping[State, Mapping[Step, State]]] = MappingProxyType(
+    {
+        State.PREFACE: {Step.SIMPLE_PREFACE: State.CONTEXT, Step.SASL_PREFACE: State.NEGOTIATE, **_ENDS},
+        State.NEGOTIATE: {
+            Step.SIMPLE_GRANTED: State.CONTEXT,
+            Step.MECHANISMS_OFFERED: State.SASL,
+            Step.PING: State.NEGOTIATE,
+            **_ENDS,
+        },
+        State.SASL: {
+            Step.SIMPLE_CHOSEN: State.CONTEXT,
+            Step.CHALLENGED: State.SASL,
+            Step.TOKEN_PROVED: State.CONTEXT,
+            Step.PING: State.SASL,
+            **_ENDS,
+        },
+        State.CONTEXT: {Step.CONTEXT_ACCEPTED: State.OPEN, Step.PING: State.CONTEXT, **_ENDS},
+        State.OPEN: {Step.CALL: State.OPEN, Step.PING: State.OPEN, **_ENDS},
+        State.CLOSED: {},
+    }
+)
+
+
+class AuthMethod(Enum):
+    """How a caller was authenticated; the names are Hadoop's."""
+
+    SIMPLE = "SIMPLE"
+    TOKEN = "TOKEN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenGrant:
+    """What a token's identifier stands for: the password to check against, the caller's name, the token's kind."""
+
+    password: bytes = field(repr=False)
+    user: str
+    kind: str
+
+
+TokenPasswords = Callable[[bytes], TokenGrant | None]
+"""Identifier bytes to grant; None when unknown or expired; may raise ``RemoteFault(INVALID_TOKEN, reason)``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who an open connection is.  ``real_user`` is set when a proxy speaks for ``user``."""
+
+    user: str
+    real_user: str | None = None
+    auth_method: AuthMethod = AuthMethod.SIMPLE
+    token_kind: str | None = None
+    token_identifier: bytes | None = None
+
+
+Authorize = Callable[[Identity], None]
+"""Raises a fatal ``RemoteFault`` to refuse an identity (impersonation rules, service ACL)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionPolicy:
+    """What a port asks of its clients, and the largest frames it takes (in bytes, without the length itself)."""
+
+    allow_simple: bool
+    token_passwords: TokenPasswords | None
+    authorize: Authorize
+    frame_bytes_max: int = FRAME_BYTES_MAX
+    frame_bytes_before_open_max: int = FRAME_BYTES_BEFORE_OPEN_MAX
+
+    def __post_init__(self) -> None:
+        if not self.allow_simple and self.token_passwords is None:
+            raise ValueError("a port that takes neither SIMPLE nor tokens serves nobody")
+
+    @property
+    def methods(self) -> str:
+        """The enabled methods as Hadoop prints them."""
+        names = [] if self.token_passwords is None else [sasl.METHOD]
+        return "[" + ", ".join(names + ["SIMPLE"] * self.allow_simple) + "]"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The connection context was accepted."""
+
+    identity: Identity
+    protocol: str
+
+
+@dataclass(slots=True)
+class CallReceived:
+    """A call to answer.  Not frozen only because one is built for every heartbeat; nobody changes it."""
+
+    call_id: int
+    client_id: bytes
+    retry_count: int
+    protocol: str
+    version: int
+    method: str
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The peer was refused or broke the protocol; the connection is closed.  ``fault`` is None for plain nonsense."""
+
+    fault: RemoteFault | None
+
+
+Event = Opened | CallReceived | Refused
+
+
+class ServerConnection:
+    """One connection, seen from the server.  ``nonce`` is this connection's own, never used before."""
+
+    __slots__ = ("_buffer", "_frame_bytes_max", "_identity", "_nonce", "_out", "_policy", "_sasl", "_steps", "state")
+
+    def __init__(self, *, policy: ConnectionPolicy, nonce: str) -> None:
+        self.state = State.PREFACE
+        self._steps = TRANSITIONS[State.PREFACE]
+        self._policy = policy
+        self._nonce = nonce
+        self._buffer = FrameBuffer()
+        self._frame_bytes_max = policy.frame_bytes_before_open_max
+        self._identity: Identity | None = None
+        self._sasl = False
+        self._out: list[bytes] = []
+
+    @property
+    def closed(self) -> bool:
+        return self.state is State.CLOSED
+
+    @property
+    def identity(self) -> Identity:
+        """Who calls; only an open connection has one."""
+        assert self._identity is not None
+        assert self.state is State.OPEN
+        return self._identity
+
+    @property
+    def buffered_bytes(self) -> int:
+        return len(self._buffer)
+
+    def receive_data(self, data: bytes) -> None:
+        """Take what was read; what comes after the end is dropped."""
+        if self.state is not State.CLOSED:
+            self._buffer.append(data)
+
+    def receive_eof(self) -> None:
+        """The peer closed."""
+        if self.state is not State.CLOSED:
+            self._move(Step.END_OF_FILE)
+
+    def data_to_send(self) -> bytes:
+        """What the machine itself has to say (SASL, refusals), once."""
+        if not self._out:
+            return b""
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    def next_event(self) -> Event | None:
+        """The next event, or None when more bytes are needed or the connection is closed."""
+        while self.state is not State.CLOSED:
+            try:
+                if self.state is State.PREFACE:
+                    refused, taken = self._on_preface()
+                    if not taken:
+                        return refused
+                    continue
+                frame = self._buffer.take_frame(self._frame_bytes_max)
+                if frame is None:
+                    return None
+                event = self._on_frame(frame)
+            except FrameTooLarge as error:
+                return self._refuse(invalid_header(str(error)), CALL_ID_INVALID)
+            except MalformedFrame as error:
+                return self._refuse(_cannot_read(error), CALL_ID_INVALID)
+            except RemoteFault as fault:
+                return self._refuse(fault, CALL_ID_INVALID)
+            if event is not None:
+                return event
+        return None
+
+    def _move(self, step: Step) -> None:
+        self.state = self._steps[step]
+        self._steps = TRANSITIONS[self.state]
+        if self.state is State.OPEN:
+            self._frame_bytes_max = self._policy.frame_bytes_max
+        elif self.state is State.CLOSED:
+            self._buffer.clear()
+
+    def _refuse(self, fault: RemoteFault | None, call_id: int, reply: bytes | None = None) -> Refused:
+        """Say why, unless there is nobody who would understand, and close."""
+        if self.state is not State.OPEN:
+            call_id = CALL_ID_AUTHORIZATION_FAILED
+        if reply is not None:
+            self._out.append(reply)
+        elif fault is not None:
+            self._out.append(fault_frame(call_id, b"", -1, _as_fatal(fault)))
+        self._move(Step.REFUSED)
+        return Refused(fault)
+
+    # The preface
+
+    def _on_preface(self) -> tuple[Refused | None, bool]:
+        """Returns an event, and whether the seven bytes were taken."""
+        magic = self._buffer.peek(len(MAGIC))
+        if magic == HTTP_GET:
+            return self._refuse(None, CALL_ID_INVALID, HTTP_REPLY), False
+        if not MAGIC.startswith(magic) and not HTTP_GET.startswith(magic):
+            return self._refuse(None, CALL_ID_INVALID), False
+        preface = self._buffer.take(PREFACE_BYTES)
+        if preface is None:
+            return None, False
+        version, auth = preface[4], preface[6]
+        if version != RPC_VERSION:
+            raise RemoteFault(
+                faults.VERSION_MISMATCH,
+                f"Server IPC version {RPC_VERSION} cannot communicate with client version {version}",
+                code=RpcErrorCode.FATAL_VERSION_MISMATCH,
+                fatal=True,
+            )
+        if auth == AUTH_SASL:
+            self._move(Step.SASL_PREFACE)
+        elif auth != AUTH_SIMPLE:
+            raise unauthorized(faults.IPC, f"Unknown auth protocol:{auth}")
+        elif not self._policy.allow_simple:
+            raise self._not_enabled("SIMPLE")
+        else:
+            self._move(Step.SIMPLE_PREFACE)
+        return None, True
+
+    # Frames
+
+    def _on_frame(self, frame: bytes) -> Event | None:
+        raw_header, position = take_delimited(frame, 0)
+        header = parse(RpcRequestHeaderProto, raw_header)
+        call_id = header.callId
+        try:
+            if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:
+                raise invalid_header(f"IPC Server does not implement rpc header operation {header.rpcOp}")
+            if header.rpcKind != RPC_PROTOCOL_BUFFER:
+                raise invalid_header(f"Unknown rpc kind in rpc header {header.rpcKind}")
+            if call_id >= 0:
+                return self._on_call(header, frame, position)
+            if call_id == CALL_ID_PING:
+                self._move(Step.PING)
+                return None
+            if call_id == CALL_ID_SASL:
+                self._on_sasl(frame, position)
+                return None
+            if call_id == CALL_ID_CONTEXT:
+                return self._on_context(frame, position)
+            raise invalid_header(f"Unknown out of band call #{call_id}")
+        except MalformedFrame as error:
+            return self._refuse(_cannot_read(error), call_id)
+        except RemoteFault as fault:
+            return self._refuse(fault, call_id)
+
+    def _on_call(self, header: RpcRequestHeaderProto, frame: bytes, position: int) -> CallReceived:
+        if Step.CALL not in self._steps:
+            raise invalid_header("Connection context not established")
+        raw, position = take_delimited(frame, position)
+        request = parse(RequestHeaderProto, raw)
+        body, _ = take_delimited(frame, position)
+        client_id = header.clientId
+        if len(client_id) > CLIENT_ID_BYTES_MAX:
+            raise invalid_header("Client id too long")
+        return CallReceived(
+            header.callId,
+            client_id,
+            header.retryCount,
+            request.declaringClassProtocolName,
+            request.clientProtocolVersion,
+            request.methodName,
+            body,
+        )
+
+    def _on_context(self, frame: bytes, position: int) -> Opened:
+        if Step.CONTEXT_ACCEPTED not in self._steps:
+            if self.state is State.OPEN:
+                raise invalid_header("Connection context already processed")
+            raise invalid_header("Connection header sent during SASL negotiation")
+        raw, _ = take_delimited(frame, position)
+        context = parse(IpcConnectionContextProto, raw)
+        identity = self._claimed(context.userInfo.effectiveUser, context.userInfo.realUser)
+        if self._identity is None:
+            self._policy.authorize(identity)
+            self._identity = identity
+        self._move(Step.CONTEXT_ACCEPTED)
+        return Opened(self._identity, context.protocol)
+
+    def _claimed(self, user: str, real_user: str) -> Identity:
+        """Whom the context names.  After TOKEN it may only name the token's user, or nobody."""
+        proved = self._identity
+        if proved is not None:
+            if user and user != proved.user:
+                raise unauthorized(
+                    faults.ACCESS_CONTROL,
+                    f"Authenticated user ({proved.user}) doesn't match what the client claims to be ({user})",
+                )
+            return proved
+        for name in filter(None, (user, real_user)):
+            if len(name) > USER_NAME_CHARACTERS_MAX or not name.isprintable():
+                raise unauthorized(faults.AUTHORIZATION, "User name is too long or not printable")
+        if not user:
+            raise unauthorized(faults.AUTHORIZATION, "Connection context names no user")
+        return Identity(user=user, real_user=real_user or None)
+
+    # SASL
+
+    def _on_sasl(self, frame: bytes, position: int) -> None:
+        raw, _ = take_delimited(frame, position)
+        message = parse(RpcSaslProto, raw)
+        if Step.MECHANISMS_OFFERED in self._steps:
+            self._on_negotiate(message)
+        elif Step.TOKEN_PROVED not in self._steps:
+            raise invalid_header("SASL protocol not requested by client")
+        elif message.state == RpcSaslProto.INITIATE:
+            self._on_initiate(message)
+        elif message.state == RpcSaslProto.RESPONSE and self._sasl:
+            self._prove(message.token)
+        elif message.state == RpcSaslProto.NEGOTIATE:
+            raise unauthorized(faults.ACCESS_CONTROL, "Client already attempted negotiation")
+        else:
+            raise unauthorized(faults.SASL, f"Client sent unsupported state {message.state}")
+
+    def _on_negotiate(self, message: RpcSaslProto) -> None:
+        """Without tokens SASL succeeds at once and the client goes on as a simple one, as on an insecure real port.
+
+        A client may skip this and initiate at once; Hadoop's never does, so it is refused.
+        """
+        if message.state != RpcSaslProto.NEGOTIATE:
+            raise unauthorized(faults.SASL, f"Client sent unsupported state {message.state}")
+        if self._policy.token_passwords is None:
+            self._say_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS))
+            self._move(Step.SIMPLE_GRANTED)
+            return
+        token = self._token_auth()
+        token.challenge = sasl.server_challenge(self._nonce)
+        reply = RpcSaslProto(state=RpcSaslProto.NEGOTIATE, auths=[token])
+        if self._policy.allow_simple:
+            reply.auths.append(RpcSaslProto.SaslAuth(method="SIMPLE", mechanism=""))
+        self._say_sasl(reply)
+        self._move(Step.MECHANISMS_OFFERED)
+
+    def _on_initiate(self, message: RpcSaslProto) -> None:
+        if len(message.auths) != 1:
+            raise unauthorized(faults.SASL, "Client mechanism is malformed")
+        chosen = message.auths[0]
+        if chosen.method == "SIMPLE" and self._policy.allow_simple and not self._sasl:
+            self._move(Step.SIMPLE_CHOSEN)
+        elif chosen.method != sasl.METHOD or chosen.mechanism != sasl.MECHANISM or self._sasl:
+            raise self._not_enabled(chosen.method[:32])
+        elif message.token:
+            self._prove(message.token)
+        else:
+            self._sasl = True
+            self._say_sasl(
+                RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=sasl.server_challenge(self._nonce)),
+            )
+            self._move(Step.CHALLENGED)
+
+    def _prove(self, token: bytes) -> None:
+        """Check the DIGEST-MD5 response; the received identifier bytes are what is looked up."""
+        passwords = self._policy.token_passwords
+        assert passwords is not None
+        try:
+            response = sasl.read_response(token, nonce=self._nonce)
+            grant = passwords(response.identifier)
+            if grant is None:
+                raise unauthorized(faults.INVALID_TOKEN, "Token is not known or has expired")
+            final = sasl.verify_response(response, grant.password)
+        except sasl.SaslRefused as error:
+            raise unauthorized(faults.SASL, str(error)) from None
+        identity = Identity(
+            user=grant.user,
+            auth_method=AuthMethod.TOKEN,
+            token_kind=grant.kind,
+            token_identifier=response.identifier,
+        )
+        self._policy.authorize(identity)
+        self._identity = identity
+        self._say_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS, token=final))
+        self._move(Step.TOKEN_PROVED)
+
+    def _say_sasl(self, message: RpcSaslProto) -> None:
+        self._out.append(success_frame(CALL_ID_SASL, b"", -1, message.SerializeToString()))
+
+    def _not_enabled(self, method: str) -> RemoteFault:
+        return unauthorized(
+            faults.ACCESS_CONTROL,
+            f"{method} authentication is not enabled.  Available:{self._policy.methods}",
+        )
+
+    @staticmethod
+    def _token_auth() -> RpcSaslProto.SaslAuth:
+        return RpcSaslProto.SaslAuth(method=sasl.METHOD, mechanism=sasl.MECHANISM, protocol="", serverId=sasl.SERVER_ID)
+
+
+def _cannot_read(error: MalformedFrame) -> RemoteFault:
+    return RemoteFault(
+        faults.RPC_SERVER,
+        f"IPC server unable to read call parameters: {error}",
+        code=RpcErrorCode.FATAL_DESERIALIZING_REQUEST,
+        fatal=True,
+    )
+
+
+def _as_fatal(fault: RemoteFault) -> RemoteFault:
+    """A refusal of the connection is fatal whatever its raiser said."""
+    if fault.fatal:
+        return fault
+    return RemoteFault(fault.java_class, fault.message, code=RpcErrorCode.FATAL_UNAUTHORIZED, fatal=True)

@@ -1,0 +1,238 @@
+"""Dispatch: from a received call to a handler, and from what the handler did to the bytes of the answer.
+
+Handlers are plain functions or coroutine functions.  A plain one is answered without a task, because an allocate
+heartbeat is the most frequent thing this service does; a coroutine is handed back to the server, which runs it.  Every
+call is answered: unknown protocols, versions and methods as Hadoop's ``ProtobufRpcEngine2`` does, domain errors through
+``fault_for``, anything unexpected as ``java.io.IOException`` without its text, which may hold what it should not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import structlog
+from google.protobuf.message import DecodeError, EncodeError, Message
+
+from yodel.errors import YodelError
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
+from yodel.hadoop_rpc.framing import fault_frame, success_frame
+from yodel.hadoop_rpc.server_connection import AuthMethod, CallReceived, Identity
+from yodel.rpc_io.retry_cache import CallKey, RetryCache, RetryCacheFull, RetryCacheLimits
+
+__all__ = [
+    "AuthMethod",
+    "CallContext",
+    "Dispatcher",
+    "Handler",
+    "Peer",
+    "RetryCacheLimits",
+    "RpcMethod",
+    "RpcProtocol",
+]
+
+CALL_TIMEOUT_S = 115.0
+"""Just below ipc.client.rpc-timeout.ms (120 s), after which nobody waits for the answer."""
+CLIENT_ID_BYTES = 16
+"""A client id of another length names no client (``RetryCache.skipRetryCache``)."""
+STACK_FRAMES_LOGGED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """Who calls, from where, and which call it is.  ``real_user`` is set when a proxy speaks for ``user``."""
+
+    user: str
+    real_user: str | None
+    auth_method: AuthMethod
+    token_kind: str | None
+    token_identifier: bytes | None
+    remote_host: str
+    remote_port: int
+    client_id: bytes
+    call_id: int
+    retry_count: int
+    protocol: str
+
+
+Handler = Callable[[CallContext, Any], Message | Awaitable[Message]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpcMethod:
+    """One method.  A repeat of an ``at_most_once`` call (same client id and call id) gets the first one's reply."""
+
+    name: str
+    request_type: type[Message]
+    handler: Handler
+    at_most_once: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpcProtocol:
+    """A protocol by its ``declaringClassProtocolName``; ``methods`` by name."""
+
+    name: str
+    version: int = 1
+    methods: Mapping[str, RpcMethod] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """The other end of an open connection."""
+
+    identity: Identity
+    remote_host: str
+    remote_port: int
+
+
+class Dispatcher:
+    """The methods of one port.  ``retry_cache`` None means that nothing is at most once."""
+
+    def __init__(
+        self,
+        protocols: Sequence[RpcProtocol],
+        *,
+        fault_for: Callable[[Exception], RemoteFault],
+        retry_cache: RetryCacheLimits | None,
+        call_timeout_s: float = CALL_TIMEOUT_S,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._protocols = {protocol.name: protocol for protocol in protocols}
+        self._fault_for = fault_for
+        self._call_timeout_s = call_timeout_s
+        self._retries = None if retry_cache is None else RetryCache(retry_cache, monotonic)
+        self._log = structlog.get_logger("yodel.rpc")
+
+    def dispatch(self, peer: Peer, call: CallReceived) -> bytes | Coroutine[Any, Any, bytes]:
+        """The answer's frame, or a coroutine that makes it.  Neither ever raises (cancellation apart)."""
+        try:
+            method = self._method(call)
+            request = method.request_type.FromString(call.body)
+            context = _context(peer, call)
+            if method.at_most_once and self._retries is not None and len(call.client_id) == CLIENT_ID_BYTES:
+                return self._dispatch_once(self._retries, method, context, request, call)
+            answer = method.handler(context, request)
+            if isinstance(answer, Message):
+                return success_frame(call.call_id, call.client_id, call.retry_count, answer.SerializeToString())
+        except Exception as error:  # the boundary: whatever a handler raises is answered, never a dropped connection
+            return self._fault(call, error)
+        return self._finish(call, self._serialized(answer))
+
+    async def close(self) -> None:
+        """Cancel the at-most-once calls still running, and wait for them."""
+        if self._retries is not None:
+            await self._retries.close()
+
+    def _method(self, call: CallReceived) -> RpcMethod:
+        protocol = self._protocols.get(call.protocol)
+        if protocol is None:
+            raise RemoteFault(
+                faults.NO_SUCH_PROTOCOL,
+                f"Unknown protocol: {call.protocol[:256]}",
+                code=RpcErrorCode.ERROR_NO_SUCH_PROTOCOL,
+            )
+        if call.version != protocol.version:
+            raise RemoteFault(
+                faults.VERSION_MISMATCH,
+                f"Protocol {protocol.name} version mismatch. (client = {call.version}, server = {protocol.version})",
+                code=RpcErrorCode.ERROR_RPC_VERSION_MISMATCH,
+            )
+        method = protocol.methods.get(call.method)
+        if method is None:
+            raise RemoteFault(
+                faults.NO_SUCH_METHOD,
+                f"Unknown method {call.method[:256]} called on {protocol.name} protocol.",
+                code=RpcErrorCode.ERROR_NO_SUCH_METHOD,
+            )
+        return method
+
+    def _dispatch_once(
+        self, retries: RetryCache, method: RpcMethod, context: CallContext, request: Message, call: CallReceived
+    ) -> bytes | Coroutine[Any, Any, bytes]:
+        key = CallKey(call.client_id, call.call_id, call.protocol, call.method, context.user)
+        stored = retries.get(key)
+        if isinstance(stored, bytes):
+            return success_frame(call.call_id, call.client_id, call.retry_count, stored)
+        if stored is None:
+            retries.reserve()
+            answer = method.handler(context, request)
+            if isinstance(answer, Message):
+                body = answer.SerializeToString()
+                retries.put(key, body)
+                return success_frame(call.call_id, call.client_id, call.retry_count, body)
+            stored = retries.run(key, self._serialized(answer))
+        # The cache owns the task: it goes on when this connection, or this waiter, is gone.
+        return self._finish(call, _shielded(stored))
+
+    async def _serialized(self, answer: Awaitable[Message]) -> bytes:
+        async with asyncio.timeout(self._call_timeout_s):
+            return (await answer).SerializeToString()
+
+    async def _finish(self, call: CallReceived, body: Coroutine[Any, Any, bytes]) -> bytes:
+        try:
+            return success_frame(call.call_id, call.client_id, call.retry_count, await body)
+        except Exception as error:  # the boundary, as in dispatch
+            return self._fault(call, error)
+
+    def _fault(self, call: CallReceived, error: Exception) -> bytes:
+        return fault_frame(call.call_id, call.client_id, call.retry_count, self._translated(call, error))
+
+    def _translated(self, call: CallReceived, error: Exception) -> RemoteFault:
+        if isinstance(error, RemoteFault):
+            return error
+        if isinstance(error, DecodeError | UnicodeDecodeError):
+            message = "IPC server unable to read call parameters"
+            return RemoteFault(faults.RPC_SERVER, message, code=RpcErrorCode.ERROR_RPC_SERVER)
+        if isinstance(error, RetryCacheFull):
+            return RemoteFault(faults.RETRIABLE, str(error), code=RpcErrorCode.ERROR_RPC_SERVER)
+        try:
+            if isinstance(error, YodelError):
+                return self._fault_for(error)
+        except Exception as second:  # a fault in the translation must not cost the caller its answer
+            error = second
+        return self._unexpected(call, error)
+
+    def _unexpected(self, call: CallReceived, error: Exception) -> RemoteFault:
+        """Log what and where, but no text of the exception and no payload: either may hold secrets."""
+        stack = traceback.extract_tb(error.__traceback__)[-STACK_FRAMES_LOGGED:]
+        self._log.error(
+            "rpc_call_failed",
+            protocol=call.protocol,
+            method=call.method,
+            call_id=call.call_id,
+            exception=type(error).__name__,
+            stack=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in stack],
+        )
+        if isinstance(error, TimeoutError):
+            return RemoteFault(faults.IO_EXCEPTION, f"{call.method} did not end in {self._call_timeout_s:g} s")
+        code = RpcErrorCode.ERROR_SERIALIZING_RESPONSE if isinstance(error, EncodeError) else None
+        message = f"Internal error ({type(error).__name__})"
+        return RemoteFault(faults.IO_EXCEPTION, message, code=code or RpcErrorCode.ERROR_APPLICATION)
+
+
+async def _shielded(task: asyncio.Task[bytes]) -> bytes:
+    return await asyncio.shield(task)
+
+
+def _context(peer: Peer, call: CallReceived) -> CallContext:
+    identity = peer.identity
+    return CallContext(
+        user=identity.user,
+        real_user=identity.real_user,
+        auth_method=identity.auth_method,
+        token_kind=identity.token_kind,
+        token_identifier=identity.token_identifier,
+        remote_host=peer.remote_host,
+        remote_port=peer.remote_port,
+        client_id=call.client_id,
+        call_id=call.call_id,
+        retry_count=call.retry_count,
+        protocol=call.protocol,
+    )
