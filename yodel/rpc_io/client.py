@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import secrets
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from google.protobuf.message import DecodeError, Message
 
@@ -133,9 +133,8 @@ class _Link(asyncio.Protocol):
         return self._machine.open and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(self._machine.connect())
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+        self._transport.write(self._machine.connect())
         if self._machine.open:
             self.opened.set_result(None)
 

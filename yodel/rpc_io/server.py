@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import structlog
 
@@ -231,14 +231,13 @@ class _Connection(asyncio.Protocol):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        peername = transport.get_extra_info("peername")
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+        peername = self._transport.get_extra_info("peername")
         if not peername or not self._server.add(self):
-            transport.abort()
+            self._transport.abort()
             return
         self._remote = (str(peername[0]), int(peername[1]))
-        transport.set_write_buffer_limits(high=self._server.limits.write_buffer_bytes_max)
+        self._transport.set_write_buffer_limits(high=self._server.limits.write_buffer_bytes_max)
         self._machine = ServerConnection(policy=self._server.policy(self._remote[0]), nonce=self._server.new_nonce())
 
     def connection_lost(self, exc: Exception | None) -> None:
