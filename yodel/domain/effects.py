@@ -104,7 +104,15 @@ TransactionEffect = Tell | StartAttempt | StopContainers
 """Effects that make further rows and are worked off before the commit."""
 
 OutsideEffect = (
-    Reconcile | LaunchAm | Grant | ReportCompleted | CleanUpContainer | CleanUpApplication | ForgetAttempt | NodeChanged
+    Reconcile
+    | LaunchAm
+    | Grant
+    | ReportCompleted
+    | CleanUpContainer
+    | CleanUpApplication
+    | ExpectAttempt
+    | ForgetAttempt
+    | NodeChanged
 )
 """Effects that are performed after the commit."""
 
