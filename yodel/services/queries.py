@@ -1,0 +1,333 @@
+"""What clients may see of the cluster: reports, metrics, queues.  Reads committed state only and never waits.
+
+Both faces of the RM, RPC and REST, are made of these, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from yodel.domain import queue as queues
+from yodel.domain.allocation import AllocationLimits
+from yodel.domain.application import Application
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.node import Node
+from yodel.domain.queue import Queue
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import (
+    ApplicationState,
+    AttemptState,
+    FinalApplicationStatus,
+    NodeState,
+    YarnApplicationState,
+)
+from yodel.domain.tokens import Token
+from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
+from yodel.ports.clock import Clock
+from yodel.services.state import ClusterState, Usage
+from yodel.services.tokens import TokenIssuer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationView:
+    """One application with what is derived.  Live amounts are -1 once it has ended, as in YARN."""
+
+    application: Application
+    attempt: Attempt | None
+    am_container: Container | None
+    am_node: Node | None
+    progress: float
+    used: Resource
+    running_containers: int
+    memory_mib_s: int
+    vcore_s: int
+    pending_containers: int
+    pending: Resource
+    cluster_share_percent: float
+    elapsed_ms: int
+    amrm_token: Token | None = None
+    """Only for an unmanaged AM that was launched and has not registered, and only for its owner."""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.application.state.is_final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    node: Node
+    used: Resource
+    containers: int
+
+    @property
+    def available(self) -> Resource:
+        return (self.node.capability - self.used).at_least_zero()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationFilter:
+    """Empty or None means "any".  Ranges are inclusive epoch milliseconds; types and tags are compared in lower case."""
+
+    states: frozenset[YarnApplicationState] = frozenset()
+    types: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    users: frozenset[str] = frozenset()
+    queues: frozenset[str] = frozenset()
+    name: str | None = None
+    final_status: FinalApplicationStatus | None = None
+    started_from_ms: int = 0
+    started_to_ms: int | None = None
+    finished_from_ms: int = 0
+    finished_to_ms: int | None = None
+    limit: int | None = None
+
+    def accepts(self, app: Application) -> bool:
+        """All but the limit."""
+        submission = app.submission
+        return (
+            (not self.states or app.yarn_state in self.states)
+            and (not self.types or submission.application_type.lower() in self.types)
+            and (not self.tags or not self.tags.isdisjoint(submission.tags))
+            and (not self.users or submission.user in self.users)
+            and (not self.queues or submission.queue in self.queues)
+            and (self.name is None or submission.name == self.name)
+            and (self.final_status is None or app.final_status is self.final_status)
+            and _within(app.submitted_ms, self.started_from_ms, self.started_to_ms)
+            and _within(app.finished_ms, self.finished_from_ms, self.finished_to_ms)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterMetrics:
+    """Counts of applications by what became of them, of containers and nodes, and the cluster's amounts."""
+
+    submitted: int
+    pending: int
+    running: int
+    completed: int
+    failed: int
+    killed: int
+    containers_allocated: int
+    containers_pending: int
+    total: Resource
+    used: Resource
+    pending_resource: Resource
+    nodes_by_state: dict[NodeState, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    queue: Queue
+    children: Sequence[QueueView]
+    metrics: ClusterMetrics
+    users: Sequence[str]
+    used_share: float
+    """Part of the queue's own capacity in use, 0..1."""
+
+
+class Queries:
+    """Reads; one instance for the process."""
+
+    def __init__(self, state: ClusterState, clock: Clock, tokens: TokenIssuer, limits: AllocationLimits) -> None:
+        self.state, self._clock, self._tokens, self.limits = state, clock, tokens, limits
+
+    @property
+    def version(self) -> int:
+        """Changes whenever a committed row changed."""
+        return self.state.version
+
+    @property
+    def cluster_timestamp_ms(self) -> int:
+        return self.state.identity.cluster_timestamp_ms
+
+    def application(self, application_id: ApplicationId, for_user: str | None = None) -> ApplicationView:
+        """Raises ApplicationNotFound."""
+        application = self.state.applications.get(application_id)
+        if application is None:
+            raise ApplicationNotFound(application_id)
+        return self._view(application, for_user)
+
+    def applications(
+        self, wanted: ApplicationFilter, may_view: Callable[[Application], bool] | None = None
+    ) -> list[ApplicationView]:
+        """Newest first; the limit counts what the filter accepts."""
+        found = []
+        for application in reversed(self.state.applications.values()):
+            if wanted.limit is not None and len(found) >= wanted.limit:
+                break
+            if wanted.accepts(application) and (may_view is None or may_view(application)):
+                found.append(self._view(application, None))
+        return found
+
+    def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
+        """Raises ApplicationNotFound, ApplicationAttemptNotFound."""
+        self._require_application(attempt_id.application_id)
+        attempt = self.state.attempts.get(attempt_id)
+        if attempt is None:
+            raise ApplicationAttemptNotFound(attempt_id)
+        return attempt
+
+    def attempts(self, application_id: ApplicationId) -> list[Attempt]:
+        """Oldest first.  Raises ApplicationNotFound."""
+        self._require_application(application_id)
+        return self.state.attempts_of(application_id)
+
+    def container(self, container_id: ContainerId) -> Container:
+        """Raises ApplicationNotFound, ApplicationAttemptNotFound, ContainerNotFound."""
+        self.attempt(container_id.attempt_id)
+        container = self.state.containers.get(container_id)
+        if container is None:
+            raise ContainerNotFound(container_id)
+        return container
+
+    def containers(self, attempt_id: ApplicationAttemptId) -> list[Container]:
+        """Live ones with a node, as the RM lists them.  Raises ApplicationNotFound, ApplicationAttemptNotFound."""
+        self.attempt(attempt_id)
+        return [c for c in self.state.containers_of(attempt_id) if c.is_live and c.node_id is not None]
+
+    def node(self, node_id: NodeId) -> NodeView:
+        """Raises NodeNotFound."""
+        node = self.state.nodes.get(node_id)
+        if node is None:
+            raise NodeNotFound(node_id)
+        return self._node_view(node)
+
+    def nodes(self, states: Iterable[NodeState] = ()) -> list[NodeView]:
+        wanted = frozenset(states)
+        return [self._node_view(n) for n in self.state.nodes.values() if not wanted or n.state in wanted]
+
+    def find_queue(self, name: str) -> Queue | None:
+        return queues.find(self.state.queues.values(), name)
+
+    def queue(self, name: str) -> QueueView | None:
+        """A queue with its children; None when there is none of that name."""
+        queue = self.find_queue(name)
+        return self._queue_view(queue) if queue is not None else None
+
+    def metrics(self) -> ClusterMetrics:
+        return self._metrics(self.state.applications.values())
+
+    def log_url(self, container: Container) -> str:
+        """Where the node agent serves the container's logs; empty while it has no node."""
+        node = self.state.nodes.get(container.node_id) if container.node_id is not None else None
+        if node is None:
+            return ""
+        return f"http://{node.http_address}/node/containerlogs/{container.id}/{container.user}"
+
+    def _require_application(self, application_id: ApplicationId) -> None:
+        if application_id not in self.state.applications:
+            raise ApplicationNotFound(application_id)
+
+    def _view(self, app: Application, for_user: str | None) -> ApplicationView:
+        state = self.state
+        attempt = state.attempts.get(app.current_attempt_id)
+        am_container = state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
+        am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
+        runtime = state.runtimes.get(app.current_attempt_id)
+        usage = state.used_by_application.get(app.id, Usage())
+        pending_count, pending = runtime.asks.pending() if runtime is not None else (0, NONE)
+        memory_mib_s, vcore_s = self._seconds(app)
+        total = state.usable_resource.memory_mib
+        now_ms = self._clock.now_ms()
+        return ApplicationView(
+            application=app,
+            attempt=attempt,
+            am_container=am_container,
+            am_node=am_node,
+            progress=_progress(app, runtime.progress if runtime is not None else 0.0),
+            used=usage.resource,
+            running_containers=usage.containers,
+            memory_mib_s=memory_mib_s,
+            vcore_s=vcore_s,
+            pending_containers=pending_count,
+            pending=pending,
+            cluster_share_percent=100.0 * usage.resource.memory_mib / total if total else 0.0,
+            elapsed_ms=max(0, (app.finished_ms or now_ms) - app.submitted_ms),
+            amrm_token=self._unmanaged_token(app, attempt, for_user),
+        )
+
+    def _unmanaged_token(self, app: Application, attempt: Attempt | None, for_user: str | None) -> Token | None:
+        if attempt is None or not app.submission.is_unmanaged or for_user != app.submission.user:
+            return None
+        return self._tokens.amrm_token(attempt.id) if attempt.state is AttemptState.LAUNCHED else None
+
+    def _seconds(self, app: Application) -> tuple[int, int]:
+        """Integrals of memory and cores over time: completed containers, and live ones up to now."""
+        done = self.state.seconds_by_application.get(app.id)
+        memory, cores = (done.memory_mib_s, done.vcore_s) if done is not None else (0, 0)
+        if not app.state.is_final and app.current_attempt:
+            now_ms = self._clock.now_ms()
+            for container in self.state.containers_of(app.current_attempt_id):
+                if container.is_live:
+                    duration_s = max(0, now_ms - container.created_ms) // 1000
+                    memory += container.capability.memory_mib * duration_s
+                    cores += container.capability.vcores * duration_s
+        return memory, cores
+
+    def _node_view(self, node: Node) -> NodeView:
+        usage = self.state.used_by_node.get(node.id, Usage())
+        return NodeView(node=node, used=usage.resource, containers=usage.containers)
+
+    def _queue_view(self, queue: Queue) -> QueueView:
+        children = [self._queue_view(q) for q in self.state.queues.values() if q.parent_path == queue.path]
+        prefix = queue.path + "."
+        apps = [
+            a
+            for a in self.state.applications.values()
+            if a.submission.queue == queue.path or a.submission.queue.startswith(prefix)
+        ]
+        metrics = self._metrics(apps)
+        total = self.state.usable_resource.memory_mib * queue.capacity_percent / 100.0
+        users = sorted({a.submission.user for a in apps if not a.state.is_final})
+        used_share = metrics.used.memory_mib / total if total else 0.0
+        return QueueView(queue=queue, children=children, metrics=metrics, users=users, used_share=used_share)
+
+    def _metrics(self, apps: Iterable[Application]) -> ClusterMetrics:
+        state = self.state
+        by_state: dict[YarnApplicationState, int] = {}
+        used, containers, waiting, wanted = NONE, 0, 0, NONE
+        for app in apps:
+            by_state[app.yarn_state] = by_state.get(app.yarn_state, 0) + 1
+            if app.state.is_final:
+                continue
+            usage = state.used_by_application.get(app.id)
+            if usage is not None:
+                used += usage.resource
+                containers += usage.containers
+            runtime = state.runtimes.get(app.current_attempt_id)
+            if runtime is not None:
+                count, size = runtime.asks.pending()
+                waiting += count
+                wanted += size
+        nodes: dict[NodeState, int] = {}
+        for node in state.nodes.values():
+            nodes[node.state] = nodes.get(node.state, 0) + 1
+        of = by_state.get
+        return ClusterMetrics(
+            submitted=sum(by_state.values()),
+            pending=of(YarnApplicationState.ACCEPTED, 0),
+            running=of(YarnApplicationState.RUNNING, 0),
+            completed=of(YarnApplicationState.FINISHED, 0),
+            failed=of(YarnApplicationState.FAILED, 0),
+            killed=of(YarnApplicationState.KILLED, 0),
+            containers_allocated=containers,
+            containers_pending=waiting,
+            total=state.usable_resource,
+            used=used,
+            pending_resource=wanted,
+            nodes_by_state=nodes,
+        )
+
+
+def _within(value_ms: int, from_ms: int, to_ms: int | None) -> bool:
+    return value_ms >= from_ms and (to_ms is None or value_ms <= to_ms)
+
+
+def _progress(app: Application, reported: float) -> float:
+    """0..1.  A finished application is whole; a failed or killed one shows what RMAppImpl shows."""
+    if app.state in (ApplicationState.FINISHED, ApplicationState.FINISHING, ApplicationState.KILLED):
+        return 1.0
+    return reported
