@@ -69,7 +69,7 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationFilter:
-    """Empty or None means "any".  Ranges are inclusive epoch milliseconds; types and tags are compared in lower case."""
+    """Empty or None means "any".  Ranges are inclusive epoch milliseconds; types and tags compare in lower case."""
 
     states: frozenset[YarnApplicationState] = frozenset()
     types: frozenset[str] = frozenset()
@@ -154,7 +154,7 @@ class Queries:
         self, wanted: ApplicationFilter, may_view: Callable[[Application], bool] | None = None
     ) -> list[ApplicationView]:
         """Newest first; the limit counts what the filter accepts."""
-        found = []
+        found: list[ApplicationView] = []
         for application in reversed(self.state.applications.values()):
             if wanted.limit is not None and len(found) >= wanted.limit:
                 break
