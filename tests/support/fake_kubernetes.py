@@ -60,12 +60,22 @@ class FakeKubernetes:
     def __init__(self, *script: Answer | Stream) -> None:
         self.script: deque[Answer | Stream] = deque(script)
         self.asked: list[Asked] = []
+        self.raw_paths: list[str] = []  # as they came over HTTP, still quoted
+        self._was_asked = asyncio.Event()
 
     def next_answer(self, asked: Asked) -> Answer | Stream:
         self.asked.append(asked)
+        self._was_asked.set()
         if not self.script:
             return Answer(status=500, body=status_body(500, "InternalError", "script exhausted"))
         return self.script.popleft()
+
+    async def was_asked(self, count: int, timeout_s: float = 10.0) -> None:
+        """Returns once so many requests came."""
+        async with asyncio.timeout(timeout_s):
+            while len(self.asked) < count:
+                self._was_asked.clear()
+                await self._was_asked.wait()
 
     @property
     def kinds(self) -> list[str]:
@@ -104,6 +114,7 @@ async def serve(server: FakeKubernetes) -> AsyncIterator[str]:
     async def handle(request: web.Request) -> web.StreamResponse:
         text = await request.text()
         body = json.loads(text) if text else None
+        server.raw_paths.append(request.raw_path.partition("?")[0])
         answer = server.next_answer(
             Asked(request.method, request.path, dict(request.query), body, dict(request.headers))
         )

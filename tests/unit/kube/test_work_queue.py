@@ -21,7 +21,7 @@ class Worker:
     def __init__(self, round_s: float = 0.0) -> None:
         self.round_s = round_s
         self.rounds: list[tuple[str, float]] = []
-        self.answers: list[float | None | Exception] = []
+        self.answers: list[float | Exception | None] = []
         self.running: set[str] = set()
         self.most_at_once = 0
 

@@ -1,0 +1,85 @@
+"""Finding an API server's configuration; what goes over the wire is in tests/faults/test_watch.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yodel.errors import InvalidValue
+from yodel.kube.client import open_kube
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: one
+clusters:
+- {name: c1, cluster: {server: "http://127.0.0.1:1/"}}
+- {name: c2, cluster: {server: "http://127.0.0.1:2"}}
+users:
+- {name: u, user: {token: very-secret}}
+contexts:
+- {name: one, context: {cluster: c1, user: u}}
+- {name: two, context: {cluster: c2, user: u}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Path:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("context", "host"), [(None, "http://127.0.0.1:1"), ("one", "http://127.0.0.1:1"), ("two", "http://127.0.0.1:2")]
+)
+async def test_the_context_decides_the_server(kubeconfig: Path, context: str | None, host: str) -> None:
+    async with await open_kube(kubeconfig, context) as client:
+        assert client.host == host
+        assert "very-secret" not in repr(vars(client))
+
+
+async def test_the_environment_names_the_kubeconfig(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"/does/not/exist:{kubeconfig}")
+    async with await open_kube(None, "two") as client:
+        assert client.host == "http://127.0.0.1:2"
+
+
+@pytest.fixture
+def _kubeconfig_at_home(tmp_path: Path) -> None:
+    default = tmp_path / "home" / ".kube" / "config"
+    default.parent.mkdir(parents=True)
+    default.write_text(KUBECONFIG)
+
+
+@pytest.mark.usefixtures("_kubeconfig_at_home")
+async def test_the_home_directory_is_the_last_resort() -> None:
+    async with await open_kube(None, None) as client:
+        assert client.host == "http://127.0.0.1:1"
+
+
+async def test_no_configuration_at_all_is_invalid() -> None:
+    with pytest.raises(InvalidValue, match=r"~/\.kube/config"):
+        await open_kube(None, None)
+
+
+async def test_a_context_that_does_not_exist_is_named(kubeconfig: Path) -> None:
+    with pytest.raises(InvalidValue, match="three"):
+        await open_kube(kubeconfig, "three")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "just: this", "{unclosed", "clusters: {token: very-secret}", "contexts: 7"])
+async def test_a_malformed_kubeconfig_is_invalid_and_not_quoted(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "broken"
+    path.write_text(text)
+    with pytest.raises(InvalidValue) as raised:
+        await open_kube(path, None)
+    assert "very-secret" not in str(raised.value)
