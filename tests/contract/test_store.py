@@ -1,0 +1,534 @@
+"""What every store promises (``yodel.ports.store``), tried on the one in memory, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.support.records import (
+    INT32_MAX,
+    INT64_MAX,
+    ODD_TEXTS,
+    a_container,
+    a_container_id,
+    a_node,
+    a_submission,
+    an_application,
+    an_application_id,
+    an_attempt,
+    an_attempt_id,
+)
+from tests.support.stores import Place
+from yodel.domain.container import Placement
+from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ContainerId, NodeId
+from yodel.domain.queue import Queue, QueueState, default_queues
+from yodel.domain.resource import Resource
+from yodel.domain.states import (
+    ApplicationState,
+    AttemptState,
+    ContainerState,
+    ContainerTarget,
+    FinalApplicationStatus,
+    NodeState,
+)
+from yodel.domain.tokens import MasterKey
+from yodel.ports.store import Commit, FencedOut, Row, Snapshot, Store
+from yodel.store.errors import OrphanRow
+
+Opened = tuple[Store, Snapshot]
+Open = Callable[..., Awaitable[Opened]]
+
+MANY = 10_000
+LOAD_TIME_MAX_S = 20.0  # it takes well under a second; this is for a busy machine
+
+
+@pytest.fixture
+async def open_store(place: Place) -> AsyncIterator[Open]:
+    """Opens another store on the same data; all are closed at the end."""
+    stores: list[Store] = []
+
+    async def open_another(now_ms: int = 1_000) -> Opened:
+        store = place.new_store()
+        stores.append(store)
+        return store, await store.open(now_ms=now_ms, default_queues=default_queues())
+
+    yield open_another
+    for store in stores:
+        await store.close()
+
+
+async def stored(open_store: Open) -> Snapshot:
+    """What a restart finds."""
+    _, snapshot = await open_store()
+    return snapshot
+
+
+# --- opening -------------------------------------------------------------------------------------------------------
+
+
+async def test_new_store_has_the_opening_time_as_cluster_timestamp_and_epoch_zero(open_store: Open) -> None:
+    _, snapshot = await open_store(now_ms=1_700_000_000_123)
+
+    assert snapshot.identity.cluster_timestamp_ms == 1_700_000_000_123
+    assert snapshot.identity.epoch == 0
+    assert snapshot.identity.application_sequence == 0
+
+
+async def test_new_store_starts_with_the_default_queues_and_nothing_else(open_store: Open) -> None:
+    _, snapshot = await open_store()
+
+    assert snapshot.queues == default_queues()
+    assert (snapshot.applications, snapshot.attempts, snapshot.containers) == ((), (), ())
+    assert (snapshot.nodes, snapshot.master_keys) == ((), ())
+
+
+async def test_every_opening_counts_the_epoch_and_keeps_the_cluster_timestamp(open_store: Open) -> None:
+    identities = [(await open_store(now_ms=now_ms))[1].identity for now_ms in (10, 20, 30)]
+
+    assert [identity.epoch for identity in identities] == [0, 1, 2]
+    assert {identity.cluster_timestamp_ms for identity in identities} == {10}
+
+
+async def test_reopening_keeps_changed_queues_and_does_not_bring_defaults_back(open_store: Open) -> None:
+    store, _ = await open_store()
+    stopped = Queue(path="root.default", state=QueueState.STOPPED, capacity_percent=12.5, maximum_capacity_percent=99.9)
+    await store.commit(Commit(rows=[stopped, Queue(path="root.ünï", is_leaf=True)]))
+
+    queues = (await stored(open_store)).queues
+
+    assert queues == (Queue(path="root", is_leaf=False), stopped, Queue(path="root.ünï"))
+
+
+async def test_stores_that_open_at_the_same_moment_get_different_epochs(open_store: Open) -> None:
+    opened = await asyncio.gather(*(open_store() for _ in range(4)))
+
+    assert sorted(snapshot.identity.epoch for _, snapshot in opened) == [0, 1, 2, 3]
+    assert all(snapshot.queues == default_queues() for _, snapshot in opened)
+
+
+async def test_same_store_can_be_opened_again_after_close(place: Place) -> None:
+    store = place.new_store()
+    await store.open(now_ms=1, default_queues=())
+    await store.close()
+
+    again = await store.open(now_ms=2, default_queues=())
+    await store.commit(Commit(application_sequence=1))
+    await store.close()
+
+    assert again.identity.epoch == 1
+
+
+async def test_closing_twice_and_closing_unopened_is_harmless(place: Place) -> None:
+    store = place.new_store()
+    await store.close()
+    await store.open(now_ms=1, default_queues=())
+    await store.close()
+    await store.close()
+
+
+# --- round trips ---------------------------------------------------------------------------------------------------
+
+
+def parents_of(row_sequence: int = 1) -> list[Row]:
+    return [an_application(row_sequence), an_attempt(row_sequence)]
+
+
+async def test_application_comes_back_whole(open_store: Open) -> None:
+    application = an_application(
+        INT32_MAX,
+        submission=a_submission(
+            name="名前 ☃",
+            user="",
+            queue="root.a.b",
+            application_type="SPARK",
+            tags=("b", "a", "", "ü"),
+            priority=-INT32_MAX,
+            max_attempts=INT32_MAX,
+            global_max_attempts=3,
+            attempt_failures_validity_interval_ms=INT64_MAX,
+            keep_containers_across_attempts=True,
+            is_unmanaged=True,
+            am_capability=Resource(INT64_MAX, INT32_MAX, (("nvidia.com/gpu", 8), ("yarn.io/fpga", INT64_MAX))),
+            am_node_label="gpu",
+            node_label="x",
+            view_acl="*",
+            modify_acl="alice,bob admins",
+            lifetime_s=3600,
+            context=bytes(range(256)),
+        ),
+        state=ApplicationState.FINISHING,
+        final_status=FinalApplicationStatus.ENDED,
+        diagnostics="it\nwas\tgood",
+        current_attempt=2,
+        failure_times_ms=(5, 3, INT64_MAX),
+        submitted_ms=INT64_MAX,
+        launched_ms=2,
+        finished_ms=3,
+    )
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[application]))
+
+    assert (await stored(open_store)).applications == (application,)
+
+
+async def test_attempt_comes_back_whole(open_store: Open) -> None:
+    attempt = an_attempt(
+        1,
+        7,
+        state=AttemptState.FAILED,
+        am_container_id=ContainerId.of(an_attempt_id(1, 7), CONTAINER_SEQUENCE_MASK, epoch=12),
+        host="10.0.0.1",
+        rpc_port=65535,
+        tracking_url="http://[::1]:4040/ä",
+        final_status=FinalApplicationStatus.FAILED,
+        diagnostics="exit 1",
+        finished_ms=INT64_MAX,
+        container_sequence=CONTAINER_SEQUENCE_MASK,
+    )
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[an_application(), attempt, replace(attempt, id=an_attempt_id(1, 8))]))
+
+    assert (await stored(open_store)).attempts == (attempt, replace(attempt, id=an_attempt_id(1, 8)))
+
+
+async def test_unmanaged_attempt_has_no_container(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[an_application(), an_attempt(am_container_id=None)]))
+
+    assert (await stored(open_store)).attempts[0].is_unmanaged
+
+
+async def test_container_comes_back_whole(open_store: Open) -> None:
+    container = a_container(
+        id=ContainerId.of(an_attempt_id(), CONTAINER_SEQUENCE_MASK, epoch=2**23 - 1),
+        capability=Resource(INT64_MAX, INT32_MAX, (("a", 0), ("gpu", -1))),
+        placement=Placement(hosts=("h1", "h2"), racks=("/r",), is_strict=True, avoid=("h3",), node_label="ssd"),
+        allocation_request_id=INT64_MAX,
+        state=ContainerState.COMPLETED,
+        target=ContainerTarget.STOP,
+        node_id=NodeId("node.example", 65535),
+        finished_ms=INT64_MAX,
+        exit_status=-1000,
+        diagnostics="☠",
+        is_acknowledged=True,
+    )
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[container, *parents_of()]))
+
+    assert (await stored(open_store)).containers == (container,)
+
+
+async def test_node_comes_back_whole(open_store: Open) -> None:
+    node = a_node(
+        "Node_1.example",
+        state=NodeState.DECOMMISSIONING,
+        http_port=8042,
+        capability=Resource(1 << 40, 512, (("gpu", 8),)),
+        rack="/dc1/räck",
+        labels=("gpu", "ssd"),
+        kubernetes_node_name="node-1",
+        version="3.5.0",
+        health_report="1/1 local-dirs are bad",
+        last_health_ms=INT64_MAX,
+    )
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[node, a_node("a")]))
+
+    assert (await stored(open_store)).nodes == (node, a_node("a"))
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS)
+async def test_any_text_comes_back_as_it_was(open_store: Open, text: str) -> None:
+    application = an_application(submission=a_submission(name=text, tags=(text,)), diagnostics=text)
+    container = a_container(placement=Placement(hosts=(text,)), diagnostics=text)
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[application, an_attempt(), container, a_node(rack=text, labels=(text,))]))
+
+    snapshot = await stored(open_store)
+
+    assert (snapshot.applications, snapshot.containers) == ((application,), (container,))
+    assert (snapshot.nodes[0].rack, snapshot.nodes[0].labels) == (text, (text,))
+
+
+async def test_launch_contexts_of_five_megabytes_come_back(open_store: Open) -> None:
+    applications = tuple(an_application(n, submission=a_submission(context=bytes([n]) * 5_000_000)) for n in (1, 2))
+    store, _ = await open_store()
+    await store.commit(Commit(rows=applications))
+
+    assert (await stored(open_store)).applications == applications
+
+
+async def test_rows_come_back_in_the_order_of_their_numbers(open_store: Open) -> None:
+    store, _ = await open_store()
+    sequences = (10_000, 9_999, 2, 123_456)
+    await store.commit(Commit(rows=[row for n in sequences for row in (*parents_of(n), a_container(n))]))
+
+    snapshot = await stored(open_store)
+
+    assert [application.id.sequence for application in snapshot.applications] == sorted(sequences)
+    assert [attempt.id.application_id.sequence for attempt in snapshot.attempts] == sorted(sequences)
+    assert [container.id.application_id.sequence for container in snapshot.containers] == sorted(sequences)
+
+
+async def test_master_keys_come_back_newest_last_whatever_their_numbers(open_store: Open) -> None:
+    keys = [
+        ("amrm", MasterKey(key_id=INT32_MAX, secret=b"\x00" * 32)),
+        ("nm", MasterKey(key_id=5, secret=bytes(range(32)))),
+        ("amrm", MasterKey(key_id=-INT32_MAX - 1, secret=b"")),
+        ("container", MasterKey(key_id=5, secret=b"c")),
+    ]
+    store, _ = await open_store()
+    await store.commit(Commit(master_keys=keys[:3]))
+    await store.commit(Commit(master_keys=keys[3:]))
+
+    assert list((await stored(open_store)).master_keys) == keys
+
+
+async def test_master_key_written_again_keeps_its_place(open_store: Open) -> None:
+    first, second = ("nm", MasterKey(key_id=1, secret=b"1")), ("nm", MasterKey(key_id=2, secret=b"2"))
+    store, _ = await open_store()
+    await store.commit(Commit(master_keys=[first, second]))
+    await store.commit(Commit(master_keys=[first]))
+
+    assert (await stored(open_store)).master_keys == (first, second)
+
+
+# --- replacing -----------------------------------------------------------------------------------------------------
+
+
+async def test_committed_row_replaces_the_one_with_its_identifier(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[*parents_of(), a_container(), a_node()]))
+    finished = an_application(state=ApplicationState.FINISHED, submission=a_submission(tags=("t",), context=b""))
+    ended = an_attempt(state=AttemptState.FINISHED, am_container_id=None)
+    completed = a_container(state=ContainerState.COMPLETED, node_id=NodeId("n", 1))
+    lost = a_node(state=NodeState.LOST)
+    await store.commit(Commit(rows=[finished, ended, completed, lost]))
+
+    snapshot = await stored(open_store)
+
+    assert (snapshot.applications, snapshot.attempts) == ((finished,), (ended,))
+    assert (snapshot.containers, snapshot.nodes) == ((completed,), (lost,))
+
+
+async def test_replacing_an_application_keeps_what_belongs_to_it(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[*parents_of(), a_container()]))
+    await store.commit(Commit(rows=[an_application(diagnostics="changed")]))
+    await store.commit(Commit(rows=[an_attempt(diagnostics="changed")]))
+
+    snapshot = await stored(open_store)
+
+    assert len(snapshot.attempts) == len(snapshot.containers) == 1
+
+
+async def test_last_of_equal_identifiers_in_one_commit_wins(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[an_application(diagnostics=text) for text in ("first", "second", "last")]))
+
+    assert (await stored(open_store)).applications == (an_application(diagnostics="last"),)
+
+
+async def test_repeated_commit_changes_nothing(open_store: Open) -> None:
+    commit = Commit(
+        rows=[*parents_of(1), *parents_of(2), a_container(), a_node()],
+        master_keys=[("nm", MasterKey(key_id=1, secret=b"k"))],
+        application_sequence=2,
+        removed_applications=[an_application_id(2)],
+    )
+    store, _ = await open_store()
+    await store.commit(commit)
+    once = await stored(open_store)
+    store, _ = await open_store()
+    await store.commit(commit)
+
+    twice = await stored(open_store)
+
+    assert replace(twice, identity=once.identity) == once
+
+
+# --- removing ------------------------------------------------------------------------------------------------------
+
+
+async def test_removed_application_takes_its_attempts_and_containers_along(open_store: Open) -> None:
+    store, _ = await open_store()
+    rows = [row for n in (1, 2) for row in (*parents_of(n), an_attempt(n, 2), a_container(n), a_container(n, 2))]
+    await store.commit(Commit(rows=rows))
+    await store.commit(Commit(removed_applications=[an_application_id(1)]))
+
+    snapshot = await stored(open_store)
+
+    assert snapshot.applications == (an_application(2),)
+    assert snapshot.attempts == (an_attempt(2), an_attempt(2, 2))
+    assert snapshot.containers == (a_container(2), a_container(2, 2))
+
+
+async def test_removed_attempt_takes_its_containers_along_and_leaves_its_application(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[*parents_of(), an_attempt(1, 2), a_container(), a_container(1, 2)]))
+    await store.commit(Commit(removed_attempts=[an_attempt_id(1, 1)]))
+
+    snapshot = await stored(open_store)
+
+    assert snapshot.applications == (an_application(),)
+    assert snapshot.attempts == (an_attempt(1, 2),)
+    assert snapshot.containers == (a_container(1, 2),)
+
+
+async def test_removed_container_is_the_only_one_gone(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[*parents_of(), a_container(container=2), a_container(container=3)]))
+    await store.commit(Commit(removed_containers=[a_container_id(container=2)]))
+
+    snapshot = await stored(open_store)
+
+    assert snapshot.containers == (a_container(container=3),)
+    assert snapshot.attempts == (an_attempt(),)
+
+
+async def test_removing_what_is_not_there_is_harmless(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=parents_of()))
+    await store.commit(
+        Commit(
+            removed_applications=[an_application_id(9)],
+            removed_attempts=[an_attempt_id(9)],
+            removed_containers=[a_container_id(9)],
+        )
+    )
+
+    assert (await stored(open_store)).applications == (an_application(),)
+
+
+async def test_what_is_written_and_removed_in_one_commit_is_gone(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[*parents_of(), a_container()], removed_applications=[an_application_id()]))
+
+    snapshot = await stored(open_store)
+
+    assert (snapshot.applications, snapshot.attempts, snapshot.containers) == ((), (), ())
+
+
+async def test_thousands_are_removed_in_one_commit(open_store: Open) -> None:
+    """More than SQLite's limit of variables in a statement."""
+    numbers = range(2, 40_002, 4)
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[*parents_of(), *(a_container(container=n) for n in numbers)]))
+    await store.commit(Commit(removed_containers=[a_container_id(container=n) for n in range(2, 40_002)]))
+
+    assert (await stored(open_store)).containers == ()
+
+
+# --- all or nothing ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("orphan", [an_attempt(9), a_container(1, 9)])
+async def test_commit_with_an_orphan_is_refused_and_leaves_nothing_behind(open_store: Open, orphan: Row) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(rows=parents_of()))
+    with pytest.raises(OrphanRow):
+        await store.commit(
+            Commit(
+                rows=[an_application(2), a_container(), a_node(), orphan],
+                master_keys=[("nm", MasterKey(key_id=1, secret=b"k"))],
+                application_sequence=77,
+            )
+        )
+
+    snapshot = await stored(open_store)
+
+    assert (snapshot.applications, snapshot.attempts) == ((an_application(),), (an_attempt(),))
+    assert (snapshot.containers, snapshot.nodes, snapshot.master_keys) == ((), (), ())
+    assert snapshot.identity.application_sequence == 0
+
+
+async def test_store_works_on_after_a_refused_commit(open_store: Open) -> None:
+    store, _ = await open_store()
+    with pytest.raises(OrphanRow):
+        await store.commit(Commit(rows=[an_attempt()]))
+    await store.commit(Commit(rows=parents_of()))
+
+    assert (await stored(open_store)).attempts == (an_attempt(),)
+
+
+async def test_commits_made_at_the_same_moment_all_happen(open_store: Open) -> None:
+    store, _ = await open_store()
+    await asyncio.gather(*(store.commit(Commit(rows=parents_of(n), application_sequence=n)) for n in range(1, 21)))
+
+    snapshot = await stored(open_store)
+
+    assert len(snapshot.applications) == len(snapshot.attempts) == snapshot.identity.application_sequence == 20
+
+
+# --- fencing -------------------------------------------------------------------------------------------------------
+
+
+async def test_second_opener_fences_the_first(open_store: Open) -> None:
+    first, _ = await open_store()
+    second, _ = await open_store()
+    with pytest.raises(FencedOut):
+        await first.commit(Commit(rows=[an_application(1)], application_sequence=1))
+    await second.commit(Commit(rows=[an_application(2)]))
+
+    snapshot = await stored(open_store)
+
+    assert snapshot.applications == (an_application(2),)
+    assert snapshot.identity.application_sequence == 0
+
+
+async def test_fenced_store_stays_fenced_when_its_successor_has_closed(open_store: Open) -> None:
+    first, _ = await open_store()
+    second, _ = await open_store()
+    await second.close()
+
+    for _ in range(2):
+        with pytest.raises(FencedOut):
+            await first.commit(Commit(rows=[an_application()]))
+
+
+async def test_empty_commit_of_a_fenced_store_tells_it_so(open_store: Open) -> None:
+    first, _ = await open_store()
+    await first.commit(Commit())
+    await open_store()
+
+    with pytest.raises(FencedOut):
+        await first.commit(Commit())
+
+
+# --- application numbers -------------------------------------------------------------------------------------------
+
+
+async def test_reserved_application_numbers_outlive_a_restart(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(application_sequence=INT32_MAX))
+    await store.commit(Commit(rows=[an_application()]))
+
+    assert (await stored(open_store)).identity.application_sequence == INT32_MAX
+
+
+async def test_reservation_never_goes_back(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(application_sequence=100))
+    await store.commit(Commit(application_sequence=50))
+
+    assert (await stored(open_store)).identity.application_sequence == 100
+
+
+# --- size ----------------------------------------------------------------------------------------------------------
+
+
+async def test_ten_thousand_containers_are_written_at_once_and_read_soon(open_store: Open) -> None:
+    containers = tuple(a_container(container=n, node_id=NodeId(f"node-{n % 50}", 8041)) for n in range(2, MANY + 2))
+    store, _ = await open_store()
+    await store.commit(Commit(rows=[*parents_of(), *containers]))
+
+    began_s = time.monotonic()
+    snapshot = await stored(open_store)
+    took_s = time.monotonic() - began_s
+
+    assert snapshot.containers == containers
+    assert took_s < LOAD_TIME_MAX_S
