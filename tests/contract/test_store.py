@@ -241,7 +241,7 @@ async def test_node_comes_back_whole(open_store: Open) -> None:
     assert (await stored(open_store)).nodes == (node, a_node("a"))
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS)
+@pytest.mark.parametrize("text", [*ODD_TEXTS, "☃" * 65536])
 async def test_any_text_comes_back_as_it_was(open_store: Open, text: str) -> None:
     application = an_application(submission=a_submission(name=text, tags=(text,)), diagnostics=text)
     container = a_container(placement=Placement(hosts=(text,)), diagnostics=text)

@@ -1,0 +1,144 @@
+"""The migrations make the tables that ``yodel.store.tables`` describes, on both databases, once, whoever else tries."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, inspect, make_url
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from tests.support.postgres import PostgresServer
+from yodel.errors import Unavailable
+from yodel.store import engine
+from yodel.store.engine import MIGRATION_LOCK_KEY, current_and_head, head_revision, migrate
+from yodel.store.tables import metadata
+
+VERSION_TABLE = "alembic_version"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without tables."""
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path}/empty.db"
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    return server.url(server.new_database())
+
+
+@pytest.fixture
+def another_empty_url(empty_url: str, request: pytest.FixtureRequest) -> str:
+    """Another of the same kind."""
+    if empty_url.startswith("sqlite"):
+        return empty_url.replace("empty.db", "another.db")
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    return server.url(server.new_database())
+
+
+def schema_of(connection: Connection) -> dict[str, Any]:
+    """All that a database says of its tables, in a form to compare."""
+    inspector = inspect(connection)
+    return {
+        name: {
+            "columns": {c["name"]: (str(c["type"]), c["nullable"], c["default"]) for c in inspector.get_columns(name)},
+            "primary key": inspector.get_pk_constraint(name),
+            "foreign keys": inspector.get_foreign_keys(name),
+            "indexes": inspector.get_indexes(name),
+            "unique": inspector.get_unique_constraints(name),
+            "checks": inspector.get_check_constraints(name),
+        }
+        for name in inspector.get_table_names()
+        if name != VERSION_TABLE
+    }
+
+
+async def inspected(url: str, what: Any) -> Any:
+    database = create_async_engine(url)
+    try:
+        async with database.begin() as connection:
+            return await connection.run_sync(what)
+    finally:
+        await database.dispose()
+
+
+async def test_migrations_make_the_tables_that_the_code_describes(empty_url: str, another_empty_url: str) -> None:
+    await migrate(empty_url)
+    await inspected(another_empty_url, metadata.create_all)
+
+    assert await inspected(empty_url, schema_of) == await inspected(another_empty_url, schema_of)
+
+
+async def test_alembic_finds_nothing_left_to_migrate(empty_url: str) -> None:
+    await migrate(empty_url)
+
+    def differences(connection: Connection) -> Any:
+        return compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
+
+    assert await inspected(empty_url, differences) == []
+
+
+async def test_migrate_tells_what_it_applied_and_does_nothing_the_second_time(empty_url: str) -> None:
+    applied, again = await migrate(empty_url), await migrate(empty_url)
+
+    assert applied[-1] == head_revision()
+    assert again == []
+
+
+async def test_current_and_head_before_and_after(empty_url: str) -> None:
+    before = await current_and_head(empty_url)
+    await migrate(empty_url)
+
+    assert before == (None, head_revision())
+    assert await current_and_head(empty_url) == (head_revision(), head_revision())
+
+
+async def test_of_migrators_at_the_same_moment_one_applies_and_all_succeed(empty_url: str) -> None:
+    applied = await asyncio.gather(*(migrate(empty_url) for _ in range(3)))
+
+    assert sorted(map(len, applied))[:2] == [0, 0]
+    assert await current_and_head(empty_url) == (head_revision(), head_revision())
+
+
+async def test_migrator_that_cannot_get_the_lock_gives_up_and_changes_nothing(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "MIGRATION_LOCK_TIMEOUT_S", 0.2)
+    other = another_migrator(empty_url)
+    try:
+        with pytest.raises(Unavailable, match="migrate"):
+            await migrate(empty_url)
+    finally:
+        other.close()
+
+    assert (await current_and_head(empty_url))[0] is None
+
+
+def another_migrator(url: str) -> sqlite3.Connection | psycopg.Connection[Any]:
+    """A connection that holds what a migration holds."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        assert parsed.database is not None
+        file = sqlite3.connect(parsed.database, isolation_level=None)
+        file.execute("PRAGMA journal_mode = WAL")
+        file.execute("BEGIN IMMEDIATE")
+        return file
+    server = psycopg.connect(parsed.set(drivername="postgresql").render_as_string(hide_password=False))
+    server.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK_KEY])
+    return server
+
+
+async def test_failed_migration_leaves_no_table_behind(empty_url: str) -> None:
+    """A table of the same name is in the way: everything made before it is undone."""
+    await inspected(empty_url, lambda connection: connection.exec_driver_sql("CREATE TABLE master_keys (x integer)"))
+
+    with pytest.raises(Exception, match="master_keys"):
+        await migrate(empty_url)
+
+    assert set(await inspected(empty_url, schema_of)) == {"master_keys"}
+    assert (await current_and_head(empty_url))[0] is None
