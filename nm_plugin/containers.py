@@ -42,9 +42,7 @@ class State(Enum):
         return self in _COMPLETE
 
 
-_COMPLETE = frozenset(
-    {State.LOCALIZATION_FAILED, State.EXITED_WITH_SUCCESS, State.EXITED_WITH_FAILURE, State.DONE}
-)
+_COMPLETE = frozenset({State.LOCALIZATION_FAILED, State.EXITED_WITH_SUCCESS, State.EXITED_WITH_FAILURE, State.DONE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,10 +263,7 @@ IGNORED: dict[tuple[State, type[Event]], str] = {
     **{(s, Launched): _LATE for s in State if s not in (State.SCHEDULED, State.KILLING)},
     **{(s, LaunchFailed): _LATE for s in State if s is not State.SCHEDULED},
     **{(s, Exited): _LATE for s in State if s not in (State.SCHEDULED, State.RUNNING, State.KILLING)},
-    **{
-        (s, KillRequested): _AGAIN
-        for s in (State.KILLING, *(s for s in State if s.is_complete))
-    },
+    **{(s, KillRequested): _AGAIN for s in (State.KILLING, *(s for s in State if s.is_complete))},
     **{(s, CleanedUp): _IMPOSSIBLE for s in State if not s.is_complete},
 }
 

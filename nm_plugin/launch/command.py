@@ -91,9 +91,7 @@ def script(node: Node, launch: Launch) -> str:
         if not _NAME.fullmatch(name):
             raise InvalidValue("environment variable", name[:200], "letters, digits and underscores")
     lines = _head(launch.log_dir)
-    lines += [
-        f'export {name}=${{{name}:-"{value}"}}' for name, value in node.whitelist.items() if name not in user_env
-    ]
+    lines += [f'export {name}=${{{name}:-"{value}"}}' for name, value in node.whitelist.items() if name not in user_env]
     lines += [f'export {name}="{value}"' for name, value in owned.items()]
     rest = {name: value for name, value in user_env.items() if name not in owned}
     lines += [f'export {name}="{rest[name]}"' for name in by_dependency(rest)]

@@ -40,6 +40,7 @@ from yodel.errors import YodelError
 SWEEP_INTERVAL_S = 0.5
 FIRST_SWEEPS_S = 0.02  # while a script has just been handed over
 GONE_SWEEPS = 4
+STARTING_WAIT_S = 10.0  # between a shell's reading of the lines and its ``pid``
 NUMBER_BYTES_MAX = 16
 IN_CREATE, IN_CLOSE_WRITE, IN_MOVED_TO = 0x100, 0x8, 0x80
 INOTIFY_BUFFER_BYTES = 64 << 10
@@ -79,6 +80,10 @@ class ParkedPods:
     def directory(self, container_id: ContainerId) -> Path:
         return self._root / pod_name(container_id)
 
+    def knows(self, container_id: ContainerId) -> bool:
+        """True between ``prepare`` and ``forget``."""
+        return container_id in self._watched
+
     async def prepare(self, container_id: ContainerId, user: OsUser) -> None:
         """Make the directory and the FIFOs, and begin to watch.  The pod may be there already, waiting for ``go``.
 
@@ -114,14 +119,16 @@ class ParkedPods:
             watched.go = await self._threads.run_as(watched.user, _open_fifo, watched.directory / "go", os.O_RDWR)
             os.write(watched.go, lines.encode())
         self._hurry.set()
-        try:
-            async with asyncio.timeout(deadline_s):
-                await asyncio.wait({watched.pid, watched.exit_status}, return_when=asyncio.FIRST_COMPLETED)
-        except TimeoutError as error:
-            raise HandOverFailed(f"The pod did not start within {deadline_s:.0f} s") from error
-        finally:
-            self._close_go(watched)
-        return watched.pid.result() if watched.pid.done() else 0
+        # When this wait is cancelled the FIFO stays open: ``withdraw`` then finds out whether the shell was faster.
+        ends = {watched.pid, watched.exit_status}
+        done, _ = await asyncio.wait(ends, timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
+        if not done and await self.withdraw(container_id):
+            raise HandOverFailed(f"The pod did not start within {deadline_s:.0f} s")
+        pid = await self.started(container_id, STARTING_WAIT_S)
+        self._close_go(watched)
+        if pid is None and not watched.exit_status.done():
+            raise HandOverFailed("The pod took its launch script and did not start it")
+        return pid or 0
 
     async def exit_status(self, container_id: ContainerId) -> int:
         """Wait for the end.
@@ -171,6 +178,13 @@ class ParkedPods:
         if self._notify is not None:
             self._notify.remove(directory)
         await self._threads.run(remove_tree, directory)
+
+    async def sweep_away(self, name_prefix: str) -> None:
+        """Remove directories of pods that nobody watches (a pod may have come after its container's end)."""
+        watched = {w.directory.name for w in self._watched.values()}
+        for directory in await self._threads.run(_directories, self._root):
+            if directory.name.startswith(name_prefix) and directory.name not in watched:
+                await self._threads.run(remove_tree, directory)
 
     async def watch(self) -> None:
         """Until cancelled: inotify events and the sweep."""
@@ -223,16 +237,18 @@ class ParkedPods:
             os.close(watched.signal)
             watched.signal = None
         try:
-            opened = await self._threads.run_as(
-                watched.user, _open_fifo, watched.directory / "signal", os.O_WRONLY
-            )
+            opened = await self._threads.run_as(watched.user, _open_fifo, watched.directory / "signal", os.O_WRONLY)
         except OSError:
             return False
-        if watched.signal is not None:  # another caller was faster
+        self._keep(watched, opened)
+        return True
+
+    def _keep(self, watched: _Watched, opened: int) -> None:
+        """Unless another caller was faster."""
+        if watched.signal is not None:
             os.close(opened)
         else:
             watched.signal = opened
-        return True
 
     def _look(self, container_id: ContainerId) -> None:
         """Read ``pid`` and ``exit``: two tiny files in memory, cheaper than a thread's round trip."""
@@ -261,6 +277,10 @@ class ParkedPods:
         for future in (watched.pid, watched.exit_status):
             if not future.done():
                 future.cancel()
+
+
+def _directories(root: Path) -> list[Path]:
+    return [path for path in root.iterdir() if path.is_dir()]
 
 
 def _make_directory(directory: Path, user: OsUser) -> None:

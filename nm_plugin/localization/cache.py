@@ -30,9 +30,9 @@ from nm_plugin.localization import archive
 from nm_plugin.localization.fetch import FetchRequest, Sources, source_for
 from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
 from nm_plugin.node_store import write_atomically
+from nm_plugin.task_owner import TaskOwner
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
-
 
 FIRST_NUMBER = 10  # LocalCacheDirectoryManager numbers from 10
 ENTRIES_MAX = 200_000
@@ -95,7 +95,7 @@ class ResourceCache:
     """All entries of a node.  Used on the event loop only; files are touched in the threads."""
 
     def __init__(
-        self, settings: CacheSettings, sources: Sources, threads: FileThreads, agent: OsUser, tasks: asyncio.TaskGroup
+        self, settings: CacheSettings, sources: Sources, threads: FileThreads, agent: OsUser, tasks: TaskOwner
     ) -> None:
         self._settings, self._sources, self._threads = settings, sources, threads
         self._agent, self._tasks = agent, tasks

@@ -1,0 +1,412 @@
+"""The node agent put together: the only file that constructs adapters.
+
+Order of start: directories, what the last agent left (cache, containers), the ContainerManagement port, the web port,
+then the RM.  Everything that runs is a task of one group; the end of the tracker (SHUTDOWN) or of the process's wish to
+live ends the group.  Containers survive the agent: nothing is killed at its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+from google.protobuf.message import Message
+
+from nm_plugin import tracker
+from nm_plugin.aux_services import AuxService, AuxServices
+from nm_plugin.container_manager import ContainerManager, ManagerParts, ManagerSettings
+from nm_plugin.container_protocol import PROTOCOL_NAME, ContainerService
+from nm_plugin.containers import State
+from nm_plugin.directories import Directories, make_roots, remove_tree
+from nm_plugin.launch import command
+from nm_plugin.launch.parked import ParkedPods
+from nm_plugin.launch.users import FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
+from nm_plugin.localization.archive import Limits as ArchiveLimits
+from nm_plugin.localization.cache import CacheSettings, ResourceCache
+from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
+from nm_plugin.localization.hdfs import HdfsFiles
+from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app
+from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
+from nm_plugin.node_store import NodeStore
+from nm_plugin.settings import Settings
+from nm_plugin.task_owner import TaskOwner
+from nm_plugin.token_secrets import InvalidToken, TokenSecrets, nm_identity
+from yodel.domain.ids import NodeId
+from yodel.domain.resource import Resource
+from yodel.domain.tokens import NM_TOKEN_KIND
+from yodel.errors import InvalidValue, YodelError
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.writable import WireToken
+from yodel.rpc_io.client import RpcClient
+from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
+from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant
+
+NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
+NODE_SECRET_BYTES_MAX = 4096
+NONCE_BYTES = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A started agent, for whoever started it."""
+
+    node_id: NodeId
+    http_port: int
+    manager: ContainerManager
+    registered: asyncio.Event
+
+
+class NodeAgent:
+    """``run`` lives until cancelled or told to shut down."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        users: UserDatabase | None = None,
+        sources: Mapping[str, Source] | None = None,
+        aux: Mapping[str, AuxService] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._agent_user = OsUser(name="", uid=os.geteuid(), gid=os.getegid())
+        self._users = users or _users(settings)
+        self._extra_sources = dict(sources or {})
+        self._aux = AuxServices(aux or {})
+        self._log = structlog.get_logger(__name__)
+
+    async def run(self, started: Callable[[Running], None] | None = None) -> None:
+        """Serve until cancelled.
+
+        Raises:
+            tracker.ShutdownOrdered: the RM does not want this node.
+            OSError: a port is taken or a directory cannot be made.
+        """
+        try:
+            async with self.running() as running:
+                if started is not None:
+                    started(running)
+                await asyncio.Event().wait()
+        except BaseExceptionGroup as group:
+            ordered, _ = group.split(tracker.ShutdownOrdered)
+            if ordered is not None:
+                raise ordered.exceptions[0] from None
+            raise
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[Running]:
+        """The agent as a context: everything is up inside, and gone after it (containers excepted)."""
+        settings = self._settings
+        threads = FileThreads(settings.file_threads)
+        directories = Directories(local_dirs=settings.local_dirs, log_dirs=settings.log_dirs)
+        await threads.run(make_roots, directories)
+        await threads.run(_make_handover_root, settings.handover_dir)
+        store = await threads.run(NodeStore, settings.state_dir)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = TaskOwner(group)
+                parts = ManagerParts(
+                    directories=directories,
+                    users=self._users,
+                    threads=threads,
+                    cache=ResourceCache(
+                        self._cache_settings(), self._sources(threads), threads, self._agent_user, tasks
+                    ),
+                    pods=ParkedPods(settings.handover_dir, threads),
+                    store=store,
+                    aux=self._aux,
+                    tasks=tasks,
+                )
+                try:
+                    async with self._serving(parts) as running:
+                        yield running
+                finally:
+                    tasks.cancel_all()
+        finally:
+            threads.close()
+
+    @contextlib.asynccontextmanager
+    async def _serving(self, parts: ManagerParts) -> AsyncIterator[Running]:
+        """Ports open, containers re-adopted, tracker running."""
+        secrets_of_rm, late = TokenSecrets(), _Late()
+        manager = ContainerManager(self._manager_settings(), parts, late.node, late.report, _now_ms)
+        server = self._rpc_server(ContainerService(manager, secrets_of_rm, self._aux, _now_ms), secrets_of_rm)
+        _, rpc_port = await server.start(self._settings.bind_host, self._settings.rpc_port)
+        web = LogServer(self._settings.bind_host, self._settings.http_port)
+        try:
+            node_id = NodeId(self._settings.host, rpc_port)
+            secrets_of_rm.node_id = node_id
+            late.command_node = self._node(node_id, web.port)
+            monitor = MemoryMonitor(ProcessTable(), self._monitor_limits())
+            tracking = self._tracker(node_id, web.port, secrets_of_rm, monitor)
+            late.tracker = tracking
+            await parts.cache.recover(parts.users)
+            parts.tasks.create_task(parts.pods.watch(), name="parked-pods")
+            await manager.recover()
+            facts = NodeFacts(node_id=node_id, http_port=web.port, started_ms=_now_ms(), settings=self._settings)
+            app = build_app(facts, manager, parts.directories, parts.users, parts.threads)
+            parts.tasks.create_task(web.serve(app), name="web")
+            parts.tasks.create_task(tracking.run(manager), name="tracker")
+            parts.tasks.create_task(self._monitor_memory(monitor, manager, parts), name="memory-monitor")
+            parts.tasks.create_task(self._keep_house(manager, parts), name="housekeeping")
+            self._log.info("node_agent_started", node=str(node_id), http_port=web.port)
+            yield Running(node_id=node_id, http_port=web.port, manager=manager, registered=tracking.registered)
+        finally:
+            await web.stop()
+            await server.stop()
+
+    def _tracker(
+        self, node_id: NodeId, http_port: int, secrets_of_rm: TokenSecrets, monitor: MemoryMonitor
+    ) -> tracker.Tracker:
+        settings = self._settings
+        description = tracker.NodeDescription(
+            node_id=node_id,
+            http_port=http_port,
+            resource=Resource(settings.memory_mib, settings.vcores),
+            version=f"yodel-{agent_version()}",
+            kubernetes_node_name=settings.kubernetes_node_name,
+        )
+        return tracker.Tracker(
+            self._tracker_settings(), description, secrets_of_rm, self._tracker_connection, lambda: _usage(monitor)
+        )
+
+    def _monitor_limits(self) -> Limits:
+        settings = self._settings
+        return Limits(
+            pmem_check=settings.pmem_check_enabled,
+            vmem_check=settings.vmem_check_enabled,
+            ratio=settings.vmem_pmem_ratio,
+        )
+
+    async def _monitor_memory(self, monitor: MemoryMonitor, manager: ContainerManager, parts: ManagerParts) -> None:
+        while True:
+            await asyncio.sleep(self._settings.monitor_interval_s)
+            running = []
+            for container in manager.all():
+                if container.state is not State.RUNNING:
+                    continue
+                try:
+                    user = await parts.threads.run(parts.users.lookup, container.user)
+                except YodelError:
+                    continue
+                separate = self._settings.user_mode == "os" and user.uid != self._agent_user.uid
+                running.append((container, user.uid if separate else None))
+            try:
+                excesses = await parts.threads.run(monitor.sample, running)
+            except OSError as error:
+                self._log.warning("memory_not_sampled", reason=str(error))
+                continue
+            for excess in excesses:
+                await manager.kill(excess.container_id, excess.exit_status, excess.text)
+
+    async def _keep_house(self, manager: ContainerManager, parts: ManagerParts) -> None:
+        while True:
+            await asyncio.sleep(self._settings.cache_interval_s)
+            await manager.housekeeping()
+            known = {str(application.application_id) for application in manager.applications()}
+            try:
+                await parts.threads.run(_drop_old_logs, self._settings, known)
+            except OSError as error:
+                self._log.warning("logs_not_removed", reason=str(error))
+
+    def _rpc_server(self, service: ContainerService, token_secrets: TokenSecrets) -> RpcServer:
+        def passwords(identifier: bytes) -> TokenGrant | None:
+            try:
+                identity, password = token_secrets.nm_password(identifier)
+            except InvalidToken as error:
+                raise RemoteFault(faults.INVALID_TOKEN, str(error)) from error
+            return TokenGrant(password=password, user=str(identity.attempt_id), kind=NM_TOKEN_KIND)
+
+        dispatcher = Dispatcher([container_management(service)], fault_for=_fault_for, retry_cache=None)
+        return RpcServer(
+            name="container-management",
+            dispatcher=dispatcher,
+            security=ServerSecurity(allow_simple=False, token_passwords=passwords),
+            nonce=lambda: base64.b64encode(secrets.token_bytes(NONCE_BYTES)).decode("ascii"),
+        )
+
+    def _tracker_connection(self) -> RpcClient:
+        settings = self._settings
+        return RpcClient(
+            host=settings.resource_tracker_host,
+            port=settings.resource_tracker_port,
+            protocol=tracker.PROTOCOL_NAME,
+            user="yarn",
+            token=node_token(settings),
+            connect_timeout_s=min(5.0, settings.rpc_timeout_s),
+            call_timeout_s=settings.rpc_timeout_s,
+            client_id=secrets.token_bytes(16),
+        )
+
+    def _node(self, node_id: NodeId, http_port: int) -> command.Node:
+        settings = self._settings
+        return command.Node(
+            node_id=node_id,
+            http_port=http_port,
+            home=settings.user_home_dir,
+            admin_env=settings.admin_env,
+            whitelist=settings.whitelisted_env(),
+            aux_metadata=self._aux.metadata(),
+            add_opens=settings.add_opens,
+            debug_info=settings.log_container_debug_info,
+        )
+
+    def _sources(self, threads: FileThreads) -> dict[str, Source]:
+        local, http = LocalFiles(threads=threads), HttpFiles(threads=threads)
+        hdfs = HdfsFiles(threads=threads, config_dir=self._settings.hadoop_conf_dir)
+        built: dict[str, Source] = {"file": local, "http": http, "https": http, "hdfs": hdfs, "viewfs": hdfs}
+        return {**built, **self._extra_sources}
+
+    def _cache_settings(self) -> CacheSettings:
+        settings = self._settings
+        return CacheSettings(
+            local_dirs=settings.local_dirs,
+            state_dir=settings.state_dir,
+            target_bytes=settings.cache_target_size_mib << 20,
+            resource_bytes_max=settings.resource_bytes_max,
+            archive_limits=ArchiveLimits(
+                entries_max=settings.archive_entries_max,
+                bytes_max=settings.archive_bytes_max,
+                ratio_max=settings.archive_ratio_max,
+            ),
+            concurrency=settings.localizer_concurrency,
+            fetch_timeout_s=settings.fetch_timeout_s,
+        )
+
+    def _manager_settings(self) -> ManagerSettings:
+        settings = self._settings
+        return ManagerSettings(
+            launch_deadline_s=settings.launch_deadline_s,
+            sigkill_delay_ms=settings.sigkill_delay_ms,
+            kill_wait_s=settings.kill_wait_s,
+            deletion_delay_s=settings.deletion_delay_s,
+            containers_max=settings.containers_max,
+        )
+
+    def _tracker_settings(self) -> tracker.TrackerSettings:
+        settings = self._settings
+        return tracker.TrackerSettings(
+            heartbeat_interval_s=settings.heartbeat_interval_s,
+            call_timeout_s=settings.rpc_timeout_s,
+            reconnect_min_s=settings.reconnect_min_s,
+            reconnect_max_s=settings.reconnect_max_s,
+        )
+
+
+def container_management(service: ContainerService) -> RpcProtocol:
+    """The protocol's methods; the caller's identity is its NM token's."""
+
+    def method(name: str, request_type: type[Message], handle: Callable[..., Awaitable[Message]]) -> RpcMethod:
+        async def handler(context: CallContext, request: Message) -> Message:
+            if context.token_kind != NM_TOKEN_KIND or context.token_identifier is None:
+                raise RemoteFault(faults.YARN_EXCEPTION, "Invalid NMToken")
+            return await handle(nm_identity(context.token_identifier), request)
+
+        return RpcMethod(name=name, request_type=request_type, handler=handler)
+
+    listed = (
+        method("startContainers", service_pb.StartContainersRequestProto, service.start_containers),
+        method("stopContainers", service_pb.StopContainersRequestProto, service.stop_containers),
+        method("getContainerStatuses", service_pb.GetContainerStatusesRequestProto, service.get_container_statuses),
+        method("signalToContainer", service_pb.SignalContainerRequestProto, service.signal_to_container),
+        method("updateContainer", service_pb.ContainerUpdateRequestProto, service.update_container),
+        method(
+            "increaseContainersResource",
+            service_pb.IncreaseContainersResourceRequestProto,
+            service.increase_containers_resource,
+        ),
+        method("localize", service_pb.ResourceLocalizationRequestProto, service.not_supported),
+        method("reInitializeContainer", service_pb.ReInitializeContainerRequestProto, service.not_supported),
+        method("restartContainer", pb.ContainerIdProto, service.not_supported),
+        method("rollbackLastReInitialization", pb.ContainerIdProto, service.not_supported),
+        method("commitLastReInitialization", pb.ContainerIdProto, service.not_supported),
+        method("getLocalizationStatuses", service_pb.GetLocalizationStatusesRequestProto, service.not_supported),
+    )
+    return RpcProtocol(name=PROTOCOL_NAME, version=1, methods={m.name: m for m in listed})
+
+
+def node_token(settings: Settings) -> WireToken | None:
+    """The node's own identity towards the RM, when a shared secret is configured.
+
+    Raises:
+        InvalidValue: the secret cannot be read.
+    """
+    if settings.node_token_file is None:
+        return None
+    try:
+        secret = settings.node_token_file.read_bytes()[:NODE_SECRET_BYTES_MAX].strip()
+    except OSError as error:
+        raise InvalidValue("node_token_file", str(settings.node_token_file), "a readable file") from error
+    if not secret:
+        raise InvalidValue("node_token_file", str(settings.node_token_file), "a file that is not empty")
+    identifier = (settings.kubernetes_node_name or settings.host).encode("utf-8")
+    password = hmac.new(secret, identifier, hashlib.sha1).digest()
+    return WireToken(identifier=identifier, password=password, kind=NODE_TOKEN_KIND, service="")
+
+
+class _Late:
+    """What the manager asks for and is only known once the ports are open."""
+
+    def __init__(self) -> None:
+        self.command_node: command.Node | None = None
+        self.tracker: tracker.Tracker | None = None
+
+    def node(self) -> command.Node:
+        assert self.command_node is not None
+        return self.command_node
+
+    def report(self) -> None:
+        if self.tracker is not None:
+            self.tracker.report()
+
+
+def _users(settings: Settings) -> UserDatabase:
+    if settings.user_mode == "single":
+        return SingleUser(uid=os.geteuid(), gid=os.getegid())
+    return PwdUsers(min_user_id=settings.min_user_id, allowed_system_users=frozenset(settings.allowed_system_users))
+
+
+def _make_handover_root(path: Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    os.chmod(path, 0o755)
+
+
+def _drop_old_logs(settings: Settings, known: set[str]) -> None:
+    """Log directories of applications that ended more than ``log_retain_s`` ago."""
+    limit = time.time() - settings.log_retain_s
+    for log_dir in settings.log_dirs:
+        for path in log_dir.glob("application_*"):
+            if path.name not in known and _newest(path) < limit:
+                remove_tree(path)
+
+
+def _newest(path: Path) -> float:
+    times = [path.lstat().st_mtime]
+    times += [child.lstat().st_mtime for child in path.iterdir()]
+    return max(times)
+
+
+def _usage(monitor: MemoryMonitor) -> tracker.Usage:
+    pmem_bytes, vmem_bytes = monitor.totals_bytes()
+    return tracker.Usage(pmem_mib=pmem_bytes >> 20, vmem_mib=min(vmem_bytes >> 20, 2**31 - 1))
+
+
+def _fault_for(error: Exception) -> RemoteFault:
+    return RemoteFault(faults.YARN_EXCEPTION, str(error))
+
+
+def _now_ms() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)

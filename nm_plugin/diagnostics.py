@@ -1,0 +1,69 @@
+"""What users read when a container did not end well, in the NodeManager's words.  Pure.
+
+Follows ``ContainerImpl.addDiagnostics`` (each piece begins with ``[timestamp]``), ``ContainerExecutor`` ("Exception
+from container-launch") and ``ContainerLaunch.handleContainerExitWithFailure`` (tails of prelaunch.err and stderr).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from yodel.domain.ids import ContainerId
+from yodel.domain.states import ContainerExitStatus
+
+TAIL_BYTES = 4096  # yarn.nodemanager.container.stderr.tail.bytes
+
+KILLED_BY_APPMASTER = "Container killed by the ApplicationMaster."
+KILLED_BY_RESOURCEMANAGER = "Container killed by the ResourceManager."
+KILLED_AFTER_APP_COMPLETION = "Container killed on application-finish event: Application finished."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorTails:
+    """The last bytes of the two files that say why."""
+
+    prelaunch_err: bytes = b""
+    stderr: bytes = b""
+
+
+def stamped(now_ms: int, text: str) -> str:
+    """One piece of diagnostics."""
+    moment = datetime.fromtimestamp(now_ms // 1000, UTC)
+    return f"[{moment:%Y-%m-%d %H:%M:%S}.{now_ms % 1000:03d}]{text}\n"
+
+
+def killed(now_ms: int, text: str) -> str:
+    return stamped(now_ms, text)
+
+
+def failed_exit(now_ms: int, container_id: ContainerId, exit_status: int, tails: ErrorTails) -> str:
+    """For an exit status that is not 0 and that nobody asked for."""
+    head = f"Exception from container-launch.\nContainer id: {container_id}\nExit code: {exit_status}\n"
+    if exit_status in (ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED):
+        return killed_exit(now_ms, exit_status)
+    body = f"Container exited with a non-zero exit code {exit_status}. Error file: prelaunch.err.\n"
+    body += f"Last {TAIL_BYTES} bytes of prelaunch.err :\n{_text(tails.prelaunch_err)}"
+    body += f"Last {TAIL_BYTES} bytes of stderr :\n{_text(tails.stderr)}\n"
+    return stamped(now_ms, head) + stamped(now_ms, body)
+
+
+def killed_exit(now_ms: int, exit_status: int) -> str:
+    """For a process that ended because it was told to."""
+    return stamped(now_ms, f"Container killed on request. Exit code is {exit_status}") + stamped(
+        now_ms, f"Container exited with a non-zero exit code {exit_status}. "
+    )
+
+
+def failed_localization(now_ms: int, text: str) -> str:
+    return stamped(now_ms, f"Failed to download resource: {text}")
+
+
+def failed_launch(now_ms: int, container_id: ContainerId, text: str) -> str:
+    head = f"Exception from container-launch.\nContainer id: {container_id}\nExit code: -1000\n"
+    return stamped(now_ms, f"{head}Exception message: {text}\n")
+
+
+def _text(data: bytes) -> str:
+    text = data.decode("utf-8", errors="replace").replace("\0", "\ufffd")
+    return text if not text or text.endswith("\n") else text + "\n"

@@ -1,0 +1,174 @@
+"""``hdfs:`` and ``viewfs:``: read with the submitting user's name and delegation tokens.
+
+The HDFS client takes user name and tokens from the process's environment, so each download has a process of its own
+(``hdfs_reader``), started with the user's uid: one user's tokens never sit in a process that reads for another.  It
+speaks a small protocol over pipes: one JSON line with what it found, then the bytes.
+
+Refuses: files that changed, and PUBLIC files that are not readable by all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import struct
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nm_plugin.launch.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization.fetch import (
+    FetchFailed,
+    FetchRequest,
+    check_public,
+    check_unchanged,
+    create_file,
+    now_ms,
+    write_all,
+)
+
+HEADER_BYTES_MAX = 64 << 10
+CHUNK_BYTES = 1 << 20
+ENTRIES_MAX = 100_000
+ERROR_BYTES_MAX = 4096
+END_WAIT_S = 5.0
+_EMPTY_CREDENTIALS_BYTES = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HdfsFiles:
+    """Needs the ``hdfs-native`` package; ``config_dir`` holds core-site.xml and hdfs-site.xml."""
+
+    threads: FileThreads
+    config_dir: Path | None
+
+    async def fetch(self, request: FetchRequest) -> int:
+        """Raises FetchFailed."""
+        with contextlib.ExitStack() as stack:
+            token_file = await self.threads.run(_token_file, request, stack)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "nm_plugin.localization.hdfs_reader",
+                str(request.url),
+                "public" if request.must_be_public else "private",
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=self._environment(request.reader, token_file),
+                limit=HEADER_BYTES_MAX,
+                **_identity(request.reader),
+            )
+            try:
+                assert process.stdout is not None
+                return await self._receive(process.stdout, request)
+            except (asyncio.IncompleteReadError, ValueError, KeyError) as error:
+                raise FetchFailed(f"{request.url}: the reader process ended early") from error
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(END_WAIT_S):
+                        await process.wait()
+
+    def _environment(self, user: OsUser, token_file: str | None) -> dict[str, str]:
+        environment = {
+            "HADOOP_USER_NAME": user.name,
+            "PATH": os.environ.get("PATH", os.defpath),
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
+        if self.config_dir is not None:
+            environment["HADOOP_CONF_DIR"] = str(self.config_dir)
+        if token_file is not None:
+            environment["HADOOP_TOKEN_FILE_LOCATION"] = token_file
+        return environment
+
+    async def _receive(self, stream: asyncio.StreamReader, request: FetchRequest) -> int:
+        head = await _entry(stream)
+        if "error" in head:
+            raise FetchFailed(f"{request.url}: {str(head['error'])[:ERROR_BYTES_MAX]}")
+        check_unchanged(request.url, request.timestamp_ms, int(head["modification_ms"]), now_ms())
+        if request.must_be_public:
+            check_public(request.url, bool(head["public"]))
+        written = 0
+        if head["directory"]:
+            await self.threads.run(_make_directory, request.destination, request)
+        for _ in range(ENTRIES_MAX):
+            entry = await _entry(stream)
+            if "error" in entry:
+                raise FetchFailed(f"{request.url}: {str(entry['error'])[:ERROR_BYTES_MAX]}")
+            if entry.get("end"):
+                return written
+            target = _inside(request.destination, str(entry["name"])) if head["directory"] else request.destination
+            if entry["directory"]:
+                await self.threads.run(_make_directory, target, request)
+                continue
+            if head["directory"]:
+                await self.threads.run(_make_directory, target.parent, request)
+            written += int(entry["length"])
+            if written > request.bytes_max:
+                raise FetchFailed(f"Resource is larger than {request.bytes_max} bytes")
+            await self._store(stream, target, int(entry["length"]), request)
+        raise FetchFailed(f"Directory has more than {ENTRIES_MAX} entries")
+
+    async def _store(self, stream: asyncio.StreamReader, target: Path, length: int, request: FetchRequest) -> None:
+        output = await self.threads.run(create_file, target, request.owner)
+        try:
+            while length > 0:
+                chunk = await stream.read(min(CHUNK_BYTES, length))
+                if not chunk:
+                    raise FetchFailed(f"{request.url}: the reader process ended early")
+                length -= len(chunk)
+                await self.threads.run(write_all, output, chunk)
+            await self.threads.run(os.fchmod, output, 0o644 if request.must_be_public else 0o600)
+        finally:
+            os.close(output)
+
+
+async def _entry(stream: asyncio.StreamReader) -> dict[str, Any]:
+    size = struct.unpack(">I", await stream.readexactly(4))[0]
+    if size > HEADER_BYTES_MAX:
+        raise ValueError("header too long")
+    content = json.loads(await stream.readexactly(size))
+    if not isinstance(content, dict):
+        raise ValueError("header is no object")
+    return content
+
+
+def _inside(root: Path, name: str) -> Path:
+    parts = name.split("/")
+    if not name or name.startswith("/") or ".." in parts or "" in parts:
+        raise FetchFailed(f"{name[:200]!r} is outside of the directory")
+    return root / name
+
+
+def _make_directory(path: Path, request: FetchRequest) -> None:
+    """With those between it and the destination: listings of some NameNodes name files only."""
+    mode = 0o755 if request.must_be_public else 0o700
+    with acting_as(request.owner):
+        missing = [p for p in (path, *path.parents) if p.is_relative_to(request.destination) and not p.exists()]
+        for directory in reversed(missing):
+            directory.mkdir(mode=mode)
+
+
+def _identity(user: OsUser) -> dict[str, Any]:
+    if os.geteuid() != 0 or user.uid == os.geteuid():
+        return {}
+    return {"user": user.uid, "group": user.gid, "extra_groups": list(user.groups or (user.gid,))}
+
+
+def _token_file(request: FetchRequest, stack: contextlib.ExitStack) -> str | None:
+    """The container's credentials in a file that only the reader process's user can read."""
+    if len(request.credentials) <= _EMPTY_CREDENTIALS_BYTES:
+        return None
+    descriptor, name = tempfile.mkstemp(prefix="yodel-tokens-")
+    stack.callback(os.unlink, name)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(request.credentials)
+        if os.geteuid() == 0:
+            os.fchown(file.fileno(), request.reader.uid, request.reader.gid)
+    return name

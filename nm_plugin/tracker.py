@@ -1,0 +1,236 @@
+"""The node's side of the ResourceTracker protocol: register, heartbeat, obey.
+
+Follows ``NodeStatusUpdaterImpl``.  One conversation at a time: a registration, then heartbeats in the interval that the RM
+names, and at once (coalesced over COALESCE_S) when a container changed in a way others wait for.  The end of a container is
+repeated until the RM lists it in ``containers_to_be_removed_from_nm``.
+
+When the RM is away the containers go on; the node tries for ever, quickly at first, so that a restarted RM has its nodes
+back within a second or two.  RESYNC means register again, and keeps the containers.
+
+Refuses: to go on after SHUTDOWN (``ShutdownOrdered``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import structlog
+from google.protobuf.message import Message
+
+from nm_plugin import diagnostics
+from nm_plugin.container_manager import ContainerManager
+from nm_plugin.container_protocol import SIGNALS
+from nm_plugin.statuses import container_status, registration_status
+from nm_plugin.token_secrets import TokenSecrets
+from yodel.domain.ids import NodeId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerExitStatus
+from yodel.errors import Refused, Unavailable, YodelError
+from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
+from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.pb_convert import ids
+
+PROTOCOL_NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
+COALESCE_S = 0.01
+HEARTBEAT_MAX_S = 60.0  # whatever interval the RM names
+UNREGISTER_TIMEOUT_S = 2.0
+
+M = TypeVar("M", bound=Message)
+
+
+class ShutdownOrdered(YodelError):
+    """The RM does not want this node; carries its diagnostics."""
+
+
+class Connection(Protocol):
+    """A connection to the RM (``yodel.rpc_io.client.RpcClient``)."""
+
+    async def call(self, method: str, request: Message, response_type: type[M]) -> M:
+        """Raises RemoteFault or Unavailable."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDescription:
+    """What the node says about itself."""
+
+    node_id: NodeId
+    http_port: int
+    resource: Resource
+    version: str
+    kubernetes_node_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackerSettings:
+    """Times in seconds."""
+
+    heartbeat_interval_s: float
+    call_timeout_s: float
+    reconnect_min_s: float
+    reconnect_max_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the containers use now."""
+
+    pmem_mib: int = 0
+    vmem_mib: int = 0
+    cpu_vcores: float = 0.0
+
+
+class Tracker:
+    """Run ``run`` in a task; ``report`` asks for an early heartbeat."""
+
+    def __init__(
+        self,
+        settings: TrackerSettings,
+        node: NodeDescription,
+        secrets: TokenSecrets,
+        connect: Callable[[], Connection],
+        usage: Callable[[], Usage],
+    ) -> None:
+        self._settings, self._node, self._secrets = settings, node, secrets
+        self._connect, self._usage = connect, usage
+        self._manager: ContainerManager | None = None
+        self._wake = asyncio.Event()
+        self._response_id = 0
+        self._interval_s = settings.heartbeat_interval_s
+        self.registered = asyncio.Event()
+        self._log = structlog.get_logger(__name__)
+
+    def report(self) -> None:
+        """Something happened that the RM should know soon."""
+        self._wake.set()
+
+    async def run(self, manager: ContainerManager) -> None:
+        """Until cancelled.
+
+        Raises:
+            ShutdownOrdered: the RM said so.
+        """
+        self._manager = manager
+        delay_s = self._settings.reconnect_min_s
+        while True:
+            connection = self._connect()
+            try:
+                await self._register(connection, manager)
+                delay_s = self._settings.reconnect_min_s
+                await self._beat(connection, manager)
+                continue
+            except (Unavailable, RemoteFault, TimeoutError, OSError) as error:
+                self.registered.clear()
+                self._log.warning("rm_unreachable", reason=f"{type(error).__name__}: {error}"[:500], retry_s=delay_s)
+            finally:
+                await connection.close()
+            # Jitter, or a thousand nodes come back in the same millisecond.
+            await asyncio.sleep(delay_s * random.uniform(0.75, 1.0))
+            delay_s = min(delay_s * 1.5, self._settings.reconnect_max_s)
+
+    async def unregister(self) -> None:
+        """Say good-bye, if the RM is there to hear it."""
+        connection = self._connect()
+        request = server_pb.UnRegisterNodeManagerRequestProto(node_id=ids.node_id_pb(self._node.node_id))
+        try:
+            async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
+                await connection.call("unRegisterNodeManager", request, server_pb.UnRegisterNodeManagerResponseProto)
+        except (Unavailable, RemoteFault, TimeoutError, OSError):
+            self._log.info("not_unregistered")
+        finally:
+            await connection.close()
+
+    async def _register(self, connection: Connection, manager: ContainerManager) -> None:
+        node = self._node
+        request = server_pb.RegisterNodeManagerRequestProto(
+            node_id=ids.node_id_pb(node.node_id),
+            http_port=node.http_port,
+            resource=ids.resource_pb(node.resource),
+            nm_version=node.version,
+            container_statuses=[registration_status(container) for container in manager.all()],
+            runningApplications=[ids.application_id_pb(a.application_id) for a in manager.applications()],
+            kubernetes_node_name=node.kubernetes_node_name,
+        )
+        async with asyncio.timeout(self._settings.call_timeout_s):
+            response = await connection.call("registerNodeManager", request, server_pb.RegisterNodeManagerResponseProto)
+        if response.nodeAction == common_pb.NODE_ACTION_SHUTDOWN:
+            raise ShutdownOrdered(
+                "Received SHUTDOWN signal from Resourcemanager, Registration of NodeManager failed, "
+                f"Message from ResourceManager: {response.diagnostics_message}"
+            )
+        self._response_id = 0
+        self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
+        self._secrets.rm_identifier = response.rm_identifier
+        self.registered.set()
+        self._wake.set()
+        self._log.info("registered", node=str(node.node_id), rm_identifier=response.rm_identifier)
+
+    async def _beat(self, connection: Connection, manager: ContainerManager) -> None:
+        """Heartbeats until RESYNC."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._interval_s):
+                    await self._wake.wait()
+                    await asyncio.sleep(COALESCE_S)
+            self._wake.clear()
+            async with asyncio.timeout(self._settings.call_timeout_s):
+                response = await connection.call(
+                    "nodeHeartbeat", self._heartbeat(manager), server_pb.NodeHeartbeatResponseProto
+                )
+            if response.nodeAction == common_pb.NODE_ACTION_SHUTDOWN:
+                raise ShutdownOrdered(f"Received SHUTDOWN signal from Resourcemanager: {response.diagnostics_message}")
+            if response.nodeAction == common_pb.NODE_ACTION_RESYNC:
+                self._log.info("resync", reason=response.diagnostics_message)
+                return
+            self._response_id = response.response_id
+            if response.nextHeartBeatInterval > 0:
+                self._interval_s = min(response.nextHeartBeatInterval / 1000, HEARTBEAT_MAX_S)
+            self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
+            await self._obey(response, manager)
+
+    def _heartbeat(self, manager: ContainerManager) -> server_pb.NodeHeartbeatRequestProto:
+        request = server_pb.NodeHeartbeatRequestProto()
+        status = request.node_status
+        status.node_id.CopyFrom(ids.node_id_pb(self._node.node_id))
+        status.response_id = self._response_id
+        status.containersStatuses.extend(container_status(container) for container in manager.all())
+        status.nodeHealthStatus.is_node_healthy = True
+        status.nodeHealthStatus.health_report = ""
+        usage = self._usage()
+        status.containers_utilization.pmem = usage.pmem_mib
+        status.containers_utilization.vmem = usage.vmem_mib
+        status.containers_utilization.cpu = usage.cpu_vcores
+        if self._secrets.nm_key_id is not None:
+            request.last_known_nm_token_master_key.key_id = self._secrets.nm_key_id
+        if self._secrets.container_key_id is not None:
+            request.last_known_container_token_master_key.key_id = self._secrets.container_key_id
+        return request
+
+    async def _obey(self, response: server_pb.NodeHeartbeatResponseProto, manager: ContainerManager) -> None:
+        await manager.acknowledge([ids.container_id(m) for m in response.containers_to_be_removed_from_nm])
+        for message in response.containers_to_cleanup:
+            await manager.kill(
+                ids.container_id(message),
+                ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
+                diagnostics.KILLED_BY_RESOURCEMANAGER,
+            )
+        for application in response.applications_to_cleanup:
+            application_id = ids.application_id(application)
+            await manager.finish_application(application_id)
+            self._secrets.forget_application(application_id)
+        for signal in response.containers_to_signal:
+            name = SIGNALS.get(signal.command)
+            if name is not None:
+                await manager.signal(ids.container_id(signal.container_id), name)
+        for update in (*response.containers_to_update, *response.containers_to_decrease):
+            try:
+                await manager.update(ids.container_id(update.id), ids.resource(update.resource), update.version)
+            except Refused as error:
+                self._log.info("update_ignored", reason=str(error))
