@@ -1,0 +1,197 @@
+"""What clients are shown, as YARN's report records (yarn_protos.proto, BuilderUtils).
+
+Every field that a Java client dereferences is always set; see the comments at those that look superfluous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from yodel.domain.application import Application
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.node import Node
+from yodel.domain.resource import MEMORY, NONE, VCORES, Resource
+from yodel.domain.states import (
+    AttemptState,
+    ContainerState,
+    FinalApplicationStatus,
+    YarnApplicationAttemptState,
+)
+from yodel.domain.tokens import Token
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.pb_convert import ids
+from yodel.pb_convert.tokens import token_to_pb
+
+NOT_AVAILABLE = "N/A"
+UNLIMITED = "UNLIMITED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFacts:
+    """What of an application's report is derived elsewhere.  Amounts are -1 once it has ended, as in YARN."""
+
+    attempt: Attempt | None
+    used: Resource
+    running_containers: int
+    needed: Resource
+    memory_mib_s: int
+    vcore_s: int
+    progress: float
+    cluster_share_percent: float
+    tracking_url: str
+    amrm_token: Token | None
+    may_view: bool
+
+
+def application_report(app: Application, facts: ReportFacts) -> pb.ApplicationReportProto:
+    submission, attempt = app.submission, facts.attempt
+    shown = attempt if facts.may_view else None
+    report = pb.ApplicationReportProto(
+        applicationId=ids.application_id_pb(app.id),
+        user=submission.user,
+        queue=submission.queue,
+        name=submission.name,
+        host=shown.host if shown is not None else NOT_AVAILABLE,
+        rpc_port=shown.rpc_port if shown is not None else -1,
+        yarn_application_state=app.yarn_state.name,
+        trackingUrl=facts.tracking_url if facts.may_view else NOT_AVAILABLE,
+        diagnostics=app.diagnostics if facts.may_view else NOT_AVAILABLE,
+        startTime=app.submitted_ms,
+        submitTime=app.submitted_ms,
+        launchTime=app.launched_ms,
+        finishTime=app.finished_ms if app.state.is_final else 0,
+        final_application_status=final_status_name(app.final_status),
+        originalTrackingUrl=shown.tracking_url if shown is not None else NOT_AVAILABLE,
+        currentApplicationAttemptId=ids.attempt_id_pb(app.current_attempt_id),
+        progress=facts.progress,
+        applicationType=submission.application_type,
+        applicationTags=submission.tags,
+        log_aggregation_status="LOG_DISABLED",
+        unmanaged_application=submission.is_unmanaged,
+        appNodeLabelExpression=submission.node_label,
+        amNodeLabelExpression=submission.am_node_label,
+    )
+    report.priority.priority = submission.priority
+    report.app_resource_Usage.CopyFrom(_usage(app, facts))
+    if facts.amrm_token is not None:
+        report.am_rm_token.CopyFrom(token_to_pb(facts.amrm_token))
+    _add_lifetime(report, submission.lifetime_s)
+    return report
+
+
+def final_status_name(status: FinalApplicationStatus) -> str:
+    return f"APP_{status.name}"
+
+
+def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageReportProto:
+    """MapReduce dereferences used, reserved and needed: all are set always."""
+    ended = app.state.is_final
+    gone = Resource(-1, -1)
+    usage = pb.ApplicationResourceUsageReportProto(
+        num_used_containers=-1 if ended else facts.running_containers,
+        num_reserved_containers=-1 if ended else 0,
+        used_resources=ids.resource_pb(gone if ended else facts.used),
+        reserved_resources=ids.resource_pb(gone if ended else NONE),
+        needed_resources=ids.resource_pb(gone if ended else facts.used + facts.needed),
+        memory_seconds=facts.memory_mib_s,
+        vcore_seconds=facts.vcore_s,
+        queue_usage_percentage=0.0 if ended else facts.cluster_share_percent,
+        cluster_usage_percentage=0.0 if ended else facts.cluster_share_percent,
+        preempted_memory_seconds=0,
+        preempted_vcore_seconds=0,
+    )
+    for name, value in ((MEMORY, facts.memory_mib_s), (VCORES, facts.vcore_s)):
+        usage.application_resource_usage_map.add(key=name, value=value)
+        usage.application_preempted_resource_usage_map.add(key=name, value=0)
+    return usage
+
+
+def _add_lifetime(report: pb.ApplicationReportProto, lifetime_s: int) -> None:
+    entry = report.appTimeouts.add(application_timeout_type="APP_TIMEOUT_LIFETIME")
+    entry.application_timeout.application_timeout_type = pb.APP_TIMEOUT_LIFETIME
+    entry.application_timeout.expire_time = UNLIMITED
+    entry.application_timeout.remaining_time = -1 if lifetime_s <= 0 else lifetime_s
+
+
+def attempt_report(attempt: Attempt, tracking_url: str) -> pb.ApplicationAttemptReportProto:
+    report = pb.ApplicationAttemptReportProto(
+        application_attempt_id=ids.attempt_id_pb(attempt.id),
+        host=attempt.host,
+        rpc_port=attempt.rpc_port,
+        tracking_url=tracking_url,
+        original_tracking_url=attempt.tracking_url or NOT_AVAILABLE,
+        diagnostics=attempt.diagnostics,
+        yarn_application_attempt_state=f"APP_ATTEMPT_{yarn_attempt_state(attempt.state).name}",
+        startTime=attempt.started_ms,
+        finishTime=attempt.finished_ms,
+    )
+    if attempt.am_container_id is not None:
+        report.am_container_id.CopyFrom(ids.container_id_pb(attempt.am_container_id))
+    return report
+
+
+def yarn_attempt_state(state: AttemptState) -> YarnApplicationAttemptState:
+    return YarnApplicationAttemptState[state.name]
+
+
+def container_report(container: Container, node: Node | None, log_url: str) -> pb.ContainerReportProto:
+    report = pb.ContainerReportProto(
+        container_id=ids.container_id_pb(container.id),
+        resource=ids.resource_pb(container.capability),
+        creation_time=container.created_ms,
+        finish_time=container.finished_ms,
+        diagnostics_info=container.diagnostics,
+        log_url=log_url,
+        container_exit_status=container.exit_status,
+        container_state=container_state_name(container.state),
+        executionType=container.execution_type.name,
+    )
+    report.priority.priority = container.priority
+    if node is not None:
+        report.node_id.CopyFrom(ids.node_id_pb(node.id))
+        report.node_http_address = f"http://{node.http_address}"
+    return report
+
+
+def container_state_name(state: ContainerState) -> str:
+    if state is ContainerState.COMPLETED:
+        return "C_COMPLETE"
+    return "C_RUNNING" if state is ContainerState.RUNNING else "C_NEW"
+
+
+def node_report(node: Node, used: Resource, containers: int) -> pb.NodeReportProto:
+    return pb.NodeReportProto(
+        nodeId=ids.node_id_pb(node.id),
+        httpAddress=node.http_address,
+        rackName=node.rack,
+        used=ids.resource_pb(used),
+        capability=ids.resource_pb(node.capability),
+        numContainers=containers,
+        node_state=f"NS_{node.state.name}",
+        health_report=node.health_report,
+        last_health_report_time=node.last_health_ms,
+        node_labels=node.labels,
+    )
+
+
+def container_status(container: Container) -> pb.ContainerStatusProto:
+    return pb.ContainerStatusProto(
+        container_id=ids.container_id_pb(container.id),
+        state="C_COMPLETE",
+        diagnostics=container.diagnostics,
+        exit_status=container.exit_status,
+        capability=ids.resource_pb(container.capability),
+        executionType=container.execution_type.name,
+    )
+
+
+def resource_types(extras: Sequence[str] = ()) -> list[pb.ResourceTypeInfoProto]:
+    """memory-mb and vcores first, as every client expects."""
+    found = [
+        pb.ResourceTypeInfoProto(name=MEMORY, units="Mi", type="COUNTABLE"),
+        pb.ResourceTypeInfoProto(name=VCORES, units="", type="COUNTABLE"),
+    ]
+    found += [pb.ResourceTypeInfoProto(name=name, units="", type="COUNTABLE") for name in extras]
+    return found

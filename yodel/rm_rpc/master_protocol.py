@@ -1,0 +1,153 @@
+"""ApplicationMasterProtocol, port 8030 (ApplicationMasterService).  The AMRM token says which attempt calls."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.states import FinalApplicationStatus
+from yodel.domain.tokens import AMRM_TOKEN_KIND
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.server_connection import TokenGrant
+from yodel.pb_convert import asks, ids, reports
+from yodel.pb_convert.tokens import amrm_identity, token_to_pb
+from yodel.rm_rpc.methods import protocol
+from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
+from yodel.services.master import AllocateRequest, AllocateResult, MasterService
+from yodel.services.queries import Queries
+from yodel.services.tokens import TokenIssuer
+
+NAME = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
+
+
+class MasterProtocol:
+    """Handlers by wire name; one instance for the process."""
+
+    def __init__(self, master: MasterService, queries: Queries, tokens: TokenIssuer) -> None:
+        self._master, self._queries, self._tokens = master, queries, tokens
+
+    def protocol(self) -> RpcProtocol:
+        handlers: dict[str, Handler] = {
+            "registerApplicationMaster": self.register,
+            "allocate": self.allocate,
+            "finishApplicationMaster": self.finish,
+        }
+        descriptor = service_pb.DESCRIPTOR.services_by_name["ApplicationMasterProtocolService"]
+        return protocol(NAME, descriptor, handlers)
+
+    def token_grant(self, identifier: bytes) -> TokenGrant | None:
+        """What a received AMRM identifier must come with; None for a key we do not have or an attempt that ended."""
+        try:
+            found = self._tokens.amrm_password(identifier)
+        except InvalidValue:
+            return None
+        if found is None:
+            return None
+        attempt_id, secret = found
+        return TokenGrant(password=secret, user=str(attempt_id), kind=AMRM_TOKEN_KIND)
+
+    async def register(
+        self, context: CallContext, request: msg.RegisterApplicationMasterRequestProto
+    ) -> msg.RegisterApplicationMasterResponseProto:
+        registration = await self._master.register(
+            caller(context), request.host, request.rpc_port, request.tracking_url
+        )
+        submission = registration.application.submission
+        response = msg.RegisterApplicationMasterResponseProto(
+            maximumCapability=ids.resource_pb(registration.maximum_capability),
+            queue=submission.queue,
+            scheduler_resource_types=[msg.MEMORY],
+            resource_types=reports.resource_types(),
+            containers_from_previous_attempts=[
+                asks.container_pb(g.container, g.node, g.token) for g in registration.previous_containers
+            ],
+        )
+        for kind, acl in (
+            (pb.APPACCESS_VIEW_APP, submission.view_acl),
+            (pb.APPACCESS_MODIFY_APP, submission.modify_acl),
+        ):
+            response.application_ACLs.add(accessType=kind, acl=acl)
+        for node_id, token in registration.nm_tokens:
+            response.nm_tokens_from_previous_attempts.add(nodeId=ids.node_id_pb(node_id), token=token_to_pb(token))
+        return response
+
+    def allocate(
+        self, context: CallContext, request: msg.AllocateRequestProto
+    ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
+        """Synchronous while there is nothing to write."""
+        attempt_id, wanted = caller(context), _allocate_request(request)
+        result = self._master.allocate(attempt_id, wanted)
+        if isinstance(result, AllocateResult):
+            return self._response(result)
+        return self._allocate_slow(attempt_id, wanted)
+
+    async def finish(
+        self, context: CallContext, request: msg.FinishApplicationMasterRequestProto
+    ) -> msg.FinishApplicationMasterResponseProto:
+        status = FinalApplicationStatus(request.final_application_status)
+        done = await self._master.finish(caller(context), status, request.diagnostics, request.tracking_url)
+        return msg.FinishApplicationMasterResponseProto(isUnregistered=done)
+
+    async def _allocate_slow(
+        self, attempt_id: ApplicationAttemptId, wanted: AllocateRequest
+    ) -> msg.AllocateResponseProto:
+        return self._response(await self._master.allocate_slow(attempt_id, wanted))
+
+    def _response(self, result: AllocateResult) -> msg.AllocateResponseProto:
+        response = msg.AllocateResponseProto(
+            response_id=result.response_id,
+            num_cluster_nodes=result.node_count,
+        )
+        response.limit.memory = result.headroom.memory_mib
+        response.limit.virtual_cores = result.headroom.vcores
+        response.application_priority.priority = result.priority
+        response.enhanced_headroom.total_pending_count = result.pending_count
+        if result.granted or result.completed or result.changed_nodes or result.nm_tokens:
+            self._add_news(response, result)
+        return response
+
+    def _add_news(self, response: msg.AllocateResponseProto, result: AllocateResult) -> None:
+        response.allocated_containers.extend(asks.container_pb(g.container, g.node, g.token) for g in result.granted)
+        response.completed_container_statuses.extend(reports.container_status(c) for c in result.completed)
+        for node_id, token in result.nm_tokens:
+            response.nm_tokens.add(nodeId=ids.node_id_pb(node_id), token=token_to_pb(token))
+        for node in result.changed_nodes:
+            view = self._queries.node(node.id)
+            report = reports.node_report(view.node, view.used, view.containers)
+            report.node_update_type = pb.NODE_USABLE if node.is_usable else pb.NODE_UNUSABLE
+            response.updated_nodes.append(report)
+
+
+def caller(context: CallContext) -> ApplicationAttemptId:
+    """The attempt whose token authenticated the connection.
+
+    Raises:
+        RemoteFault: the connection was not authenticated by an AMRM token.
+    """
+    if context.token_kind != AMRM_TOKEN_KIND or context.token_identifier is None:
+        raise RemoteFault(faults.ACCESS_CONTROL, "Cannot obtain the user-name for authorizing ApplicationMaster")
+    return amrm_identity(context.token_identifier)[0]
+
+
+def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
+    if request.scheduling_requests:
+        raise RemoteFault(
+            faults.YARN_EXCEPTION,
+            "SchedulingRequests are not served: yarn.resourcemanager.placement-constraints.handler is disabled",
+        )
+    blacklist = request.blacklist_request
+    return AllocateRequest(
+        response_id=request.response_id,
+        asks=[asks.ask(a) for a in request.ask],
+        releases=[ids.container_id(r) for r in request.release],
+        blacklist_additions=blacklist.blacklist_additions,
+        blacklist_removals=blacklist.blacklist_removals,
+        progress=request.progress,
+        tracking_url=request.tracking_url or None,
+    )
