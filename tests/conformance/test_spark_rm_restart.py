@@ -1,0 +1,74 @@
+"""The ResourceManager is killed with SIGKILL in the middle of things: it comes back, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+import urllib.error
+
+from tests.conformance.cluster import Cluster, wait_for
+from tests.conformance.disturbed import HeldJob
+from tests.conformance.rest_words import new_id, polled_to_the_end, post, shell
+from tests.conformance.spark_submit import Spark
+
+BACK_WITHIN_S = 3
+
+
+def kill_and_wait_until_back(cluster: Cluster) -> float:
+    """Kills the ResourceManager; answers after how many seconds another one served REST."""
+    killed = cluster.kill_rm()
+    at = time.monotonic()
+
+    def served() -> bool:
+        try:
+            cluster.rest("/info", timeout_s=1)
+        except (urllib.error.URLError, OSError):
+            return False
+        return cluster.ready.pids["rm"] != killed
+
+    wait_for("the next ResourceManager", served, 30, every_s=0.05)
+    return time.monotonic() - at
+
+
+def test_spark_job_survives_the_death_of_the_resource_manager(spark: Spark, shared_dir: pathlib.Path) -> None:
+    cluster = spark.cluster
+    listed_before = {a["id"] for a in (cluster.rest("/apps")["apps"] or {}).get("app", [])}
+    job = HeldJob(spark, shared_dir, "cluster")
+    workers = {place["container"] for place in job.working(2)}
+    pods_before = {p.container: p.uid for p in cluster.pods(job.application_id)}
+
+    back_after_s = kill_and_wait_until_back(cluster)
+    assert back_after_s < BACK_WITHIN_S
+    assert {p.container: p.uid for p in cluster.pods(job.application_id)} == pods_before
+    assert len(pods_before) == 3
+
+    job.release()
+    result = job.result()
+    assert result.returncode == 0, result.text[-6000:]
+    assert job.is_right()
+    assert set(job.report()["executors"]) <= workers
+    application = cluster.application(job.application_id)
+    assert (application["state"], application["finalStatus"]) == ("FINISHED", "SUCCEEDED")
+    attempts = cluster.rest(f"/apps/{job.application_id}/appattempts")["appAttempts"]["appAttempt"]
+    assert [attempt["id"] for attempt in attempts] == [1]
+    assert listed_before | {job.application_id} <= {a["id"] for a in cluster.rest("/apps")["apps"]["app"]}
+    wait_for("the end of all its pods", lambda: not cluster.pods(job.application_id), 20)
+
+
+def test_acknowledged_submission_survives_a_kill_before_its_master_starts(
+    cluster: Cluster, shared_dir: pathlib.Path
+) -> None:
+    application_id, starts = new_id(cluster), shared_dir / "starts"
+    post(cluster, shell(application_id, f'echo "$CONTAINER_ID" >> {starts}; exit 9'))
+    assert kill_and_wait_until_back(cluster) < BACK_WITHIN_S
+    state, _, diagnostics = polled_to_the_end(cluster, application_id)
+    assert state == "FAILED"
+    assert "exitCode: 9" in diagnostics
+    assert len(starts.read_text().split()) == 1
+
+
+def test_resource_manager_that_was_killed_takes_new_work(spark: Spark, shared_dir: pathlib.Path) -> None:
+    kill_and_wait_until_back(spark.cluster)
+    result = spark.submit("cluster", "pi.py", 200, 2, shared_dir / "pi.json")
+    assert result.returncode == 0, result.text[-6000:]
+    assert spark.cluster.ended(result.application_id)["finalStatus"] == "SUCCEEDED"
