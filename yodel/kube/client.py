@@ -165,7 +165,7 @@ class KubeClient:
             headers["Content-Type"] = "application/json"
         authorization = await self._configuration.get_api_key_with_prefix(_BEARER)
         if authorization:
-            headers["Authorization"] = authorization
+            headers["Authorization"] = authorization.strip()  # token files tend to end with a newline
         return headers
 
     def _connection_options(self) -> dict[str, Any]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import certifi
 import pytest
+from kubernetes.aio.config import incluster_config
 
 from yodel.errors import InvalidValue
+from yodel.kube import client as client_module
 from yodel.kube.client import open_kube
 
 KUBECONFIG = """
@@ -83,3 +86,39 @@ async def test_a_malformed_kubeconfig_is_invalid_and_not_quoted(tmp_path: Path, 
     with pytest.raises(InvalidValue) as raised:
         await open_kube(path, None)
     assert "very-secret" not in str(raised.value)
+
+
+@pytest.fixture
+def _in_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A pod's environment; returns the path of its service account token."""
+    token = tmp_path / "token"
+    token.write_text("pod-token\n")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.9")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
+    monkeypatch.setattr(client_module, "_SERVICE_ACCOUNT_TOKEN", token)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", certifi.where())
+    return token
+
+
+@pytest.mark.usefixtures("_in_a_pod")
+async def test_a_pod_uses_its_service_account() -> None:
+    async with await open_kube(None, None) as client:
+        assert client.host == "https://127.0.0.9:6443"
+
+
+@pytest.mark.usefixtures("_in_a_pod")
+async def test_a_named_kubeconfig_wins_over_the_service_account(kubeconfig: Path) -> None:
+    async with await open_kube(kubeconfig, None) as client:
+        assert client.host == "http://127.0.0.1:1"
+
+
+@pytest.fixture
+def _token_is_empty(_in_a_pod: Path) -> None:
+    _in_a_pod.write_text("")
+
+
+@pytest.mark.usefixtures("_token_is_empty")
+async def test_an_empty_service_account_token_is_invalid() -> None:
+    with pytest.raises(InvalidValue, match="service account"):
+        await open_kube(None, None)
