@@ -215,12 +215,15 @@ def out_of_band_frame(call_id: int, client_id: bytes, message: Message | None = 
 
 
 def parse(kind: type[M], data: bytes) -> M:
-    """Parse a message.
+    """Parse a message.  Python's parser does not mind missing required fields; Java's does, and so do we.
 
     Raises:
         MalformedFrame: the bytes are no such message.
     """
     try:
-        return kind.FromString(data)
+        message = kind.FromString(data)
     except (DecodeError, UnicodeDecodeError) as error:
         raise MalformedFrame(f"not a {kind.DESCRIPTOR.name}") from error
+    if not message.IsInitialized():
+        raise MalformedFrame(f"a {kind.DESCRIPTOR.name} without its required fields")
+    return message

@@ -11,12 +11,12 @@ import base64
 import secrets
 from typing import TypeVar, cast
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
 from yodel.errors import Unavailable
 from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, Failed, Opened
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.framing import MIB
+from yodel.hadoop_rpc.framing import MIB, MalformedFrame, parse
 from yodel.hadoop_rpc.writable import WireToken
 
 M = TypeVar("M", bound=Message)
@@ -75,8 +75,8 @@ class RpcClient:
         finally:
             self._in_flight -= 1
         try:
-            return response_type.FromString(body)
-        except DecodeError as error:
+            return parse(response_type, body)
+        except MalformedFrame as error:
             raise Unavailable(f"{self._where}: the answer of {method} is unreadable") from error
 
     async def close(self) -> None:

@@ -17,12 +17,12 @@ from types import MappingProxyType
 from typing import Any
 
 import structlog
-from google.protobuf.message import DecodeError, EncodeError, Message
+from google.protobuf.message import EncodeError, Message
 
 from yodel.errors import YodelError
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
-from yodel.hadoop_rpc.framing import fault_frame, success_frame
+from yodel.hadoop_rpc.framing import MalformedFrame, fault_frame, parse, success_frame
 from yodel.hadoop_rpc.server_connection import AuthMethod, CallReceived, Identity
 from yodel.rpc_io.retry_cache import CallKey, RetryCache, RetryCacheFull, RetryCacheLimits
 
@@ -114,7 +114,7 @@ class Dispatcher:
         """The answer's frame, or a coroutine that makes it.  Neither ever raises (cancellation apart)."""
         try:
             method = self._method(call)
-            request = method.request_type.FromString(call.body)
+            request = parse(method.request_type, call.body)
             context = _context(peer, call)
             if method.at_most_once and self._retries is not None and len(call.client_id) == CLIENT_ID_BYTES:
                 return self._dispatch_once(self._retries, method, context, request, call)
@@ -187,8 +187,8 @@ class Dispatcher:
     def _translated(self, call: CallReceived, error: Exception) -> RemoteFault:
         if isinstance(error, RemoteFault):
             return error
-        if isinstance(error, DecodeError | UnicodeDecodeError):
-            message = "IPC server unable to read call parameters"
+        if isinstance(error, MalformedFrame):
+            message = f"IPC server unable to read call parameters: {error}"
             return RemoteFault(faults.RPC_SERVER, message, code=RpcErrorCode.ERROR_RPC_SERVER)
         if isinstance(error, RetryCacheFull):
             return RemoteFault(faults.RETRIABLE, str(error), code=RpcErrorCode.ERROR_RPC_SERVER)

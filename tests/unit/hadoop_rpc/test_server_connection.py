@@ -1,0 +1,394 @@
+"""The server's machine as dialogues: what a client sends, what happens, what the server says."""
+
+import pytest
+
+from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto, UserInformationProto
+from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto, RpcSaslProto
+from yodel.hadoop_rpc import faults, sasl
+from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode, unauthorized
+from yodel.hadoop_rpc.framing import (
+    CALL_ID_CONTEXT,
+    CALL_ID_PING,
+    CALL_ID_SASL,
+    call_frame,
+    frame,
+    out_of_band_frame,
+    request_header,
+    take_delimited,
+)
+from yodel.hadoop_rpc.server_connection import (
+    HTTP_REPLY,
+    TRANSITIONS,
+    AuthMethod,
+    CallReceived,
+    ConnectionPolicy,
+    Event,
+    Identity,
+    Opened,
+    Refused,
+    ServerConnection,
+    State,
+    Step,
+    TokenGrant,
+)
+
+CLIENT_ID = bytes(range(16))
+NONCE = "5pbkz7H6b2/hsjYHPaUVWecwPA7FdgYSicWP007G"
+SIMPLE_PREFACE = bytes.fromhex("68727063090000")
+SASL_PREFACE = bytes.fromhex("687270630900df")
+PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
+PASSWORD = b"password"
+
+
+def grant_of(identifier: bytes) -> TokenGrant | None:
+    if identifier == b"expired":
+        raise unauthorized(faults.INVALID_TOKEN, "expired on Monday")
+    if identifier != b"known":
+        return None
+    return TokenGrant(password=PASSWORD, user="appattempt_1_0001_000001", kind="YARN_AM_RM_TOKEN")
+
+
+def anyone(_identity: Identity) -> None:
+    return
+
+
+SIMPLE_ONLY = ConnectionPolicy(allow_simple=True, token_passwords=None, authorize=anyone)
+TOKEN_ONLY = ConnectionPolicy(allow_simple=False, token_passwords=grant_of, authorize=anyone)
+BOTH = ConnectionPolicy(allow_simple=True, token_passwords=grant_of, authorize=anyone)
+
+
+def connection(policy: ConnectionPolicy) -> ServerConnection:
+    return ServerConnection(policy=policy, nonce=NONCE)
+
+
+def feed(machine: ServerConnection, *data: bytes) -> list[Event]:
+    machine.receive_data(b"".join(data))
+    events = []
+    while (event := machine.next_event()) is not None:
+        events.append(event)
+    return events
+
+
+def context(user: str = "bob", real_user: str | None = None) -> bytes:
+    info = UserInformationProto(effectiveUser=user or None, realUser=real_user)
+    return out_of_band_frame(CALL_ID_CONTEXT, CLIENT_ID, IpcConnectionContextProto(userInfo=info, protocol=PROTOCOL))
+
+
+def call(call_id: int = 0, method: str = "allocate", body: bytes = b"") -> bytes:
+    return call_frame(
+        call_id=call_id, client_id=CLIENT_ID, retry_count=0, protocol=PROTOCOL, version=1, method=method, body=body
+    )
+
+
+def sasl_frame(message: RpcSaslProto) -> bytes:
+    return out_of_band_frame(CALL_ID_SASL, b"", message)
+
+
+NEGOTIATE = sasl_frame(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
+
+
+def initiate(method: str = "TOKEN", mechanism: str = "DIGEST-MD5", token: bytes | None = None) -> bytes:
+    auth = RpcSaslProto.SaslAuth(method=method, mechanism=mechanism, protocol="", serverId="default")
+    return sasl_frame(RpcSaslProto(state=RpcSaslProto.INITIATE, token=token, auths=[auth]))
+
+
+def proof(identifier: bytes = b"known", password: bytes = PASSWORD, nonce: str = NONCE) -> bytes:
+    challenge = sasl.server_challenge(nonce)
+    return sasl.client_response(challenge, identifier=identifier, password=password, cnonce="c" * 20)[0]
+
+
+def said(machine: ServerConnection) -> tuple[RpcResponseHeaderProto, bytes]:
+    """The one frame the server says."""
+    data = machine.data_to_send()
+    assert len(data) == int.from_bytes(data[:4], "big") + 4
+    raw, position = take_delimited(data, 4)
+    header = RpcResponseHeaderProto.FromString(raw)
+    return header, take_delimited(data, position)[0] if position < len(data) else b""
+
+
+def said_sasl(machine: ServerConnection) -> RpcSaslProto:
+    header, body = said(machine)
+    assert (header.callId, header.status) == (4294967263, RpcResponseHeaderProto.SUCCESS)
+    return RpcSaslProto.FromString(body)
+
+
+def assert_refused(machine: ServerConnection, events: list[Event], java_class: str, code: RpcErrorCode) -> str:
+    assert machine.closed
+    assert isinstance(events[-1], Refused)
+    header, body = said(machine)
+    assert body == b""
+    assert header.status == RpcResponseHeaderProto.FATAL
+    assert (header.exceptionClassName, header.errorDetail) == (java_class, code)
+    return header.errorMsg
+
+
+def test_simple_client_says_everything_at_once_and_is_served() -> None:
+    machine = connection(SIMPLE_ONLY)
+    events = feed(machine, SIMPLE_PREFACE, context(), call(5, "getNewApplication", b"xy"))
+    assert events == [
+        Opened(Identity(user="bob"), PROTOCOL),
+        CallReceived(5, CLIENT_ID, 0, PROTOCOL, 1, "getNewApplication", b"xy"),
+    ]
+    assert machine.data_to_send() == b""
+    assert machine.identity.auth_method is AuthMethod.SIMPLE
+
+
+def test_real_user_is_kept_and_authorized() -> None:
+    seen: list[Identity] = []
+    policy = ConnectionPolicy(allow_simple=True, token_passwords=None, authorize=seen.append)
+    feed(connection(policy), SIMPLE_PREFACE, context("bob", "oozie"))
+    assert seen == [Identity(user="bob", real_user="oozie")]
+
+
+def test_unauthorized_identity_is_refused() -> None:
+    def refuse(_identity: Identity) -> None:
+        raise RemoteFault(faults.AUTHORIZATION, "no")
+
+    machine = connection(ConnectionPolicy(allow_simple=True, token_passwords=None, authorize=refuse))
+    events = feed(machine, SIMPLE_PREFACE, context(), call())
+    assert assert_refused(machine, events, faults.AUTHORIZATION, RpcErrorCode.FATAL_UNAUTHORIZED) == "no"
+    assert len(events) == 1
+
+
+@pytest.mark.parametrize("user", ["", "a" * 257, "a\nb", "a\x00"])
+def test_context_without_a_proper_user_is_refused(user: str) -> None:
+    machine = connection(SIMPLE_ONLY)
+    events = feed(machine, SIMPLE_PREFACE, context(user))
+    assert_refused(machine, events, faults.AUTHORIZATION, RpcErrorCode.FATAL_UNAUTHORIZED)
+
+
+def test_simple_is_refused_where_only_tokens_are_taken() -> None:
+    machine = connection(TOKEN_ONLY)
+    events = feed(machine, SIMPLE_PREFACE, context(), call())
+    message = assert_refused(machine, events, faults.ACCESS_CONTROL, RpcErrorCode.FATAL_UNAUTHORIZED)
+    assert message == "SIMPLE authentication is not enabled.  Available:[TOKEN]"
+
+
+def test_sasl_on_a_simple_port_succeeds_at_once() -> None:
+    machine = connection(SIMPLE_ONLY)
+    assert feed(machine, SASL_PREFACE, NEGOTIATE) == []
+    assert said_sasl(machine).state == RpcSaslProto.SUCCESS
+    assert len(feed(machine, context(), call())) == 2
+
+
+@pytest.mark.parametrize(("policy", "methods"), [(TOKEN_ONLY, ["TOKEN"]), (BOTH, ["TOKEN", "SIMPLE"])])
+def test_token_exchange(policy: ConnectionPolicy, methods: list[str]) -> None:
+    machine = connection(policy)
+    assert feed(machine, SASL_PREFACE, NEGOTIATE) == []
+    offer = said_sasl(machine)
+    assert offer.state == RpcSaslProto.NEGOTIATE
+    assert [auth.method for auth in offer.auths] == methods
+    assert offer.auths[0].challenge == sasl.server_challenge(NONCE)
+    assert feed(machine, initiate(token=proof())) == []
+    final = said_sasl(machine)
+    assert (final.state, final.token[:8]) == (RpcSaslProto.SUCCESS, b"rspauth=")
+    events = feed(machine, context(""), call())
+    assert events[0] == Opened(
+        Identity(
+            user="appattempt_1_0001_000001",
+            auth_method=AuthMethod.TOKEN,
+            token_kind="YARN_AM_RM_TOKEN",
+            token_identifier=b"known",
+        ),
+        PROTOCOL,
+    )
+    assert isinstance(events[1], CallReceived)
+
+
+def test_offer_is_byte_for_byte_the_real_one() -> None:
+    """Recorded from a real Hadoop 3.5.0: 145 bytes of RpcSaslProto."""
+    machine = connection(TOKEN_ONLY)
+    feed(machine, SASL_PREFACE, NEGOTIATE)
+    data = machine.data_to_send()
+    assert data.startswith(bytes.fromhex("000000a20e08dfffffff0f100018093a0040019101"))
+    assert b"\n\x05TOKEN\x12\nDIGEST-MD5\x1a\x00\x22\x07default*lrealm=" in data
+
+
+def test_token_exchange_with_a_separate_challenge() -> None:
+    machine = connection(TOKEN_ONLY)
+    feed(machine, SASL_PREFACE, NEGOTIATE)
+    machine.data_to_send()
+    feed(machine, initiate())
+    challenge = said_sasl(machine)
+    assert (challenge.state, challenge.token) == (RpcSaslProto.CHALLENGE, sasl.server_challenge(NONCE))
+    feed(machine, sasl_frame(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=proof())))
+    assert said_sasl(machine).state == RpcSaslProto.SUCCESS
+    assert machine.state is State.CONTEXT
+
+
+def test_client_may_choose_simple_where_both_are_offered() -> None:
+    machine = connection(BOTH)
+    feed(machine, SASL_PREFACE, NEGOTIATE)
+    machine.data_to_send()
+    events = feed(machine, initiate("SIMPLE", ""), context(), call())
+    assert machine.data_to_send() == b""
+    assert events[0] == Opened(Identity(user="bob"), PROTOCOL)
+
+
+@pytest.mark.parametrize(
+    ("token", "java_class"),
+    [
+        (proof(password=b"wrong"), faults.SASL),
+        (proof(identifier=b"unknown"), faults.INVALID_TOKEN),
+        (proof(identifier=b"expired"), faults.INVALID_TOKEN),
+        (proof(nonce="another+nonce/of/another+connection"), faults.SASL),
+        (b"rubbish", faults.SASL),
+    ],
+)
+def test_wrong_proof_is_refused(token: bytes, java_class: str) -> None:
+    machine = connection(TOKEN_ONLY)
+    feed(machine, SASL_PREFACE, NEGOTIATE)
+    machine.data_to_send()
+    events = feed(machine, initiate(token=token), context(), call())
+    assert_refused(machine, events, java_class, RpcErrorCode.FATAL_UNAUTHORIZED)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        initiate("SIMPLE", ""),
+        initiate("KERBEROS", "GSSAPI"),
+        initiate("TOKEN", "SCRAM-SHA-256"),
+        sasl_frame(RpcSaslProto(state=RpcSaslProto.INITIATE)),
+        sasl_frame(RpcSaslProto(state=RpcSaslProto.RESPONSE, token=proof())),
+        sasl_frame(RpcSaslProto(state=RpcSaslProto.WRAP)),
+        NEGOTIATE,
+    ],
+)
+def test_sasl_out_of_turn_is_refused(message: bytes) -> None:
+    machine = connection(TOKEN_ONLY)
+    feed(machine, SASL_PREFACE, NEGOTIATE)
+    machine.data_to_send()
+    feed(machine, message)
+    assert said(machine)[0].errorDetail == RpcErrorCode.FATAL_UNAUTHORIZED
+    assert machine.closed
+
+
+def test_context_of_another_user_after_token_is_refused() -> None:
+    machine = connection(TOKEN_ONLY)
+    feed(machine, SASL_PREFACE, NEGOTIATE, initiate(token=proof()))
+    machine.data_to_send()
+    events = feed(machine, context("bob"))
+    assert_refused(machine, events, faults.ACCESS_CONTROL, RpcErrorCode.FATAL_UNAUTHORIZED)
+
+
+@pytest.mark.parametrize(
+    "before", [(SASL_PREFACE, call()), (SASL_PREFACE, NEGOTIATE, call()), (SIMPLE_PREFACE, call())]
+)
+def test_call_before_the_context_is_never_answered(before: tuple[bytes, ...]) -> None:
+    machine = connection(TOKEN_ONLY if before[0] == SASL_PREFACE else SIMPLE_ONLY)
+    machine.receive_data(b"".join(before))
+    event = machine.next_event()
+    assert isinstance(event, Refused)
+    assert event.fault is not None
+    assert event.fault.code is RpcErrorCode.FATAL_INVALID_RPC_HEADER
+    assert machine.closed
+
+
+def test_context_during_sasl_is_refused() -> None:
+    machine = connection(TOKEN_ONLY)
+    events = feed(machine, SASL_PREFACE, context())
+    assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        context(),
+        NEGOTIATE,
+        out_of_band_frame(-7, CLIENT_ID),
+        call_frame(
+            call_id=0, client_id=b"c" * 65, retry_count=0, protocol=PROTOCOL, version=1, method="allocate", body=b""
+        ),
+        frame(request_header(3, CLIENT_ID, 0).replace(b"\x08\x02", b"\x08\x01")),
+        frame(request_header(3, CLIENT_ID, 0).replace(b"\x10\x00", b"\x10\x02")),
+    ],
+)
+def test_open_connection_that_breaks_the_protocol_is_refused(wrong: bytes) -> None:
+    machine = connection(SIMPLE_ONLY)
+    events = feed(machine, SIMPLE_PREFACE, context(), wrong, call())
+    assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
+    assert len(events) == 2
+
+
+@pytest.mark.parametrize("wrong", [frame(), frame(b"\xff\xff"), frame(request_header(3, CLIENT_ID, 0), b"\xff")])
+def test_unreadable_header_is_refused(wrong: bytes) -> None:
+    machine = connection(SIMPLE_ONLY)
+    events = feed(machine, SIMPLE_PREFACE, context(), wrong)
+    assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_DESERIALIZING_REQUEST)
+
+
+def test_ping_is_dropped() -> None:
+    machine = connection(SIMPLE_ONLY)
+    ping = out_of_band_frame(CALL_ID_PING, CLIENT_ID)
+    assert len(feed(machine, SIMPLE_PREFACE, ping, context(), ping, call(), ping)) == 2
+    assert machine.data_to_send() == b""
+
+
+def test_http_on_the_rpc_port_gets_hadoops_text() -> None:
+    machine = connection(SIMPLE_ONLY)
+    assert feed(machine, b"GET / HTTP/1.1\r\n\r\n") == [Refused(None)]
+    assert machine.data_to_send() == HTTP_REPLY
+    assert machine.closed
+
+
+@pytest.mark.parametrize("magic", [b"x", b"hrpd", b"GETX", b"\x16\x03\x01"])
+def test_other_magic_closes_silently(magic: bytes) -> None:
+    machine = connection(SIMPLE_ONLY)
+    assert feed(machine, magic) == [Refused(None)]
+    assert machine.data_to_send() == b""
+    assert machine.closed
+
+
+def test_other_version_is_a_mismatch() -> None:
+    machine = connection(SIMPLE_ONLY)
+    events = feed(machine, b"hrpc\x08\x00\x00")
+    message = assert_refused(machine, events, faults.VERSION_MISMATCH, RpcErrorCode.FATAL_VERSION_MISMATCH)
+    assert message == "Server IPC version 9 cannot communicate with client version 8"
+
+
+def test_unknown_auth_protocol_is_refused() -> None:
+    machine = connection(SIMPLE_ONLY)
+    events = feed(machine, b"hrpc\x09\x00\x50")
+    assert_refused(machine, events, faults.IPC, RpcErrorCode.FATAL_UNAUTHORIZED)
+
+
+def test_large_frames_are_for_open_connections_only() -> None:
+    policy = ConnectionPolicy(allow_simple=True, token_passwords=None, authorize=anyone, frame_bytes_max=200_000)
+    big = call(body=bytes(100_000))
+    machine = connection(policy)
+    events = feed(machine, SIMPLE_PREFACE, big)
+    assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
+    assert machine.buffered_bytes == 0
+    assert len(feed(connection(policy), SIMPLE_PREFACE, context(), big)) == 2
+    machine = connection(policy)
+    events = feed(machine, SIMPLE_PREFACE, context(), call(body=bytes(300_000))[:4])
+    assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
+
+
+def test_end_of_file_closes() -> None:
+    machine = connection(SIMPLE_ONLY)
+    feed(machine, SIMPLE_PREFACE, context())
+    machine.receive_eof()
+    machine.receive_eof()
+    assert machine.closed
+    assert feed(machine, call()) == []
+
+
+def test_policy_that_admits_nobody_is_refused() -> None:
+    with pytest.raises(ValueError, match="nobody"):
+        ConnectionPolicy(allow_simple=False, token_passwords=None, authorize=anyone)
+
+
+def test_every_state_can_end_and_closed_is_the_end() -> None:
+    assert set(TRANSITIONS) == set(State)
+    for state, steps in TRANSITIONS.items():
+        if state is not State.CLOSED:
+            assert steps[Step.REFUSED] is steps[Step.END_OF_FILE] is State.CLOSED
+    assert not TRANSITIONS[State.CLOSED]
+    assert [state for state, steps in TRANSITIONS.items() if Step.CALL in steps] == [State.OPEN]
+
+
+def test_reprs_hold_no_secrets_and_no_payload() -> None:
+    assert "password" not in repr(TokenGrant(password=b"password", user="u", kind="k"))
+    assert "payload" not in repr(CallReceived(0, b"", 0, "p", 1, "m", b"payload"))
