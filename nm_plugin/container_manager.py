@@ -2,8 +2,8 @@
 
 One container's events are applied one after the other; a record is saved before its effects are performed, so that an
 agent that dies between two steps finds out at its next start what it was about to do.  Every long piece of work
-(localizing, handing over, waiting for the end, killing, cleaning) is a task of the agent's task group with the container's
-name; a failure in it becomes an event, never a crash of the agent.
+(localizing, handing over, waiting for the end, killing, cleaning) is a task of the agent's task group with the
+container's name; a failure in it becomes an event, never a crash of the agent.
 
 Refuses: to start a container twice, and more than ``containers_max`` containers.
 """
@@ -272,8 +272,8 @@ class ContainerManager:
         try:
             await work
         except Exception as error:
-            # The boundary of one container's work: a disk that refuses during clean-up, or a bug, must cost at most this
-            # container; in the agent's task group it would end every other one's supervision.
+            # The boundary of one container's work: a disk that refuses during clean-up, or a bug, must cost at most
+            # this container; in the agent's task group it would end every other one's supervision.
             self._log.error("work_failed", work=name, reason=f"{type(error).__name__}: {error}")
 
     # Effects.
@@ -543,9 +543,11 @@ def _links(resources: tuple[Wanted, ...], localized: list[Localized]) -> tuple[c
         names = sorted(path.name for path in place.path.iterdir())
         if len(links) + len(names) > WILDCARD_LINKS_MAX:
             raise InvalidValue("local resource link", resource.link, f"at most {WILDCARD_LINKS_MAX} files")
-        for name in names:
-            if "\n" not in name:
-                links.append(command.Link(link=f"{prefix}/{name}" if prefix else name, target=place.path / name))
+        links += [
+            command.Link(link=f"{prefix}/{name}" if prefix else name, target=place.path / name)
+            for name in names
+            if "\n" not in name
+        ]
     return tuple(links)
 
 

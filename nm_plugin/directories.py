@@ -10,8 +10,8 @@ Layout and modes follow Hadoop (``ContainerLocalizer``, ``ContainerExecutor``), 
     L/usercache/U/appcache/A/C/           0710  work directory (PWD) with ``tmp``
     G/A/C/                                0710  container logs, the user's
 
-Whatever lies below a directory of a user is made, written, read and removed with that user's rights (``FileThreads.run_as``).
-Functions block.
+Whatever lies below a directory of a user is made, written, read and removed with that user's rights
+(``FileThreads.run_as``).  Functions block.
 """
 
 from __future__ import annotations

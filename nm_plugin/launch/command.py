@@ -90,7 +90,7 @@ def script(node: Node, launch: Launch) -> str:
     for name in user_env:
         if not _NAME.fullmatch(name):
             raise InvalidValue("environment variable", name[:200], "letters, digits and underscores")
-    lines = _head(launch.log_dir)
+    lines = _head(launch.work_dir, launch.log_dir)
     lines += [f'export {name}=${{{name}:-"{value}"}}' for name, value in node.whitelist.items() if name not in user_env]
     lines += [f'export {name}="{value}"' for name, value in owned.items()]
     rest = {name: value for name, value in user_env.items() if name not in owned}
@@ -126,12 +126,11 @@ def owned_environment(node: Node, launch: Launch) -> dict[str, str]:
         "LOCALIZATION_COUNTERS": str(launch.counters),
         "JVM_PID": "$$",
     }
-    for name, value in node.admin_env.items():
-        if name not in launch.environment:
-            owned[name] = value
-    for service, metadata in node.aux_metadata.items():
-        owned[AUX_SERVICE_PREFIX + service] = base64.b64encode(metadata).decode("ascii")
-    return owned
+    admin = {name: value for name, value in node.admin_env.items() if name not in launch.environment}
+    aux = {
+        AUX_SERVICE_PREFIX + name: base64.b64encode(data).decode("ascii") for name, data in node.aux_metadata.items()
+    }
+    return {**owned, **admin, **aux}
 
 
 def expand(text: str, node: Node, log_dir: Path) -> str:
@@ -171,7 +170,8 @@ def _references(name: str, environment: Mapping[str, str]) -> list[str]:
     return [reference for reference in found if reference in environment and reference != name]
 
 
-def _head(log_dir: Path) -> list[str]:
+def _head(work_dir: Path, log_dir: Path) -> list[str]:
+    """Hadoop's executor changes the directory before the script; the parked shell knows no directory, so it is here."""
     out, err = _quoted(log_dir / "prelaunch.out"), _quoted(log_dir / "prelaunch.err")
     return [
         "#!/bin/bash",
@@ -181,6 +181,7 @@ def _head(log_dir: Path) -> list[str]:
         'exec >"${PRELAUNCH_OUT}"',
         f"export PRELAUNCH_ERR={err}",
         'exec 2>"${PRELAUNCH_ERR}"',
+        f"cd -- {_quoted(work_dir)}",
         'echo "Setting up env variables"',
     ]
 

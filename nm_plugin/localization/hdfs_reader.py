@@ -1,8 +1,9 @@
-"""The process that reads one file or directory of HDFS: ``python -m nm_plugin.localization.hdfs_reader URL public|private``.
+"""The process that reads one file or directory of HDFS.
 
+``python -m nm_plugin.localization.hdfs_reader URL public|private``.
 Started by ``hdfs`` with the submitting user's uid, name (``HADOOP_USER_NAME``) and tokens
-(``HADOOP_TOKEN_FILE_LOCATION``).  Writes to stdout: messages of a four-byte length and JSON: first what the path is, then
-per entry its name and length followed by its bytes, at last ``{"end": true}``; ``{"error": text}`` at any point.
+(``HADOOP_TOKEN_FILE_LOCATION``).  Writes to stdout: messages of a four-byte length and JSON: first what the path is,
+then per entry its name and length followed by its bytes, at last ``{"end": true}``; ``{"error": text}`` at any point.
 """
 
 from __future__ import annotations

@@ -1,0 +1,52 @@
+"""A parked pod without Kubernetes: the real parked shell, as a process of this machine with a user's uid."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from yodel.domain.ids import ContainerId, pod_name
+from yodel.translator.parked_script import SCRIPT
+
+
+@dataclass(slots=True)
+class ParkedPod:
+    """One running shell."""
+
+    process: asyncio.subprocess.Process
+
+    async def wait(self) -> int:
+        """The shell's own exit status."""
+        async with asyncio.timeout(20):
+            return await self.process.wait()
+
+    async def destroy(self) -> None:
+        """Kill the shell and whatever is in its process group, as an out-of-memory kill of a pod would."""
+        if self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+
+
+async def start_parked_pod(handover_dir: Path, container_id: ContainerId, uid: int, gid: int) -> ParkedPod:
+    """Start the shell; what the kubelet would have made (the directory) is the agent's to make here."""
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "YODEL_HANDOVER_DIR": str(handover_dir / pod_name(container_id)),
+        "YODEL_CONTAINER_ID": str(container_id),
+    }
+    identity = {"user": uid, "group": gid, "extra_groups": [gid]} if os.geteuid() == 0 else {}
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh",
+        "-c",
+        SCRIPT,
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+        **identity,  # type: ignore[arg-type]
+    )
+    return ParkedPod(process)
