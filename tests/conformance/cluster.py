@@ -88,6 +88,7 @@ class Pod:
     """A pod as ``kubectl get pods -o json`` tells it."""
 
     name: str
+    namespace: str
     uid: str
     application: str
     container: str
@@ -137,11 +138,7 @@ class Cluster:
         return [p for p in found if p.phase in ("Pending", "Running") and role in (None, p.role)]
 
     def delete_pod(self, pod: Pod) -> None:
-        self.kubectl("delete", "pod", pod.name, "--wait=false", "--namespace", self.namespace_of(pod))
-
-    def namespace_of(self, pod: Pod) -> str:
-        listing = json.loads(self.kubectl("get", "pods", "-A", "-o", "json"))
-        return next(i["metadata"]["namespace"] for i in listing["items"] if i["metadata"]["uid"] == pod.uid)
+        self.kubectl("delete", "pod", pod.name, "--wait=false", "--namespace", pod.namespace)
 
     def curl(self, path: str, *arguments: str) -> tuple[int, str]:
         """Plain curl on ``/ws/v1/cluster`` + path as the test's own user: HTTP status and body."""
@@ -174,6 +171,7 @@ def _pod(item: dict[str, Any]) -> Pod:
     labels = item["metadata"].get("labels", {})
     return Pod(
         name=item["metadata"]["name"],
+        namespace=item["metadata"]["namespace"],
         uid=item["metadata"]["uid"],
         application=labels.get(LABEL + "application-id", ""),
         container=labels.get(LABEL + "container-id", ""),

@@ -14,8 +14,8 @@ from tests.conformance.spark_submit import JOBS, Spark
 
 MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
 CONF = "__spark_conf__"
-JAVA_PACKAGES = ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent")
-JAVA_PACKAGES += ("util.concurrent.atomic",)
+JAVA_PACKAGES = ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util")
+CONCURRENT_PACKAGES = ("java.util.concurrent", "java.util.concurrent.atomic")
 INTERNAL_PACKAGES = ("jdk.internal.ref", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar")
 
 
@@ -70,7 +70,7 @@ def _environment(spark: Spark, staging: pathlib.Path) -> dict[str, str]:
 
 
 def _command(job: str, arguments: list[str]) -> list[str]:
-    packages = [*(f"java.{name}" for name in JAVA_PACKAGES), *INTERNAL_PACKAGES]
+    packages = [*(f"java.{name}" for name in JAVA_PACKAGES), *CONCURRENT_PACKAGES, *INTERNAL_PACKAGES]
     opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in packages]
     java = ["{{JAVA_HOME}}/bin/java", "-server", "-XX:+IgnoreUnrecognizedVMOptions", *opened, "-Xmx512m"]
     java += ["-Djava.io.tmpdir={{PWD}}/tmp", "-Dspark.yarn.app.container.log.dir=<LOG_DIR>", MASTER]

@@ -1,0 +1,242 @@
+"""A first look at Yodel: a cluster on this machine, two PySpark jobs on it, the pods they became, and a clean end.
+
+It uses what a user would use: ``yodel local``, unmodified spark-submit from PyPI, the REST API and kubectl.  Exit status
+0 means that both jobs SUCCEEDED with the right answer and that everything was stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+VENV = pathlib.Path(sys.prefix)
+EXAMPLES = ROOT / "examples"
+SIDE = 3000
+START_TIMEOUT_S, JOB_TIMEOUT_S, STOP_TIMEOUT_S, CALL_TIMEOUT_S = 60, 150, 40, 20
+LABEL = "yodel.io/"
+APPLICATION_ID = re.compile(r"application_\d+_\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A program, its arguments, and a check of the folder it writes (None when right, else what is wrong)."""
+
+    title: str
+    program: str
+    arguments: tuple[str, ...]
+    output: pathlib.Path
+    wrong: Callable[[pathlib.Path], str | None]
+
+
+class Demo:
+    """One run; ``pods`` collects every pod that was seen, because pods go when their container ends."""
+
+    def __init__(self, console: Console, directory: pathlib.Path, spark_home: pathlib.Path) -> None:
+        self.console = console
+        self.directory = directory
+        self.spark_home = spark_home
+        self.ready: dict[str, Any] = json.loads((directory / "local" / "ready.json").read_text())
+        self.pods: dict[str, tuple[str, ...]] = {}
+
+    def run(self, job: Job) -> bool:
+        """Submits, follows and checks one job."""
+        self.console.print(
+            f"\n[bold]{job.title}[/bold]: spark-submit --master yarn --deploy-mode cluster {job.program}"
+        )
+        log = self.directory / f"{job.program}.log"
+        with log.open("wb") as out:
+            submission = subprocess.Popen(
+                self._command(job), env=self._environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+            try:
+                state = self._follow(submission, log)
+            finally:
+                submission.kill()
+                submission.wait(5)
+        wrong = job.wrong(job.output) if state == "SUCCEEDED" else f"it ended {state or 'without an application'}"
+        if wrong:
+            self.console.print(f"  [red]{job.title} is wrong:[/red] {wrong}\n{log.read_text(errors='replace')[-3000:]}")
+        else:
+            self.console.print(f"  [green]SUCCEEDED[/green], and the answer is right: {_first_line(job.output)}")
+        return wrong is None
+
+    def _command(self, job: Job) -> list[str]:
+        settings = {
+            "spark.yarn.jars": f"local:{self.spark_home}/jars/*",
+            "spark.driver.memory": "512m",
+            "spark.executor.memory": "512m",
+            "spark.executor.instances": "2",
+            "spark.ui.enabled": "false",
+        }
+        options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+        submit = [f"{self.spark_home}/bin/spark-submit", "--master", "yarn", "--deploy-mode", "cluster", *options]
+        return [*submit, str(EXAMPLES / job.program), *job.arguments, job.output.as_uri()]
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "JAVA_HOME": str((VENV / "tools" / "java-home").resolve()),
+            "SPARK_HOME": str(self.spark_home),
+            "PYSPARK_PYTHON": str(self.spark_home.parents[3] / "bin" / "python"),
+            "HADOOP_CONF_DIR": str(self.ready["hadoop_conf_dir"]),
+        }
+
+    def _follow(self, submission: subprocess.Popen[bytes], log: pathlib.Path) -> str:
+        """Shows the application's state and pods as they change; answers its final status."""
+        pause, shown, give_up_at = threading.Event(), "", time.monotonic() + JOB_TIMEOUT_S
+        application: dict[str, Any] = {}
+        with self.console.status("submitting"):
+            while time.monotonic() < give_up_at:
+                ended = submission.poll() is not None
+                named = APPLICATION_ID.search(log.read_text(errors="replace"))
+                if named:
+                    application = self.rest(f"/apps/{named.group()}")["app"]
+                    news = f"  {application['id']} {application['state']}: {self._see_pods(application['id'])}"
+                    if news != shown:
+                        self.console.print(news)
+                    shown = news
+                if ended:
+                    return str(application.get("finalStatus", ""))
+                pause.wait(0.4)
+        return f"UNFINISHED after {JOB_TIMEOUT_S} s"
+
+    def _see_pods(self, application_id: str) -> str:
+        listing = self.kubectl("get", "pods", "-A", "-o", "json", "-l", f"{LABEL}application-id={application_id}")
+        phases: Counter[str] = Counter()
+        for item in json.loads(listing)["items"]:
+            labels, phase = item["metadata"]["labels"], item["status"].get("phase", "")
+            name, node = item["metadata"]["name"], item["spec"].get("nodeName", "")
+            self.pods[name] = (application_id, labels[LABEL + "container-id"], labels[LABEL + "role"], node)
+            phases[phase] += 1
+        return ", ".join(f"{count} {phase}" for phase, count in sorted(phases.items())) or "no pod"
+
+    def rest(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.ready['rest_url']}/ws/v1/cluster{path}", timeout=CALL_TIMEOUT_S) as answer:
+            return json.load(answer)
+
+    def kubectl(self, *arguments: str) -> str:
+        command = [str(VENV / "tools" / "kubectl"), f"--kubeconfig={self.ready['kubeconfig']}", *arguments]
+        return subprocess.run(command, check=True, timeout=CALL_TIMEOUT_S, capture_output=True, text=True).stdout
+
+    def show(self) -> None:
+        """What YARN's users and Kubernetes' users see of the same work."""
+        applications = Table(
+            "id", "name", "user", "queue", "state", "final status", "seconds", title="Applications (REST)"
+        )
+        for app in self.rest("/apps")["apps"]["app"]:
+            words = [app[key] for key in ("id", "name", "user", "queue", "state", "finalStatus")]
+            applications.add_row(*words, f"{app['elapsedTime'] / 1000:.1f}")
+        pods = Table("pod", "container", "role", "node", title="The pods they were (kubectl get pods)")
+        for name, (_, container, role, node) in self.pods.items():
+            pods.add_row(name, container, role, node)
+        self.console.print("", applications, "", pods)
+
+
+def jobs(folder: pathlib.Path) -> list[Job]:
+    text = EXAMPLES / "river.txt"
+    pi, words = folder / "pi", folder / "words"
+    return [
+        Job(title="Pi", program="pi.py", arguments=(str(SIDE),), output=pi, wrong=wrong_pi),
+        Job(
+            title="Word count", program="wordcount.py", arguments=(text.as_uri(),), output=words, wrong=wrong_word_count
+        ),
+    ]
+
+
+def _lines(output: pathlib.Path) -> list[str]:
+    return [line for part in sorted(output.glob("part-*")) for line in part.read_text().splitlines()]
+
+
+def _first_line(output: pathlib.Path) -> str:
+    lines = _lines(output)
+    return lines[0] if len(lines) == 1 else f"{len(lines)} words"
+
+
+def wrong_pi(output: pathlib.Path) -> str | None:
+    inside = sum(math.isqrt(SIDE * SIDE - 1 - x * x) + 1 for x in range(SIDE))
+    lines = _lines(output)
+    return None if f"({inside} of {SIDE * SIDE} points)" in "".join(lines) else f"expected {inside} points, got {lines}"
+
+
+def wrong_word_count(output: pathlib.Path) -> str | None:
+    text = (EXAMPLES / "river.txt").read_text()
+    expected = Counter("".join(c.lower() if c.isalpha() else " " for c in text).split())
+    counted = {word: int(count) for word, count in (line.split("\t") for line in _lines(output))}
+    return None if counted == dict(expected) else f"expected {len(expected)} words, got {len(counted)}"
+
+
+@contextlib.contextmanager
+def local_cluster(directory: pathlib.Path) -> Iterator[None]:
+    """``yodel local`` for as long as the block runs; RuntimeError when it does not start or does not stop."""
+    command = [
+        str(VENV / "bin" / "yodel"),
+        "local",
+        "--dir",
+        str(directory / "local"),
+        "--ports",
+        "auto",
+        "--nodes",
+        "2",
+    ]
+    log = directory / "yodel-local.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    try:
+        give_up_at, pause = time.monotonic() + START_TIMEOUT_S, threading.Event()
+        while not (directory / "local" / "ready.json").exists():
+            if process.poll() is not None or time.monotonic() > give_up_at:
+                raise RuntimeError(f"yodel local did not start:\n{log.read_text(errors='replace')[-4000:]}")
+            pause.wait(0.1)
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise RuntimeError("yodel local did not stop by itself") from None
+
+
+def main() -> int:
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 130)
+    started = time.monotonic()
+    spark_venv = subprocess.run(
+        [str(ROOT / "scripts" / "spark-venv"), "4.x"], check=True, stdout=subprocess.PIPE, text=True
+    )
+    spark_home = next(pathlib.Path(spark_venv.stdout.strip()).glob("lib/python3*/site-packages")) / "pyspark"
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="yodel-demo-"))
+    directory.chmod(0o711)
+    try:
+        console.print("Starting a ResourceManager, a small Kubernetes and two nodes: yodel local")
+        with local_cluster(directory):
+            demo = Demo(console, directory, spark_home)
+            console.print(f"Ready after {time.monotonic() - started:.1f} s: {demo.ready['rest_url']}")
+            right = [demo.run(job) for job in jobs(directory)]
+            demo.show()
+        console.print(f"\nStopped. {sum(right)} of {len(right)} jobs right, {time.monotonic() - started:.0f} s in all.")
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0 if all(right) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
