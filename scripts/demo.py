@@ -1,7 +1,7 @@
 """A first look at Yodel: a cluster on this machine, two PySpark jobs on it, the pods they became, and a clean end.
 
-It uses what a user would use: ``yodel local``, unmodified spark-submit from PyPI, the REST API and kubectl.  Exit status
-0 means that both jobs SUCCEEDED with the right answer and that everything was stopped.
+It uses what a user would use: ``yodel local``, unmodified spark-submit from PyPI, the REST API and kubectl.  Exit
+status 0 means that both jobs SUCCEEDED with the right answer and that everything was stopped.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ EXAMPLES = ROOT / "examples"
 SIDE = 3000
 START_TIMEOUT_S, JOB_TIMEOUT_S, STOP_TIMEOUT_S, CALL_TIMEOUT_S = 60, 150, 40, 20
 LABEL = "yodel.io/"
+COLUMNS = ("id", "name", "user", "queue", "state", "final status", "seconds")
 APPLICATION_ID = re.compile(r"application_\d+_\d+")
 
 
@@ -139,9 +140,7 @@ class Demo:
 
     def show(self) -> None:
         """What YARN's users and Kubernetes' users see of the same work."""
-        applications = Table(
-            "id", "name", "user", "queue", "state", "final status", "seconds", title="Applications (REST)"
-        )
+        applications = Table(*COLUMNS, title="Applications (REST)")
         for app in self.rest("/apps")["apps"]["app"]:
             words = [app[key] for key in ("id", "name", "user", "queue", "state", "finalStatus")]
             applications.add_row(*words, f"{app['elapsedTime'] / 1000:.1f}")
@@ -187,16 +186,8 @@ def wrong_word_count(output: pathlib.Path) -> str | None:
 @contextlib.contextmanager
 def local_cluster(directory: pathlib.Path) -> Iterator[None]:
     """``yodel local`` for as long as the block runs; RuntimeError when it does not start or does not stop."""
-    command = [
-        str(VENV / "bin" / "yodel"),
-        "local",
-        "--dir",
-        str(directory / "local"),
-        "--ports",
-        "auto",
-        "--nodes",
-        "2",
-    ]
+    where = ["--dir", str(directory / "local"), "--ports", "auto", "--nodes", "2"]
+    command = [str(VENV / "bin" / "yodel"), "local", *where]
     log = directory / "yodel-local.log"
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
