@@ -32,15 +32,17 @@ START_ATTEMPTS_MAX = 3  # a port that was free a moment ago may be taken
 
 @dataclass(slots=True, kw_only=True)
 class PostgresServer:
-    """A running server.  ``parameters`` are libpq's words: host, port, user, password."""
+    """A running server."""
 
-    parameters: dict[str, str]
+    host: str
+    port: int
+    user: str
+    password: str
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def url(self, database: str) -> str:
         """For SQLAlchemy with asyncpg."""
-        user, password = self.parameters["user"], self.parameters["password"]
-        return f"postgresql+asyncpg://{user}:{password}@{self.parameters['host']}:{self.parameters['port']}/{database}"
+        return f"postgresql+asyncpg://{self.user}:{self.password}@{self.host}:{self.port}/{database}"
 
     def new_database(self, *, template: str = "template0") -> str:
         """Make a database and return its name; nobody may be connected to the template."""
@@ -48,14 +50,22 @@ class PostgresServer:
         self.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
         return name
 
-    def execute(self, statement: sql.Composable, database: str = "postgres") -> None:
+    def execute(self, statement: sql.Composed, database: str = "postgres") -> None:
         """Run one statement outside a transaction."""
         with self.connect(database) as connection:
             connection.execute(statement)
 
     def connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
         """A connection in autocommit mode."""
-        return psycopg.connect(**self.parameters, dbname=database, autocommit=True, connect_timeout=10)
+        return psycopg.connect(
+            host=self.host,
+            port=self.port,
+            user=self.user,
+            password=self.password,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=10,
+        )
 
 
 @pytest.fixture(scope="session")
@@ -77,15 +87,16 @@ def running_postgres() -> Iterator[PostgresServer]:
 
 
 def _docker_answers() -> bool:
-    import docker
+    from docker.client import DockerClient
+    from docker.errors import DockerException
 
     try:
-        client = docker.from_env(timeout=5)
-    except docker.errors.DockerException:
+        client = DockerClient.from_env(timeout=5)
+    except DockerException:
         return False
     try:
         return bool(client.ping())
-    except (docker.errors.DockerException, OSError):
+    except (DockerException, OSError):
         return False
     finally:
         client.close()
@@ -93,17 +104,20 @@ def _docker_answers() -> bool:
 
 def _in_a_container(stack: contextlib.ExitStack) -> PostgresServer | None:
     """None when the engine has no image to start and cannot get one."""
+    from docker.errors import DockerException
     from testcontainers.community.postgres import PostgresContainer
-
-    import docker
 
     container = PostgresContainer(IMAGE, username="test", password="test", dbname="postgres")
     try:
         stack.enter_context(container)
-    except docker.errors.DockerException:
+    except DockerException:
         return None
-    host, port = container.get_container_host_ip(), str(container.get_exposed_port(5432))
-    return PostgresServer(parameters={"host": host, "port": port, "user": "test", "password": "test"})
+    return PostgresServer(
+        host=container.get_container_host_ip(),
+        port=int(container.get_exposed_port(5432)),
+        user="test",
+        password="test",
+    )
 
 
 # --- binaries ------------------------------------------------------------------------------------------------------
@@ -119,9 +133,7 @@ def _from_binaries() -> Iterator[PostgresServer]:
             os.chown(folder, account.pw_uid, account.pw_gid)
         port = _start(binaries, folder, account)
         try:
-            yield PostgresServer(
-                parameters={"host": "127.0.0.1", "port": str(port), "user": "test", "password": "test"}
-            )
+            yield PostgresServer(host="127.0.0.1", port=port, user="test", password="test")
         finally:
             _run(account, binaries / "pg_ctl", "stop", "-w", "-m", "immediate", "-D", str(folder / "data"))
     finally:

@@ -6,6 +6,7 @@ Strategies are made from the records' own annotations: a field added to a record
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -67,11 +68,13 @@ _BY_TYPE: dict[object, st.SearchStrategy[Any]] = {
 }
 
 
-def records(kind: Any) -> st.SearchStrategy[Any]:
+@st.composite
+def records(draw: st.DrawFn, kind: Any) -> Any:
     """Any record of this kind, with every field drawn: defaults are not used."""
-    return st.builds(kind, **{name: _of_type(hint) for name, hint in get_type_hints(kind).items()})
+    return kind(**{name: draw(_of_type(hint)) for name, hint in get_type_hints(kind).items()})
 
 
+@cache
 def _of_type(hint: Any) -> st.SearchStrategy[Any]:
     if hint in _BY_TYPE:
         return _BY_TYPE[hint]
