@@ -1,0 +1,196 @@
+"""What the Pods port and the watch promise, held against an API server: the embedded one.
+
+The suite uses nothing but the Kubernetes API (scheduler and kubelet are played through ``binding`` and ``status``), so
+the same functions hold for a cluster's API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.embedded_kubernetes import embedded_kubernetes
+from tests.support.fake_kubernetes import RecordingSink
+from yodel.errors import Refused
+from yodel.kube.api import Request
+from yodel.kube.backoff import Backoff
+from yodel.kube.client import KubeClient, check_reachable, open_kube
+from yodel.kube.nodes import list_nodes
+from yodel.kube.pod_driver import PodDriver
+from yodel.kube.watch_loop import WatchLimits, watch_pods
+from yodel.ports.pods import PodPhase
+
+NAMESPACE = "contract"
+SELECTOR = "app.kubernetes.io/managed-by=yodel,yodel.io/cluster=test"
+LIMITS = WatchLimits(page_size=2, backoff=Backoff(initial_s=0.05, cap_s=0.5))
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
+    async with embedded_kubernetes(tmp_path) as kubeconfig, await open_kube(kubeconfig, None) as connected:
+        await send(connected, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        node = {"metadata": {"name": "node-1", "labels": {"zone": "a"}}, "status": {"allocatable": {"cpu": "4"}}}
+        await send(connected, "POST", "/api/v1/nodes", node)
+        yield connected
+
+
+@pytest.fixture
+def pods(client: KubeClient) -> PodDriver:
+    return PodDriver(client, NAMESPACE)
+
+
+async def send(client: KubeClient, method: str, path: str, body: Any) -> None:
+    await client.call(Request(method=method, path=path, body=msgspec.json.encode(body)))
+
+
+def manifest(name: str, container_id: str = "container_1_0001_01_000002", cluster: str = "test") -> dict[str, Any]:
+    labels = {
+        "app.kubernetes.io/managed-by": "yodel",
+        "yodel.io/cluster": cluster,
+        "yodel.io/container-id": container_id,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 30,
+            "containers": [{"name": "main", "image": "busybox", "command": ["sh"]}],
+        },
+    }
+
+
+async def bind(client: KubeClient, name: str) -> None:
+    """What the scheduler does."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
+    }
+    await send(client, "POST", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding", body)
+
+
+async def end(client: KubeClient, name: str, exit_code: int) -> None:
+    """What the kubelet does: the status is read, changed and written back."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}"
+    pod = msgspec.json.decode(await client.call(Request(path=path)))
+    terminated = {"exitCode": exit_code, "reason": "Error", "finishedAt": "2026-01-02T03:04:05Z"}
+    state = {"name": "main", "image": "busybox", "imageID": "", "ready": False, "restartCount": 0}
+    pod["status"] = {"phase": "Failed", "containerStatuses": [{**state, "state": {"terminated": terminated}}]}
+    await send(client, "PUT", f"{path}/status", pod)
+
+
+@asynccontextmanager
+async def watching(client: KubeClient) -> AsyncIterator[RecordingSink]:
+    sink = RecordingSink()
+    loop = watch_pods(client, NAMESPACE, SELECTOR, sink, clock=time.monotonic, random=lambda: 0.5, limits=LIMITS)
+    task = asyncio.create_task(loop)
+    try:
+        yield sink
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_the_server_is_reachable_and_tells_its_version(client: KubeClient) -> None:
+    assert (await check_reachable(client)).startswith("v1.")
+
+
+async def test_a_created_pod_can_be_read(pods: PodDriver) -> None:
+    await pods.create(manifest("a"))
+    seen = await pods.get("a")
+    assert seen is not None
+    assert (seen.name, seen.phase, seen.node_name) == ("a", PodPhase.PENDING, None)
+    assert seen.uid
+    assert int(seen.resource_version) > 0
+    assert abs(seen.created_ms - time.time() * 1000) < 600_000
+
+
+async def test_creating_again_is_success(pods: PodDriver) -> None:
+    await pods.create(manifest("a"))
+    first = await pods.get("a")
+    await pods.create(manifest("a"))
+    assert await pods.get("a") == first
+
+
+async def test_the_name_of_a_strangers_pod_is_refused(pods: PodDriver) -> None:
+    await pods.create(manifest("a"))
+    with pytest.raises(Refused, match="not ours"):
+        await pods.create(manifest("a", container_id="container_1_0001_01_000099"))
+
+
+async def test_an_invalid_manifest_is_refused_with_the_servers_words(pods: PodDriver) -> None:
+    broken = manifest("a")
+    broken["spec"]["containers"] = []
+    with pytest.raises(Refused, match=r"spec\.containers"):
+        await pods.create(broken)
+
+
+async def test_a_namespace_that_does_not_exist_is_refused(client: KubeClient) -> None:
+    with pytest.raises(Refused, match="nowhere"):
+        await PodDriver(client, "nowhere").create(manifest("a"))
+
+
+async def test_what_is_not_there_reads_as_none_and_deletes_as_success(pods: PodDriver) -> None:
+    assert await pods.get("a") is None
+    await pods.delete("a")
+
+
+async def test_an_unbound_pod_is_gone_at_once(pods: PodDriver) -> None:
+    await pods.create(manifest("a"))
+    await pods.delete("a")
+    assert await pods.get("a") is None
+
+
+async def test_a_bound_pod_is_marked_and_no_grace_removes_it(client: KubeClient, pods: PodDriver) -> None:
+    await pods.create(manifest("a"))
+    await bind(client, "a")
+    await pods.delete("a", grace_s=20)
+    marked = await pods.get("a")
+    assert marked is not None
+    assert (marked.deletion_requested, marked.node_name) == (True, "node-1")
+    await pods.delete("a", grace_s=0)
+    assert await pods.get("a") is None
+
+
+async def test_the_end_of_the_main_container_is_read(client: KubeClient, pods: PodDriver) -> None:
+    await pods.create(manifest("a"))
+    await bind(client, "a")
+    await end(client, "a", exit_code=42)
+    seen = await pods.get("a")
+    assert seen is not None
+    assert (seen.phase, seen.exit_code, seen.terminated_reason) == (PodPhase.FAILED, 42, "Error")
+    assert seen.finished_ms == 1767323045000
+
+
+async def test_the_watch_lists_all_pages_and_tells_changes_of_selected_pods_in_order(
+    client: KubeClient, pods: PodDriver
+) -> None:
+    for name in ("a", "b", "c", "d", "e"):
+        await pods.create(manifest(name))
+    await pods.create(manifest("stranger", cluster="other"))
+    async with watching(client) as sink:
+        assert await sink.heard(1) == [("listed", ["a", "b", "c", "d", "e"])]
+        await pods.create(manifest("stranger-2", cluster="other"))
+        await pods.create(manifest("f"))
+        await sink.heard(2)
+        await pods.delete("a")
+        transcript = await sink.heard(3)
+    assert transcript[1:] == [("seen", "f"), ("gone", "a")]
+    assert sink.alive == {"b", "c", "d", "e", "f"}
+
+
+async def test_nodes_are_listed(client: KubeClient) -> None:
+    nodes = await list_nodes(client, selector="zone=a")
+    assert [node.name for node in nodes] == ["node-1"]
+    assert await list_nodes(client, selector="zone=b") == ()
