@@ -28,7 +28,7 @@ from nm_plugin.aux_services import AuxService, AuxServices
 from nm_plugin.container_manager import ContainerManager, ManagerParts, ManagerSettings
 from nm_plugin.container_protocol import PROTOCOL_NAME, ContainerService
 from nm_plugin.containers import State
-from nm_plugin.directories import Directories, make_roots, remove_tree
+from nm_plugin.directories import PUBLIC_DIR_MODE, Directories, make_roots, remove_tree
 from nm_plugin.launch import command
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.launch.users import FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
@@ -381,7 +381,7 @@ def _users(settings: Settings) -> UserDatabase:
 
 def _make_handover_root(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
-    os.chmod(path, 0o755)
+    os.chmod(path, PUBLIC_DIR_MODE)
 
 
 def _drop_old_logs(settings: Settings, known: set[str]) -> None:

@@ -144,7 +144,7 @@ class ContainerManager:
             return False
         delivered = await self._parts.pods.signal(container_id, name)
         text = (
-            f"Sent signal (SIG{name}) to pid {container.pid} as user {container.user} for container "
+            f"Sent signal {_COMMANDS.get(name, '')} (SIG{name}) to pid {container.pid} as user {container.user} for container "
             f"{container_id}, result={'success' if delivered else 'failed'}"
         )
         noted = containers.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
@@ -561,4 +561,5 @@ def _remove_launch_files(work_dir: Path) -> None:
         (work_dir / name).unlink(missing_ok=True)
 
 
+_COMMANDS = {"QUIT": "OUTPUT_THREAD_DUMP", "TERM": "GRACEFUL_SHUTDOWN", "KILL": "FORCEFUL_SHUTDOWN"}
 EMPTY_CREDENTIALS = b"HDTS\x00\x00\x00"  # magic, version, no tokens, no secrets (Credentials.writeTokenStorageToStream)

@@ -2,8 +2,8 @@
 
 Follows ``ContainersMonitorImpl`` and ``ProcfsBasedProcessTree``: a tree is over the limit when it uses more than twice
 the limit, or when the processes that were already there at the last sample use more than it (a fork briefly doubles a
-JVM's memory).  Numbers come from ``/proc`` (``psutil`` would open five files a process; one is enough), under a root that
-tests replace.  The kernel's own limit of the pod is the other, harder line; this one explains itself to the user.
+JVM's memory).  Numbers come from ``/proc`` (``psutil`` would open five files a process; one is enough), under a root
+that tests replace.  The kernel's own limit of the pod is the other, harder line; this one explains itself to the user.
 
 A pid in a container's record is the shell's claim, numbered inside the pod: it is looked up among processes that carry
 the container's id in their environment (or, in the node's own pid namespace, belong to the container's user).

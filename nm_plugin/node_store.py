@@ -1,7 +1,7 @@
 """What the agent must still know after it was restarted: one small JSON file per container and per application.
 
-A file is written before the effect it describes is performed, and replaced by rename, so that it is always whole.  It is
-not synced to disk: it has to survive the agent, not the machine, because a machine's end is the containers' end too.
+A file is written before the effect it describes is performed, and replaced by rename, so that it is always whole.  It
+is not synced to disk: it has to survive the agent, not the machine, because a machine's end is the containers' end too.
 Launch contexts hold tokens: the directory is 0700, files are 0600, and the context is dropped when the container ends.
 
 All functions block; call them in the file threads.

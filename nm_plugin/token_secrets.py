@@ -1,8 +1,8 @@
 """The RM's master keys on this node, and what tokens signed with them prove.
 
-Follows ``NMTokenSecretManagerInNM`` and ``NMContainerTokenSecretManager``: the current and the previous key are good, and an
-application attempt that started something keeps the key it came with, however often keys roll meanwhile.  What is
-verified is always the received identifier bytes.
+Follows ``NMTokenSecretManagerInNM`` and ``NMContainerTokenSecretManager``: the current and the previous key are good,
+and an application attempt that started something keeps the key it came with, however often keys roll meanwhile.  What
+is verified is always the received identifier bytes.
 
 Refuses: everything, before the node has registered.
 """

@@ -1,11 +1,11 @@
 """The node's side of the ResourceTracker protocol: register, heartbeat, obey.
 
-Follows ``NodeStatusUpdaterImpl``.  One conversation at a time: a registration, then heartbeats in the interval that the RM
-names, and at once (coalesced over COALESCE_S) when a container changed in a way others wait for.  The end of a container is
-repeated until the RM lists it in ``containers_to_be_removed_from_nm``.
+Follows ``NodeStatusUpdaterImpl``.  One conversation at a time: a registration, then heartbeats in the interval that the
+RM names, and at once (coalesced over COALESCE_S) when a container changed in a way others wait for.  The end of a
+container is repeated until the RM lists it in ``containers_to_be_removed_from_nm``.
 
-When the RM is away the containers go on; the node tries for ever, quickly at first, so that a restarted RM has its nodes
-back within a second or two.  RESYNC means register again, and keeps the containers.
+When the RM is away the containers go on; the node tries for ever, quickly at first, so that a restarted RM has its
+nodes back within a second or two.  RESYNC means register again, and keeps the containers.
 
 Refuses: to go on after SHUTDOWN (``ShutdownOrdered``).
 """

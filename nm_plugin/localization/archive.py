@@ -1,8 +1,8 @@
 """Unpacking archives that strangers made: zip, jar and tar, into one directory and nowhere else.
 
 Follows ``FSDownload.unpack``: by lower-case suffix ``.jar``, ``.zip``, ``.tar``, ``.tar.gz``, ``.tgz``; any other
-suffix is stored as a plain file.  A PATTERN jar keeps the jar itself inside the directory, with the matching entries unpacked
-beside it (MapReduce's ``job.jar/job.jar``).
+suffix is stored as a plain file.  A PATTERN jar keeps the jar itself inside the directory, with the matching entries
+unpacked beside it (MapReduce's ``job.jar/job.jar``).
 
 Refuses, before writing the entry: absolute names, ``..``, links whose target leaves the directory, devices and FIFOs,
 more entries or bytes than allowed, and an expansion ratio that only a bomb has.  A regular file is never written

@@ -1,4 +1,4 @@
-"""Fixtures of the node agent: a directory that other users can enter, users without accounts, an agent with a tracker."""
+"""Fixtures of the node agent: an open directory, users without accounts, an agent with a tracker."""
 
 from __future__ import annotations
 
@@ -221,3 +221,9 @@ async def rig(open_path: Path, users: FakeUsers, tracker: FakeTracker) -> AsyncI
         yield made
         for pod in made.pods:
             await pod.destroy()
+
+
+@pytest.fixture
+def needs_root() -> None:
+    """User separation exists only where the agent is root; the suite is run so."""
+    assert IS_ROOT, "run the tests as root"

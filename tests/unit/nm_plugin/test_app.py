@@ -1,19 +1,53 @@
-"""The node agent as a whole, against a fake RM and real parked shells."""
+"""The node agent as a whole: a fake RM behind the real RPC server, real parked shells, real uids when run as root."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import hmac
+import os
+import stat
 from pathlib import Path
 
-from tests.unit.nm_plugin.conftest import Rig, add_resource, container_id, context_of
+import pytest
+
+from nm_plugin.app import NODE_TOKEN_KIND, NodeAgent
+from nm_plugin.tracker import ShutdownOrdered
+from tests.support.fake_tracker import FakeTracker
+from tests.support.parked_pod import start_parked_pod
+from tests.unit.nm_plugin.conftest import (
+    APPLICATION,
+    ATTEMPT,
+    FakeUsers,
+    Rig,
+    add_resource,
+    container_id,
+    context_of,
+    make_settings,
+)
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yodel.domain.tokens import MasterKey
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
+from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.pb_convert import ids
+from yodel.rpc_io.server import TokenGrant
+
+SLEEP = "exec sleep 300"
+WRITE_ID = "id -u 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
 
 
-async def test_container_runs_and_its_end_is_reported(rig: Rig, tmp_path: Path) -> None:
+async def test_container_runs_as_its_user_with_its_resources_and_its_end_is_reported(rig: Rig) -> None:
     container = container_id(2)
     source = rig.root / "data.txt"
     source.write_text("hello")
     source.chmod(0o644)
-    context = context_of("cat in/data.txt 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr; id -u >> {{LOG_DIRS}}/stdout; exit 3")
+    context = context_of(
+        "cat in/data.txt 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr; id -u >> {{LOG_DIRS}}/stdout; "
+        "echo $MINE $PWD >> {{LOG_DIRS}}/stdout; exit 3",
+        {"MINE": "{{CONTAINER_ID}}"},
+    )
     add_resource(context, "in/data.txt", source)
     pod = await rig.pod(container)
 
@@ -22,7 +56,495 @@ async def test_container_runs_and_its_end_is_reported(rig: Rig, tmp_path: Path) 
     assert not response.failed_requests
     status = await rig.tracker.until_complete(container)
     assert status.exit_status == 3, status.diagnostics
-    assert rig.log(container, "stdout").split() == ["hello23001"]
     assert await pod.wait() == 3
-    assert status.state == pb.C_COMPLETE
-    assert "Exception from container-launch.\nContainer id: " + str(container) in status.diagnostics
+    user = rig.users.users["alice"]
+    work_dir = rig.root / f"local/usercache/alice/appcache/{APPLICATION}/{container}"
+    assert rig.log(container, "stdout").split() == [f"hello{user.uid}", str(container), str(work_dir)]
+    assert f"Exception from container-launch.\nContainer id: {container}\nExit code: 3\n" in status.diagnostics
+    assert "Last 4096 bytes of stderr :\n" in status.diagnostics
+
+
+async def test_pod_may_come_after_the_launch_request(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.start(container, context_of("exit 0"))
+    await asyncio.sleep(0.3)
+    await rig.pod(container)
+    status = await rig.tracker.until_complete(container)
+    assert (status.exit_status, status.diagnostics) == (0, "")
+
+
+async def test_launch_files_are_private_and_gone_afterwards(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.pod(container)
+    await rig.start(container, context_of(SLEEP, tokens_bytes=b"HDTS\x00\x00\x00"))
+    await rig.tracker.until_running(container)
+    work_dir = rig.root / f"local/usercache/alice/appcache/{APPLICATION}/{container}"
+    user = rig.users.users["alice"]
+    for name, mode in (("launch_container.sh", 0o700), ("container_tokens", 0o600)):
+        status = (work_dir / name).stat()
+        assert (stat.S_IMODE(status.st_mode), status.st_uid) == (mode, user.uid)
+    assert (work_dir / "container_tokens").read_bytes() == b"HDTS\x00\x00\x00"
+    assert stat.S_IMODE((rig.root / "local/usercache/alice").stat().st_mode) == 0o710
+    await rig.stop(container)
+    await rig.tracker.until_complete(container)
+    await rig.tracker.until(lambda: not rig.running.manager.all())
+    async with asyncio.timeout(5):
+        while work_dir.exists():
+            await asyncio.sleep(0.01)
+    assert not list(rig.handover_dir.iterdir())
+
+
+async def test_stop_kills_with_the_masters_status(rig: Rig) -> None:
+    container = container_id(2)
+    pod = await rig.pod(container)
+    await rig.start(container, context_of(SLEEP))
+    await rig.tracker.until_running(container)
+
+    response = await rig.stop(container)
+
+    assert [ids.container_id(m) for m in response.succeeded_requests] == [container]
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -105
+    assert "]Container killed by the ApplicationMaster.\n" in status.diagnostics
+    assert "]Container killed on request. Exit code is 143\n" in status.diagnostics
+    assert await pod.wait() == 143
+
+
+async def test_process_that_ignores_term_is_killed(rig: Rig) -> None:
+    container = container_id(2)
+    pod = await rig.pod(container)
+    await rig.start(container, context_of("trap '' TERM; while :; do sleep 1; done"))
+    await rig.tracker.until_running(container)
+    await asyncio.sleep(0.2)
+    await rig.stop(container)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -105
+    assert "Exit code is 137" in status.diagnostics
+    assert await pod.wait() == 137
+
+
+async def test_container_without_a_pod_can_be_stopped(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.start(container, context_of(SLEEP))
+    await rig.stop(container)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -105
+    pod = await rig.pod(container)  # comes late: there is nothing to run any more
+    await asyncio.sleep(0.3)
+    assert pod.process.returncode is None
+
+
+async def test_resource_manager_kills_with_its_own_status(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.pod(container)
+    await rig.start(container, context_of(SLEEP))
+    await rig.tracker.until_running(container)
+    rig.tracker.kill(container)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -106
+    assert "Container killed by the ResourceManager." in status.diagnostics
+
+
+async def test_finished_application_takes_containers_and_directories_along(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.pod(container)
+    await rig.start(container, context_of("touch {{LOCAL_DIRS}}/output; " + SLEEP))
+    await rig.tracker.until_running(container)
+    directory = rig.root / f"local/usercache/alice/appcache/{APPLICATION}"
+    assert directory.is_dir()
+    rig.tracker.finish(APPLICATION)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -107
+    async with asyncio.timeout(5):
+        while directory.exists() or rig.running.manager.applications():
+            await asyncio.sleep(0.01)
+    assert (rig.root / f"logs/{APPLICATION}/{container}").is_dir()
+
+
+async def test_killed_shell_without_exit_file_counts_as_killed(rig: Rig) -> None:
+    container = container_id(2)
+    pod = await rig.pod(container)
+    await rig.start(container, context_of("sleep 3"))
+    await rig.tracker.until_running(container)
+    os.killpg(pod.process.pid, 9)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == 137
+
+
+async def test_changed_source_fails_localization_with_hadoops_words(rig: Rig) -> None:
+    container = container_id(2)
+    source = rig.root / "data.txt"
+    source.write_text("hello")
+    source.chmod(0o644)
+    context = context_of("exit 0")
+    add_resource(context, "data.txt", source, timestamp=1_000)
+    await rig.start(container, context)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -1000
+    assert f"Resource file:{source} changed on src filesystem - expected: " in status.diagnostics
+    assert '"1970-01-01T00:00:01.000+0000", was: "' in status.diagnostics
+    assert ', current time: "' in status.diagnostics
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_user_does_not_get_files_by_naming_them(rig: Rig) -> None:
+    secret = rig.root / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    for number, source in ((2, secret), (3, Path("/etc/shadow"))):
+        container = container_id(number)
+        context = context_of("exit 0")
+        add_resource(context, "mine", source)
+        await rig.start(container, context)
+        status = await rig.tracker.until_complete(container)
+        assert status.exit_status == -1000
+        assert "Permission denied (user alice)" in status.diagnostics
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_other_users_cannot_read_a_private_resource(rig: Rig) -> None:
+    source = rig.root / "data.txt"
+    source.write_text("for alice")
+    os.chown(source, rig.users.users["alice"].uid, rig.users.users["alice"].gid)
+    source.chmod(0o600)
+    first = container_id(2)
+    context = context_of("exit 0")
+    add_resource(context, "data.txt", source, visibility=pb.PRIVATE)
+    await rig.pod(first)
+    await rig.start(first, context)
+    assert (await rig.tracker.until_complete(first)).exit_status == 0
+    cached = next((rig.root / "local/usercache/alice/filecache").glob("*/data.txt"))
+
+    second = container_id(2, ApplicationAttemptId(ApplicationId(1700000000000, 8), 1))
+    await rig.pod(second, "bob")
+    await rig.start(second, context_of(f"cat {cached} 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"), "bob")
+    assert (await rig.tracker.until_complete(second)).exit_status == 1
+    assert "Permission denied" in rig.log(second, "stderr")
+
+
+async def test_unknown_user_fails_the_container(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.start(container, context_of("exit 0"), "mallory")
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -1000
+    assert "User mallory not found" in status.diagnostics
+
+
+async def test_over_its_memory_limit_a_container_is_killed_and_told_why(rig: Rig) -> None:
+    from yodel.domain.resource import Resource
+
+    container = container_id(2)
+    await rig.pod(container)
+    hog = "exec python3 -c 'x = bytearray(64 << 20); import time; time.sleep(60)'"
+    await rig.start(container, context_of(hog), resource=Resource(16, 1))
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == -104
+    assert f",containerID={container}] is running " in status.diagnostics
+    assert "B beyond the 'PHYSICAL' memory limit. Current usage: " in status.diagnostics
+    assert " of 16 MB physical memory used; " in status.diagnostics
+    assert "Dump of the process-tree for" in status.diagnostics
+
+
+async def test_larger_limit_of_an_update_is_in_force(rig: Rig) -> None:
+    from tests.unit.nm_plugin.conftest import start_request
+    from yodel.domain.resource import Resource
+
+    container = container_id(2)
+    await rig.pod(container)
+    await rig.start(container, context_of(SLEEP), resource=Resource(256, 1))
+    await rig.tracker.until_running(container)
+    context = pb.ContainerLaunchContextProto()
+    node = rig.running.node_id
+    newer = start_request(node, container, context, resource=Resource(1024, 2), version=1).container_token
+    client = rig.client()
+    request = service_pb.ContainerUpdateRequestProto(update_container_token=[newer])
+    response = await client.call("updateContainer", request, service_pb.ContainerUpdateResponseProto)
+    repeated = await client.call("updateContainer", request, service_pb.ContainerUpdateResponseProto)
+    await client.close()
+    assert len(response.succeeded_requests) == 1
+    assert len(repeated.failed_requests) == 1
+    updated = rig.running.manager.get(container)
+    assert updated is not None
+    assert (updated.resource, updated.version) == (Resource(1024, 2), 1)
+
+
+async def test_restarted_agent_takes_over_a_running_container(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker
+) -> None:
+    container, ended = container_id(2), container_id(3)
+    user = users.users["alice"]
+    settings = make_settings(open_path, tracker.port)
+    tracker.acknowledges = False
+    async with NodeAgent(settings, users=users).running() as running:
+        await tracker.until(lambda: bool(tracker.heartbeats))
+        rig = Rig(root=open_path, tracker=tracker, running=running, users=users)
+        pod, other = await rig.pod(container), await rig.pod(ended)
+        await rig.start(container, context_of("sleep 1.5; exit 7"))
+        await rig.start(ended, context_of("sleep 0.5; exit 8"))
+        await tracker.until_running(container)
+        await tracker.until_running(ended)
+        port = running.node_id.port
+    assert await other.wait() == 8  # while no agent is there
+    tracker.heartbeats.clear()
+    assert (tracker.last_status(container), user.name) == (None, "alice")
+
+    settings = make_settings(open_path, tracker.port, rpc_port=port)
+    async with NodeAgent(settings, users=users).running():
+        await tracker.until(lambda: len(tracker.registrations) == 2)
+        known = {ids.container_id(s.container_id): s for s in tracker.registrations[1].container_statuses}
+        assert known[container].container_state == pb.C_RUNNING
+        assert ids.application_id(tracker.registrations[1].runningApplications[0]) == APPLICATION
+        assert (await tracker.until_complete(container)).exit_status == 7
+        assert (await tracker.until_complete(ended)).exit_status == 8
+        assert await pod.wait() == 7
+
+
+async def test_resync_registers_again_and_keeps_the_containers(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.pod(container)
+    await rig.start(container, context_of(SLEEP))
+    await rig.tracker.until_running(container)
+    rig.tracker.next_action = common_pb.NODE_ACTION_RESYNC
+    await rig.tracker.until(lambda: len(rig.tracker.registrations) == 2)
+    assert ids.container_id(rig.tracker.registrations[1].container_statuses[0].container_id) == container
+    assert rig.tracker.registrations[1].kubernetes_node_name == "kube-1"
+
+
+async def test_restarted_resource_manager_has_its_node_back_soon(rig: Rig) -> None:
+    port = rig.tracker.port
+    await rig.tracker.stop()
+    await asyncio.sleep(0.3)
+    await rig.tracker.start(port)
+    await rig.tracker.until(lambda: len(rig.tracker.registrations) == 2, timeout_s=2)
+
+
+async def test_shutdown_order_ends_the_agent(open_path: Path, users: FakeUsers, tracker: FakeTracker) -> None:
+    tracker.next_action = common_pb.NODE_ACTION_SHUTDOWN
+    agent = NodeAgent(make_settings(open_path, tracker.port), users=users)
+    with pytest.raises(ShutdownOrdered):
+        async with asyncio.timeout(10):
+            await agent.run()
+
+
+async def test_node_proves_itself_with_its_shared_secret(open_path: Path, users: FakeUsers) -> None:
+    secret_file = open_path / "secret"
+    secret_file.write_text("shared\n")
+
+    def passwords(identifier: bytes) -> TokenGrant | None:
+        password = hmac.new(b"shared", identifier, hashlib.sha1).digest()
+        return TokenGrant(password=password, user=identifier.decode(), kind=NODE_TOKEN_KIND)
+
+    fake = FakeTracker(passwords)
+    await fake.start()
+    settings = make_settings(open_path, fake.port, node_token_file=secret_file)
+    async with NodeAgent(settings, users=users).running():
+        await fake.until(lambda: bool(fake.registrations))
+    await fake.stop()
+    assert (fake.callers[0].user, fake.callers[0].token_kind) == ("kube-1", NODE_TOKEN_KIND)
+
+
+async def _refusal(rig: Rig, **changes: object) -> service_pb.ContainerExceptionMapProto:
+    response = await rig.start(container_id(2), context_of("exit 0"), **changes)  # type: ignore[arg-type]
+    assert not response.succeeded_requests
+    return response.failed_requests[0]
+
+
+async def test_expired_container_token_is_refused(rig: Rig) -> None:
+    failed = await _refusal(rig, expiry_ms=1000)
+    assert failed.exception.class_name == "org.apache.hadoop.yarn.exceptions.YarnException"
+    assert "This token is expired. current time is " in failed.exception.message
+
+
+async def test_container_token_of_a_previous_rm_is_refused(rig: Rig) -> None:
+    failed = await _refusal(rig, rm_identifier=5)
+    assert failed.exception.class_name == "org.apache.hadoop.yarn.exceptions.InvalidContainerException"
+    assert "rejected as it is allocated by a previous RM" in failed.exception.message
+
+
+async def test_container_token_for_another_node_is_refused(rig: Rig) -> None:
+    failed = await _refusal(rig, node_id=NodeId("elsewhere", 1))
+    assert "Container token is for node elsewhere:1" in failed.exception.message
+
+
+async def test_container_is_not_started_twice(rig: Rig) -> None:
+    await rig.start(container_id(2), context_of("exit 0"))
+    failed = await _refusal(rig)
+    assert "Attempt to relaunch the same container with id" in failed.exception.message
+
+
+async def test_forged_container_token_fails_the_whole_call(rig: Rig) -> None:
+    with pytest.raises(RemoteFault) as refused:
+        await rig.start(container_id(2), context_of("exit 0"), key=MasterKey(key_id=2, secret=b"x" * 32))
+    assert refused.value.java_class == "org.apache.hadoop.security.token.SecretManager$InvalidToken"
+    assert refused.value.message.startswith("Invalid container token used for starting container on : ")
+
+
+async def test_master_of_another_application_gets_nothing(rig: Rig) -> None:
+    other = ApplicationAttemptId(ApplicationId(1700000000000, 8), 1)
+    container = container_id(2)
+    await rig.start(container, context_of(SLEEP))
+    client = rig.client(other)
+    starting = service_pb.StartContainersRequestProto(
+        start_container_request=[rig.request(container_id(3), context_of("exit 0"))]
+    )
+    started = await client.call("startContainers", starting, service_pb.StartContainersResponseProto)
+    asking = service_pb.GetContainerStatusesRequestProto(container_id=[ids.container_id_pb(container)])
+    asked = await client.call("getContainerStatuses", asking, service_pb.GetContainerStatusesResponseProto)
+    stopping = service_pb.StopContainersRequestProto(container_id=[ids.container_id_pb(container)])
+    stopped = await client.call("stopContainers", stopping, service_pb.StopContainersResponseProto)
+    await client.close()
+    assert "was used for starting container with container token issued for" in (
+        started.failed_requests[0].exception.message
+    )
+    assert "attempted to get status for non-application container" in asked.failed_requests[0].exception.message
+    assert "attempted to stop non-application container" in stopped.failed_requests[0].exception.message
+
+
+async def test_later_attempt_of_the_application_may_stop(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.start(container, context_of(SLEEP))
+    client = rig.client(ApplicationAttemptId(APPLICATION, 2))
+    request = service_pb.StopContainersRequestProto(container_id=[ids.container_id_pb(container)])
+    response = await client.call("stopContainers", request, service_pb.StopContainersResponseProto)
+    await client.close()
+    assert len(response.succeeded_requests) == 1
+
+
+@pytest.mark.parametrize("changes", [{"key": MasterKey(key_id=1, secret=b"x" * 32)}, {"node": NodeId("other", 8041)}])
+async def test_forged_or_foreign_nm_token_does_not_connect(rig: Rig, changes: dict[str, object]) -> None:
+    client = rig.client(**changes)  # type: ignore[arg-type]
+    request = service_pb.GetContainerStatusesRequestProto()
+    with pytest.raises(RemoteFault):
+        await client.call("getContainerStatuses", request, service_pb.GetContainerStatusesResponseProto)
+    await client.close()
+
+
+async def test_missing_aux_service_is_named(rig: Rig) -> None:
+    context = context_of("exit 0")
+    context.service_data.add(key="mapreduce_shuffle", value=b"")
+    response = await rig.start(container_id(2), context)
+    exception = response.failed_requests[0].exception
+    assert exception.class_name == "org.apache.hadoop.yarn.exceptions.InvalidAuxServiceException"
+    assert exception.message == "The auxService:mapreduce_shuffle does not exist"
+
+
+async def test_statuses_before_while_and_after(rig: Rig) -> None:
+    container = container_id(2)
+    client = rig.client()
+
+    async def ask() -> service_pb.GetContainerStatusesResponseProto:
+        request = service_pb.GetContainerStatusesRequestProto(container_id=[ids.container_id_pb(container)])
+        return await client.call("getContainerStatuses", request, service_pb.GetContainerStatusesResponseProto)
+
+    unknown = await ask()
+    assert unknown.failed_requests[0].exception.message == f"Container {container} is not handled by this NodeManager"
+    await rig.start(container, context_of(SLEEP))
+    fresh = (await ask()).status[0]
+    assert (fresh.state, fresh.exit_status) == (pb.C_NEW, -1000)
+    await rig.pod(container)
+    await rig.tracker.until_running(container)
+    running = (await ask()).status[0]
+    assert (running.state, running.exit_status, running.container_sub_state) == (pb.C_RUNNING, -1000, pb.CSS_RUNNING)
+    await rig.stop(container)
+    await rig.tracker.until_complete(container)
+    await rig.tracker.until(lambda: rig.running.manager.get(container) is None)
+    after = await ask()
+    assert after.failed_requests[0].exception.message.endswith("was recently stopped on node manager.")
+    assert len((await rig.stop(container)).succeeded_requests) == 1
+    await client.close()
+
+
+async def test_signal_reaches_the_process(rig: Rig) -> None:
+    container = container_id(2)
+    await rig.pod(container)
+    # Like a JVM, and unlike a shell, it installs its handler although a background job's SIGQUIT is ignored.
+    program = (
+        "import signal, sys; signal.signal(signal.SIGQUIT, lambda *_: sys.exit(4)); open('ready', 'w'); signal.pause()"
+    )
+    await rig.start(container, context_of(f"exec python3 -c '{program}'".replace("'ready', 'w'", r"\"ready\", \"w\"")))
+    ready = rig.root / f"local/usercache/alice/appcache/{APPLICATION}/{container}/ready"
+    async with asyncio.timeout(10):
+        while not ready.exists():
+            await asyncio.sleep(0.02)
+    await rig.tracker.until_running(container)
+    client = rig.client()
+    request = service_pb.SignalContainerRequestProto(
+        container_id=ids.container_id_pb(container), command=pb.OUTPUT_THREAD_DUMP
+    )
+    await client.call("signalToContainer", request, service_pb.SignalContainerResponseProto)
+    await client.close()
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == 4
+    assert "Sent signal OUTPUT_THREAD_DUMP (SIGQUIT) to pid" in status.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("method", "request_message"),
+    [
+        ("restartContainer", pb.ContainerIdProto()),
+        ("localize", service_pb.ResourceLocalizationRequestProto()),
+        ("reInitializeContainer", service_pb.ReInitializeContainerRequestProto()),
+        ("getLocalizationStatuses", service_pb.GetLocalizationStatusesRequestProto()),
+    ],
+)
+async def test_methods_that_are_not_served_answer_yarn_exception(
+    rig: Rig, method: str, request_message: pb.ContainerIdProto
+) -> None:
+    client = rig.client()
+    with pytest.raises(RemoteFault) as refused:
+        await client.call(method, request_message, service_pb.RestartContainerResponseProto)
+    await client.close()
+    assert refused.value.java_class == "org.apache.hadoop.yarn.exceptions.YarnException"
+
+
+async def test_archives_wildcards_and_empty_dirs_become_links(rig: Rig) -> None:
+    import zipfile
+
+    archive = rig.root / "conf.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("a.txt", "A")
+        file.writestr("sub/b.txt", "B")
+    archive.chmod(0o644)
+    libraries = rig.root / "libs"
+    libraries.mkdir()
+    (libraries / "one.jar").write_text("1")
+    (libraries / "one.jar").chmod(0o644)
+    container = container_id(2)
+    context = context_of("cat conf/a.txt conf/sub/b.txt lib/one.jar 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr")
+    add_resource(context, "conf", archive, type=pb.ARCHIVE, visibility=pb.PUBLIC)
+    add_resource(context, "lib/*", libraries)
+    await rig.pod(container)
+    await rig.start(container, context)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == 0, status.diagnostics
+    assert rig.log(container, "stdout") == "AB1"
+
+
+async def test_twenty_containers_at_once(rig: Rig) -> None:
+    containers = [container_id(n) for n in range(2, 22)]
+    for container in containers:
+        await rig.pod(container)
+    source = rig.root / "data.txt"
+    source.write_text("x")
+    source.chmod(0o644)
+    context = context_of("cat data.txt >/dev/null; exit 5")
+    add_resource(context, "data.txt", source, visibility=pb.PUBLIC)
+    client = rig.client()
+    request = service_pb.StartContainersRequestProto(
+        start_container_request=[rig.request(c, context) for c in containers]
+    )
+    response = await client.call("startContainers", request, service_pb.StartContainersResponseProto)
+    await client.close()
+    assert len(response.succeeded_requests) == 20
+    statuses = [await rig.tracker.until_complete(c, 30) for c in containers]
+    assert [s.exit_status for s in statuses] == [5] * 20
+    assert len(list((rig.root / "local/filecache").iterdir())) == 1
+
+
+async def test_pod_started_by_hand_matches_the_rig(rig: Rig) -> None:
+    """The helper and the rig start the same shell: an idle pod ends at once when told to."""
+    user = rig.users.users["alice"]
+    pod = await start_parked_pod(rig.handover_dir, container_id(99, ATTEMPT), user.uid, user.gid)
+    await asyncio.sleep(0.2)
+    pod.process.terminate()
+    assert await pod.wait() == 143
