@@ -1,1 +1,3 @@
-"""Yodel."""
+"""Yodel: a YARN ResourceManager whose containers are Kubernetes pods."""
+
+__version__ = "0.1.0"

@@ -7,9 +7,9 @@ from typing import NoReturn
 
 import msgspec
 
+from yodel.domain.backoff import Random
 from yodel.errors import Unavailable
 from yodel.kube.api import KubeApi, Request
-from yodel.kube.backoff import Random
 from yodel.kube.decode import decode_node, decode_node_page
 from yodel.kube.limiter import Clock
 from yodel.kube.retrying import RetryLimits, retried

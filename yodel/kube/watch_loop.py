@@ -20,9 +20,9 @@ from typing import Generic, NoReturn, TypeVar
 import msgspec
 import structlog
 
+from yodel.domain.backoff import Backoff, Random
 from yodel.errors import Unavailable
 from yodel.kube.api import ApiStatus, KubeApi, Request, status_of_event
-from yodel.kube.backoff import Backoff, Random
 from yodel.kube.decode import Page, decode_event, decode_pod, decode_pod_page, decode_version
 from yodel.kube.limiter import Clock
 from yodel.kube.pod_driver import pods_path

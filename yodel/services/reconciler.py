@@ -6,6 +6,7 @@ all of it is idempotent, so rounds may be lost, doubled or late.  The watch is a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ class ReconcilerSettings:
 
     pod_retention_s: float = 600.0
     stop_grace_s: int | None = None
+    resync_interval_s: float = 60.0
 
 
 class Reconciler:
@@ -91,6 +93,15 @@ class Reconciler:
         except YodelError:
             return False
         return now is None or now.deletion_requested
+
+    async def run_resync(self) -> None:
+        """Look at everything now and then: whatever was missed is found."""
+        while True:
+            await asyncio.sleep(self._settings.resync_interval_s)
+            for container in self._engine.state.live_containers():
+                self._enqueue(container.id)
+            for pod in self.observed_pods():
+                self._enqueue_pod(pod)
 
     # --- one round -------------------------------------------------------------------------------------------------
 

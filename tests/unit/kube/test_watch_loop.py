@@ -21,7 +21,7 @@ from tests.support.fake_kubernetes import (
     refusal,
     status_body,
 )
-from yodel.kube.backoff import Backoff
+from yodel.domain.backoff import Backoff
 from yodel.kube.watch_loop import LineBuffer, WatchHealth, WatchLimits, watch_pods
 
 pytestmark = pytest.mark.looptime

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.kube.backoff import Backoff
+from yodel.domain.backoff import Backoff
 
 
 def test_doubles_up_to_the_cap() -> None:

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from yodel.errors import InvalidValue, Unavailable
-from yodel.kube.backoff import Backoff
-from yodel.kube.work_queue import QueueLimits, WorkQueue
+from yodel.domain.backoff import Backoff
+from yodel.services.work_queue import QueueLimits, WorkQueue
 
 pytestmark = pytest.mark.looptime
 

@@ -1,0 +1,320 @@
+"""The composition root of the RM: the only file that constructs adapters.
+
+Order of start: store, engine, ports open, Kubernetes watched, what was under way taken up.  All tasks live in one
+group: when one fails, all end, the process exits, and whoever supervises it starts it again on the same store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import hashlib
+import hmac
+import os
+import random
+import secrets
+import socket
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from yodel import __version__
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.allocation import AllocationLimits
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.queue import default_queues
+from yodel.domain.resource import Resource
+from yodel.errors import InvalidValue
+from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
+from yodel.kube.client import KubeClient, open_kube
+from yodel.kube.pod_driver import DriverLimits, PodDriver
+from yodel.kube.watch_loop import watch_pods
+from yodel.ports.clock import Clock, SystemClock
+from yodel.ports.identity import OsUsers
+from yodel.ports.pods import Manifest
+from yodel.ports.store import Commit, Store
+from yodel.rm_api.app import RestServices, RestSettings, create_app
+from yodel.rm_api.server import serve as serve_rest
+from yodel.rm_rpc.client_protocol import ClientProtocol
+from yodel.rm_rpc.master_protocol import MasterProtocol
+from yodel.rm_rpc.node_agents import RpcNodeAgents
+from yodel.rm_rpc.remote_errors import fault_for
+from yodel.rm_rpc.tracker_protocol import TrackerProtocol
+from yodel.rpc_io.dispatch import Dispatcher, RetryCacheLimits, RpcProtocol
+from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.rpc_io.server import RpcServer, ServerSecurity
+from yodel.services import recovery
+from yodel.services.engine import Engine
+from yodel.services.launcher import AmLauncher
+from yodel.services.liveness import Liveness, LivenessSettings
+from yodel.services.master import MasterService
+from yodel.services.nodes import NodeService
+from yodel.services.performer import EffectPerformer
+from yodel.services.queries import Queries
+from yodel.services.reconciler import Reconciler, ReconcilerSettings
+from yodel.services.scheduler import Scheduler
+from yodel.services.state import ClusterState
+from yodel.services.submission import SubmissionLimits, SubmissionService
+from yodel.services.tokens import TokenIssuer, missing_keys
+from yodel.services.work_queue import WorkQueue
+from yodel.settings import Settings
+from yodel.store.sql_store import SqlStore
+from yodel.translator import names
+from yodel.translator.dialects import dialect
+from yodel.translator.pod_spec import PodSettings, PosixIdentity, manifest
+
+NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
+SECRET_BYTES_MAX = 4096
+log = structlog.get_logger("yodel.app")
+
+
+class _Stoppable(Protocol):
+    async def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """Where a started RM listens."""
+
+    client_port: int
+    scheduler_port: int
+    tracker_port: int
+    webapp_port: int
+
+
+async def run_rm(
+    settings: Settings, stop: asyncio.Event, *, on_ready: Callable[[Addresses], None] | None = None
+) -> None:
+    """Serve until ``stop`` is set.
+
+    Raises:
+        InvalidValue, Unavailable: settings, store or kubeconfig are not usable; nothing was started.
+        OSError: a port is taken.
+    """
+    clock = SystemClock()
+    store = SqlStore(settings.store_url)
+    try:
+        state, tokens = await _open_state(store, clock)
+        async with await open_kube(settings.kubeconfig, settings.kube_context) as kube:
+            await _Rm(settings, clock, store, state, tokens, kube).run(stop, on_ready)
+    finally:
+        await store.close()
+
+
+async def _open_state(store: Store, clock: Clock) -> tuple[ClusterState, TokenIssuer]:
+    snapshot = await store.open(now_ms=clock.now_ms(), default_queues=default_queues())
+    new_keys = missing_keys(snapshot.master_keys, secrets.token_bytes)
+    if new_keys:
+        await store.commit(Commit(master_keys=new_keys))
+    tokens = TokenIssuer([*snapshot.master_keys, *new_keys], snapshot.identity.cluster_timestamp_ms)
+    return ClusterState.of(snapshot), tokens
+
+
+class _Rm:
+    """All parts of one RM, wired."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        store: Store,
+        state: ClusterState,
+        tokens: TokenIssuer,
+        kube: KubeClient,
+    ) -> None:
+        self._settings, self._clock, self._kube, self._tokens = settings, clock, kube, tokens
+        limits = _allocation_limits(settings)
+        self._users = OsUsers(min_user_id=settings.min_user_id, allowed_system_users=settings.allowed_system_users)
+        rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
+        self.engine = Engine(state, store, clock)
+        self.scheduler = Scheduler(self.engine, limits)
+        self.submission = SubmissionService(
+            self.engine,
+            self._users,
+            rules,
+            SubmissionLimits(
+                max_attempts=settings.am_max_attempts,
+                max_priority=settings.max_priority,
+                completed_max=settings.completed_max,
+            ),
+            limits,
+        )
+        self.master = MasterService(
+            self.engine, tokens, clock, self.submission.require_allowed, limits.maximum, self.scheduler.wake
+        )
+        self.queries = Queries(state, clock, tokens, limits)
+        self._pod_settings = _pod_settings(settings)
+        pods = PodDriver(kube, settings.namespace, DriverLimits(creates_per_second=settings.pod_creates_per_second))
+        self.reconciles: WorkQueue[ContainerId] = WorkQueue(self._reconcile, random.random)
+        self.reconciler = Reconciler(
+            self.engine,
+            pods,
+            clock,
+            self._manifest_of,
+            ReconcilerSettings(pod_retention_s=settings.pod_retention_s, resync_interval_s=settings.resync_interval_s),
+            self.reconciles.add,
+        )
+        self.nodes = NodeService(self.engine, clock, self.reconciler.was_deleted_from_outside)
+        launcher = AmLauncher(self.engine, RpcNodeAgents(lambda: secrets.token_bytes(16)), tokens, clock)
+        self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(launcher.launch, random.random)
+        self.liveness = Liveness(
+            self.engine,
+            self.nodes,
+            clock,
+            LivenessSettings(
+                am_expiry_s=settings.am_expiry_s,
+                node_expiry_s=settings.node_expiry_s,
+                container_expiry_s=settings.container_expiry_s,
+            ),
+        )
+        self.engine.perform_with(
+            EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add, self.scheduler.wake)
+        )
+
+    async def run(self, stop: asyncio.Event, on_ready: Callable[[Addresses], None] | None) -> None:
+        recovery.expect_attempts(self.engine, self._clock)
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                tasks.create_task(self.engine.run(), name="engine"),
+                tasks.create_task(self.scheduler.run(), name="scheduler"),
+                tasks.create_task(self.reconciles.run(), name="reconciler"),
+                tasks.create_task(self.launches.run(), name="launcher"),
+                tasks.create_task(self.liveness.run(), name="liveness"),
+                tasks.create_task(self.reconciler.run_resync(), name="resync"),
+                tasks.create_task(self._watch(), name="pod watch"),
+            ]
+            recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
+            servers, addresses = await self._listen()
+            self.scheduler.wake()
+            log.info("ResourceManager started", **_fields(addresses))
+            if on_ready is not None:
+                on_ready(addresses)
+            await stop.wait()
+            for server in servers:
+                await server.stop()
+            for task in running:
+                task.cancel()
+
+    async def _listen(self) -> tuple[list[_Stoppable], Addresses]:
+        settings = self._settings
+        web, webapp_port = await self._serve_rest()
+        client = ClientProtocol(self.queries, self.submission, self.nodes, f"{settings.host}:{webapp_port}")
+        master = MasterProtocol(self.master, self.queries, self._tokens)
+        tracker = TrackerProtocol(self.nodes, self._tokens, settings.node_heartbeat_interval_ms, f"yodel-{__version__}")
+        groups = self._users.groups_of
+        proxies = ProxyUserRules.from_properties(settings.proxy_users, groups_of=groups, addresses_of=_addresses_of)
+        node_passwords = _node_passwords(settings.node_token_file)
+        simple = ServerSecurity(allow_simple=True, proxy_users=proxies)
+        by_am_token = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
+        by_node_token = ServerSecurity(allow_simple=node_passwords is None, token_passwords=node_passwords)
+        servers = [
+            _server("client", client.protocol(), simple),
+            _server("scheduler", master.protocol(), by_am_token),
+            _server("tracker", tracker.protocol(), by_node_token),
+        ]
+        wanted = (settings.client_port, settings.scheduler_port, settings.tracker_port)
+        ports = [
+            (await server.start(settings.bind_host, port))[1] for server, port in zip(servers, wanted, strict=True)
+        ]
+        addresses = Addresses(
+            client_port=ports[0], scheduler_port=ports[1], tracker_port=ports[2], webapp_port=webapp_port
+        )
+        return [*servers, web], addresses
+
+    async def _serve_rest(self) -> tuple[_Stoppable, int]:
+        """REST first: it answers while a restarted RM takes up what was under way."""
+        settings = self._settings
+        rest = RestSettings(
+            cluster_id=self.queries.cluster_timestamp_ms,
+            started_ms=self._clock.now_ms(),
+            rm_web_address=f"{settings.host}:{settings.webapp_port}",
+            login_user=getpass.getuser(),
+            cookie_secret=secrets.token_bytes(32),
+        )
+        services = RestServices(queries=self.queries, submission=self.submission, clock=self._clock, settings=rest)
+        return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)
+
+    async def _watch(self) -> None:
+        await watch_pods(
+            self._kube,
+            self._settings.namespace,
+            names.selector(self._settings.cluster_name),
+            self.reconciler,
+            clock=self._clock.monotonic_s,
+            random=random.random,
+        )
+
+    async def _reconcile(self, container_id: ContainerId) -> float | None:
+        return await self.reconciler.reconcile(container_id)
+
+    def _manifest_of(self, container: Container) -> Manifest:
+        """Raises Refused: the user may not run containers here."""
+        identity = None
+        if self._settings.user_mode == "os":
+            user = self._users.posix_user(container.user)
+            identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
+        application = self.engine.state.applications[container.id.application_id]
+        submission = application.submission
+        return manifest(container, self._pod_settings, identity, submission.name, submission.application_type)
+
+
+def _allocation_limits(settings: Settings) -> AllocationLimits:
+    return AllocationLimits(
+        minimum=Resource(settings.minimum_allocation_mib, settings.minimum_allocation_vcores),
+        maximum=Resource(settings.maximum_allocation_mib, settings.maximum_allocation_vcores),
+        am_share=settings.am_share,
+        in_flight_max=settings.in_flight_max,
+    )
+
+
+def _pod_settings(settings: Settings) -> PodSettings:
+    return PodSettings(
+        cluster=settings.cluster_name,
+        namespace=settings.namespace,
+        image=settings.image,
+        dialect=dialect(settings.dialect),
+        handover_dir=settings.handover_dir,
+        host_paths=settings.host_paths,
+        milli_per_vcore=settings.milli_per_vcore,
+        scheduler_name=settings.scheduler_name,
+        grace_s=settings.pod_grace_s,
+        host_network=settings.host_network,
+    )
+
+
+def _server(name: str, protocol: RpcProtocol, security: ServerSecurity) -> RpcServer:
+    return RpcServer(
+        name=name,
+        dispatcher=Dispatcher([protocol], fault_for=fault_for, retry_cache=RetryCacheLimits()),
+        security=security,
+        nonce=lambda: b64encode(os.urandom(30)).decode(),
+    )
+
+
+def _node_passwords(path: Path | None) -> TokenPasswords | None:
+    """Node agents prove that they know the shared secret: password = HMAC-SHA1(secret, node name)."""
+    if path is None:
+        return None
+    secret = path.read_bytes().strip()
+    if not 16 <= len(secret) <= SECRET_BYTES_MAX:
+        raise InvalidValue("node_token_file", f"{len(secret)} bytes", f"16 to {SECRET_BYTES_MAX} bytes")
+
+    def grant(identifier: bytes) -> TokenGrant | None:
+        node_name = identifier.decode("utf-8", "replace")[:253]
+        secret_of_node = hmac.new(secret, identifier, hashlib.sha1).digest()
+        return TokenGrant(password=secret_of_node, user=node_name, kind=NODE_TOKEN_KIND)
+
+    return grant
+
+
+def _addresses_of(host: str) -> list[str]:
+    return sorted({str(info[4][0]) for info in socket.getaddrinfo(host, None)})
+
+
+def _fields(addresses: Addresses) -> dict[str, int]:
+    return {name: getattr(addresses, name) for name in Addresses.__slots__}
