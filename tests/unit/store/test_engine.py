@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import exc
+
+from yodel.errors import InvalidValue, Unavailable
+from yodel.store.engine import answering, engine_for, head_revision, migrate, parsed_url
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite+aiosqlite:////var/lib/yodel.db", "postgresql+asyncpg://u:p@h:5432/d?ssl=require"]
+)
+def test_url_with_its_driver_is_taken(url: str) -> None:
+    assert parsed_url(url).render_as_string(hide_password=False) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:very-secret@h/d",
+        "postgresql+psycopg://u:very-secret@h/d",
+        "sqlite:///file.db",
+        "mysql+aiomysql://u:very-secret@h/d",
+        "sqlite+aiosqlite://",
+        "sqlite+aiosqlite:///:memory:",
+        "sqlite+aiosqlite:///file::memory:?cache=shared",
+        "very-secret",
+        "postgresql+asyncpg://u:very-secret@h:port/d",
+        "",
+    ],
+)
+def test_other_url_is_refused_without_showing_its_password(url: str) -> None:
+    with pytest.raises(InvalidValue) as raised:
+        parsed_url(url)
+
+    assert "very-secret" not in f"{raised.value} {raised.value.value!r}"
+
+
+def test_bare_postgres_url_is_told_which_drivers_there_are() -> None:
+    with pytest.raises(InvalidValue, match=r"sqlite\+aiosqlite:// or postgresql\+asyncpg://"):
+        parsed_url("postgresql://h/d")
+
+
+def mode(path: Path) -> str:
+    return oct(path.stat().st_mode & 0o777)
+
+
+async def test_sqlite_file_and_its_companions_are_private(tmp_path: Path) -> None:
+    file = tmp_path / "made" / "here" / "yodel.db"
+    engine = engine_for(f"sqlite+aiosqlite:///{file}", statement_timeout_s=5, lock_timeout_s=5)
+    async with engine.begin() as connection:
+        await connection.exec_driver_sql("CREATE TABLE t (x integer)")
+
+    assert {path.name: mode(path) for path in file.parent.iterdir()} == {
+        "yodel.db": "0o600",
+        "yodel.db-wal": "0o600",
+        "yodel.db-shm": "0o600",
+    }
+    assert (mode(file.parent), mode(file.parent.parent)) == ("0o700", "0o700")
+    await engine.dispose()
+
+
+async def test_sqlite_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    file = tmp_path / "yodel.db"
+    file.touch(mode=0o644)
+    file.chmod(0o644)
+    engine_for(f"sqlite+aiosqlite:///{file}", statement_timeout_s=5, lock_timeout_s=5)
+
+    assert mode(file) == "0o600"
+
+
+def test_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    engine_for(f"sqlite+aiosqlite:///{tmp_path}/yodel.db", statement_timeout_s=5, lock_timeout_s=5)
+
+    assert mode(tmp_path) == "0o755"
+
+
+def test_file_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Unavailable):
+        engine_for(f"sqlite+aiosqlite:///{tmp_path}/file/yodel.db", statement_timeout_s=5, lock_timeout_s=5)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1), ("busy_timeout", 2500)]
+)
+async def test_sqlite_connection_is_durable_and_strict(tmp_path: Path, pragma: str, value: object) -> None:
+    engine = engine_for(f"sqlite+aiosqlite:///{tmp_path}/yodel.db", statement_timeout_s=5, lock_timeout_s=2.5)
+    async with engine.connect() as connection:
+        found = (await connection.exec_driver_sql(f"PRAGMA {pragma}")).scalar_one()
+    await engine.dispose()
+
+    assert found == value
+
+
+async def test_sqlite_ddl_is_rolled_back_with_its_transaction(tmp_path: Path) -> None:
+    engine = engine_for(f"sqlite+aiosqlite:///{tmp_path}/yodel.db", statement_timeout_s=5, lock_timeout_s=5)
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql("CREATE TABLE t (x integer)")
+        await connection.rollback()
+        tables = (await connection.exec_driver_sql("SELECT name FROM sqlite_master")).all()
+    await engine.dispose()
+
+    assert tables == []
+
+
+async def test_no_answer_in_time_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match=r"did not commit within 0\.001 s") as raised:
+        async with answering("commit", 0.001):
+            await asyncio.Event().wait()
+
+    assert isinstance(raised.value.__cause__, TimeoutError)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        exc.OperationalError("SELECT secret", {}, Exception("disk I/O error")),
+        exc.DBAPIError("SELECT secret", {}, Exception("disk I/O error")),
+        exc.TimeoutError("disk I/O error"),
+        ConnectionRefusedError("disk I/O error"),
+    ],
+)
+async def test_failure_of_the_database_is_unavailable_in_its_own_words(failure: Exception) -> None:
+    with pytest.raises(Unavailable, match="could not open: disk I/O error") as raised:
+        async with answering("open", 5):
+            raise failure
+
+    assert raised.value.__cause__ is failure
+    assert "SELECT" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", [exc.IntegrityError, exc.ProgrammingError, exc.DataError])
+async def test_statement_that_is_wrong_is_not_called_unavailable(kind: type[exc.DBAPIError]) -> None:
+    with pytest.raises(kind):
+        async with answering("commit", 5):
+            raise kind("INSERT", {}, Exception("wrong"))
+
+
+async def test_migrate_works_in_a_folder_with_a_percent_sign(tmp_path: Path) -> None:
+    assert (await migrate(f"sqlite+aiosqlite:///{tmp_path}/100%/yodel.db"))[-1] == head_revision()
