@@ -19,7 +19,7 @@ def test_shell_command_runs_and_the_am_that_never_registers_fails_as_in_yarn(
 ) -> None:
     """YARN's own rule: an AM that exits 0 without having registered has not succeeded."""
     application_id, proof = new_id(cluster), shared_dir / "proof"
-    command = f'echo "$GREETING in $CONTAINER_ID" > {proof}; echo out; echo err >&2'
+    command = f"echo $GREETING in $CONTAINER_ID > {proof}; echo out; echo err >&2"
     post(cluster, shell(application_id, f"{command} 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"))
     state, final_status, diagnostics = polled_to_the_end(cluster, application_id)
     assert proof.read_text().startswith("hello from the body in container_")

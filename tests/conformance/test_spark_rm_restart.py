@@ -59,7 +59,7 @@ def test_acknowledged_submission_survives_a_kill_before_its_master_starts(
     cluster: Cluster, shared_dir: pathlib.Path
 ) -> None:
     application_id, starts = new_id(cluster), shared_dir / "starts"
-    post(cluster, shell(application_id, f'echo "$CONTAINER_ID" >> {starts}; exit 9'))
+    post(cluster, shell(application_id, f"echo $CONTAINER_ID >> {starts}; exit 9"))
     assert kill_and_wait_until_back(cluster) < BACK_WITHIN_S
     state, _, diagnostics = polled_to_the_end(cluster, application_id)
     assert state == "FAILED"
