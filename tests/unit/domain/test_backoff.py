@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.errors import InvalidValue
 from yodel.domain.backoff import Backoff
+from yodel.errors import InvalidValue
 
 
 def test_doubles_up_to_the_cap() -> None:
