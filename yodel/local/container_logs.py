@@ -1,7 +1,8 @@
 """Container output on disk in the CRI form (``<time> stdout F <line>``), two files of bounded size, and its readers.
 
 The container writes into a FIFO that it holds open for reading too, so it survives a restart of this process: while
-nobody reads, a full pipe makes it wait.  Writers and followers are in one process; a follower is woken by the writer.
+nobody reads, a full pipe makes it wait (and what it wrote last is lost when it ends before anybody reads).  Writers and
+followers are in one process; a follower is woken by the writer.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class EventRecorder:
 
     def __init__(self, store: ObjectStore, now: Callable[[], datetime]) -> None:
         self._store, self._now = store, now
-        names = [(record.item["lastTimestamp"] or "", record.key[1:]) for record in store.list("events")]
+        names = [(record.item.get("lastTimestamp") or "", record.key[1:]) for record in store.list("events")]
         self._names: deque[tuple[str, str]] = deque(name for _, name in sorted(names))
 
     def record(
@@ -60,17 +60,26 @@ class EventRecorder:
             self._forget(*self._names.popleft())
 
     def expire(self) -> None:
-        """Remove what is older than an hour; call it now and then."""
+        """Remove what is older than an hour, or too many; call it now and then (clients write events, too)."""
         limit = self._now() - EVENT_LIFE
-        for record in self._store.records("events"):
-            last = record.item.get("lastTimestamp") or record.item["metadata"]["creationTimestamp"]
-            if from_text(last) < limit:
+        records = list(self._store.records("events"))
+        surplus = len(records) - EVENTS_MAX
+        for index, record in enumerate(records):
+            if index < surplus or _last_time(record.item) < limit:
                 self._forget(*record.key[1:])
         self._names = deque(name for name in self._names if self._store.find("events", *name) is not None)
 
     def _forget(self, namespace: str, name: str) -> None:
         if self._store.find("events", namespace, name) is not None:
             self._store.remove("events", namespace, name)
+
+
+def _last_time(event: Json) -> datetime:
+    created = from_text(event["metadata"]["creationTimestamp"])
+    try:
+        return from_text(event["lastTimestamp"]) if event.get("lastTimestamp") else created
+    except ValueError:
+        return created
 
 
 def _fingerprint(uid: str, *parts: str) -> str:

@@ -120,12 +120,12 @@ def _conditions(node: Json, at: datetime) -> list[Json]:
 
 def _condition(row: tuple[str, str, str, str], old: Json | None, moment: str) -> Json:
     kind, status, reason, message = row
-    since = old["lastTransitionTime"] if old is not None and old.get("status") == status else moment
+    since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
     return {
         "type": kind,
         "status": status,
         "lastHeartbeatTime": moment,
-        "lastTransitionTime": since,
+        "lastTransitionTime": since or moment,
         "reason": reason,
         "message": message,
     }

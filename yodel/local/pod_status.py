@@ -88,8 +88,8 @@ def _conditions(old: list[Json], views: list[ContainerView], phase: str, at: dat
 
 
 def _condition(kind: str, value: str, extra: Json, old: Json | None, at: datetime) -> Json:
-    since = old["lastTransitionTime"] if old is not None and old["status"] == value else to_text(at)
-    return {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": since, **extra}
+    since = old.get("lastTransitionTime") if old is not None and old["status"] == value else None
+    return {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": since or to_text(at), **extra}
 
 
 def _container_status(pod: Json, container: Json, view: ContainerView) -> Json:

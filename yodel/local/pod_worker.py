@@ -110,7 +110,7 @@ class PodWorker:
             files = self._files(name)
             if not processes.was_started(files):
                 continue
-            started_at = datetime.fromtimestamp(files.fifo.stat().st_ctime, UTC)
+            started_at = self._published_start(name)
             self._views[name] = ContainerView(name=name, reason="", started_at=started_at)
             found = processes.adopt(files, self.uid)
             if found is not None:
@@ -122,6 +122,7 @@ class PodWorker:
         """False when the pod went away before all of it could be started."""
         pause_s = RETRY_FIRST_S
         while missing := [view for view in self._views.values() if view.started_at is None and view.exit_code is None]:
+            self._changed.clear()
             if self._is_leaving:
                 return False
             try:
@@ -191,7 +192,7 @@ class PodWorker:
                 self._stop_at_s = min(self._stop_at_s, loop.time() + self._grace_left_s())
                 if loop.time() >= self._stop_at_s:
                     return
-            await self._sleep(self._pause_s(loop.time()), keep=True)
+            await self._sleep(self._pause_s(loop.time()))
 
     async def _check_reasons_to_stop(self) -> None:
         grace_s: float = self._pod["spec"].get("terminationGracePeriodSeconds", 30)
@@ -230,7 +231,7 @@ class PodWorker:
 
     async def _kill_all(self) -> None:
         """Everything but the shims first, so that they can write down the exit status."""
-        if not self._shims:
+        if all(view.started_at is None for view in self._views.values()):
             return
         shims = frozenset(shim.pid for shim in self._shims.values())
         if alive := [shim for shim in self._shims.values() if not shim.has_ended]:
@@ -292,10 +293,8 @@ class PodWorker:
             shim.close()
         self._shims = {}
 
-    async def _sleep(self, pause_s: float | None, *, keep: bool = False) -> None:
-        """Until something changed, at most ``pause_s``; ``keep`` leaves a change that came before now in force."""
-        if not keep:
-            self._changed.clear()
+    async def _sleep(self, pause_s: float | None) -> None:
+        """Until something changed since the caller's last look, at most ``pause_s``."""
         try:
             async with asyncio.timeout(pause_s):
                 await self._changed.wait()
@@ -312,13 +311,24 @@ class PodWorker:
         deadline = self._pod["metadata"].get("deletionTimestamp")
         if deadline is None:
             return float("inf")
-        return max(0.0, (from_text(deadline) - self._around.now()).total_seconds())
+        whole_s: float = self._pod["metadata"].get("deletionGracePeriodSeconds", 0)
+        left_s = (from_text(deadline) - self._around.now()).total_seconds() + 1.0  # the text is cut to whole seconds
+        return max(0.0, min(whole_s, left_s))
 
     def _active_left_s(self) -> float:
         active_s = self._pod["spec"].get("activeDeadlineSeconds")
         if active_s is None:
             return float("inf")
         return (self._started_at + timedelta(seconds=active_s) - self._around.now()).total_seconds()
+
+    def _published_start(self, name: str) -> datetime:
+        """When the container started, as an earlier run of this program told; else now."""
+        for entry in self._pod["status"].get("containerStatuses") or []:
+            state = entry.get("state") or {}
+            text = (state.get("running") or {}).get("startedAt")
+            if entry["name"] == name and text:
+                return from_text(text)
+        return self._around.now()
 
     def _first_seen(self) -> datetime:
         text = self._pod["status"].get("startTime")

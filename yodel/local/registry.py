@@ -17,6 +17,7 @@ from yodel.local import pod_rules
 from yodel.local.discovery import RESOURCES
 from yodel.local.objects import ObjectStore, Record
 from yodel.local.patches import apply_patch
+from yodel.local.shapes import check_shape
 from yodel.local.statuses import Json, bad_request, conflict, forbidden, invalid, not_found, success
 from yodel.local.times import to_text
 
@@ -66,6 +67,7 @@ class Registry:
         item = apply_patch(old.item, media_type, patch)
         if not isinstance(item.get("metadata"), dict) or item["metadata"].get("name") != name:
             raise bad_request("the name of the object does not match the name on the URL")
+        check_shape(resource, item)
         return self._updated(resource, old, subresource, item)
 
     def delete(self, resource: str, namespace: str, name: str, options: DeleteOptions) -> Json:
@@ -127,10 +129,8 @@ class Registry:
         if body.get("kind", kind) != kind or body.get("apiVersion", "v1") != "v1":
             got = f"{body.get('apiVersion')}, Kind={body.get('kind')}"
             raise bad_request(f"the object provided is unrecognized: got {got}, expected v1, Kind={kind}")
-        metadata = body.get("metadata")
-        if metadata is not None and not isinstance(metadata, dict):
-            raise bad_request("metadata must be an object")
-        if namespace and (metadata or {}).get("namespace", namespace) != namespace:
+        check_shape(resource, body)
+        if namespace and (body.get("metadata") or {}).get("namespace", namespace) != namespace:
             text = "the namespace of the provided object does not match the namespace sent on the request"
             raise bad_request(text)
 

@@ -81,7 +81,7 @@ class Scheduler:
             "reason": "Unschedulable",
             "message": message,
             "lastProbeTime": None,
-            "lastTransitionTime": old["lastTransitionTime"] if old else to_text(self._now()),
+            "lastTransitionTime": (old or {}).get("lastTransitionTime") or to_text(self._now()),
         }
         others = [c for c in status.get("conditions") or [] if c["type"] != "PodScheduled"]
         self._store.replace("pods", {**record.item, "status": {**status, "conditions": [*others, condition]}})

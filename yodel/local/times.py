@@ -33,7 +33,10 @@ def age(since: str | None, at: datetime) -> str:
     """As ``duration.HumanDuration`` of apimachinery prints the time from ``since`` to ``at``."""
     if not since:
         return "<unknown>"
-    return human_duration(int((at - from_text(since)).total_seconds()))
+    try:
+        return human_duration(int((at - from_text(since)).total_seconds()))
+    except ValueError:  # a client may have written anything into an event
+        return "<invalid>"
 
 
 def human_duration(seconds: int) -> str:
