@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.records import a_node
+from yodel.domain.effects import NodeChanged
+from yodel.domain.events import NodeExpired, NodeHealthReported, NodeRegistered, NodeUnregistered
+from yodel.domain.node import NODE_MACHINE, Node
+from yodel.domain.resource import Resource
+from yodel.domain.states import NodeState
+from yodel.errors import IllegalTransition
+
+NEW = a_node()
+REGISTERED = NodeRegistered(8042, Resource(8192, 8), "k8s-node-1", "3.5.0", 10)
+
+
+def after(node: Node, *events: Any) -> Node:
+    for event in events:
+        node = NODE_MACHINE.apply(node, event).entity
+    return node
+
+
+RUNNING = after(NEW, REGISTERED)
+
+
+def test_registered_node_is_usable_with_what_it_said() -> None:
+    assert RUNNING.is_usable
+    assert (RUNNING.capability, RUNNING.kubernetes_node_name) == (Resource(8192, 8), "k8s-node-1")
+    assert (RUNNING.version, RUNNING.last_health_ms, RUNNING.http_address) == ("3.5.0", 10, "node-1:8042")
+    assert NODE_MACHINE.apply(NEW, REGISTERED).effects == (NodeChanged(NEW.id),)
+
+
+def test_unhealthy_node_is_not_usable_until_it_is_healthy_again() -> None:
+    sick = NODE_MACHINE.apply(RUNNING, NodeHealthReported(False, "disk full", 20))
+    assert (sick.entity.state, sick.entity.health_report) == (NodeState.UNHEALTHY, "disk full")
+    assert not sick.entity.is_usable
+    assert sick.effects == (NodeChanged(NEW.id),)
+
+    assert after(sick.entity, NodeHealthReported(True, "", 30)).is_usable
+
+
+def test_new_report_of_the_same_health_is_kept_without_telling_anyone() -> None:
+    step = NODE_MACHINE.apply(RUNNING, NodeHealthReported(True, "fine", 20))
+
+    assert (step.entity.health_report, step.entity.last_health_ms) == ("fine", 20)
+    assert step.effects == ()
+
+
+@pytest.mark.parametrize(
+    ("event", "state"), [(NodeExpired(40), NodeState.LOST), (NodeUnregistered(40), NodeState.SHUTDOWN)]
+)
+def test_node_that_goes_is_not_heard_until_it_registers_again(event: Any, state: NodeState) -> None:
+    gone = NODE_MACHINE.apply(RUNNING, event)
+    assert gone.entity.state is state
+    assert gone.effects == (NodeChanged(NEW.id),)
+
+    assert after(gone.entity, NodeHealthReported(True, "", 50), NodeExpired(60)) is gone.entity
+    back = after(gone.entity, REGISTERED)
+    assert back.is_usable
+    assert back.health_report == ""
+
+
+@pytest.mark.parametrize("event", [NodeHealthReported(True, "", 1), NodeExpired(1), NodeUnregistered(1)])
+def test_node_registers_before_anything_else(event: Any) -> None:
+    with pytest.raises(IllegalTransition):
+        NODE_MACHINE.apply(NEW, event)
+
+
+def test_decommissioning_node_may_leave() -> None:
+    assert after(a_node(state=NodeState.DECOMMISSIONING), NodeUnregistered(5)).state is NodeState.SHUTDOWN
