@@ -1,5 +1,7 @@
 """Codec round trips, and arbitrary splits: the same bytes at once or in pieces give the same events and answers."""
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,7 +74,7 @@ def test_frames_survive_any_split(contents: list[list[bytes]], data: st.DataObje
 def pieces(stream: bytes, data: st.DataObject) -> list[bytes]:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=12)))
     edges = [0, *cuts, len(stream)]
-    return [stream[begin:end] for begin, end in zip(edges, edges[1:], strict=False)]
+    return [stream[begin:end] for begin, end in itertools.pairwise(edges)]
 
 
 def simple_session(bodies: list[bytes]) -> bytes:

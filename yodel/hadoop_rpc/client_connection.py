@@ -34,6 +34,7 @@ from yodel.hadoop_rpc.framing import (
     out_of_band_frame,
     parse,
     take_delimited,
+    text,
 )
 from yodel.hadoop_rpc.writable import WireToken
 
@@ -254,7 +255,7 @@ class ClientConnection:
                 self._move(Step.CHALLENGE_ASKED)
             self._say(initiate)
             return
-        offered = ", ".join(auth.method for auth in offer.auths)
+        offered = ", ".join(text(auth.method) for auth in offer.auths)
         raise unauthorized(faults.ACCESS_CONTROL, f"Client cannot authenticate via:[{offered}]")
 
     def _prove(self, challenge: bytes) -> bytes:
@@ -276,8 +277,8 @@ def _fault_of(header: RpcResponseHeaderProto) -> RemoteFault | None:
     detail = header.errorDetail if header.HasField("errorDetail") else 0
     fallback = RpcErrorCode.FATAL_UNKNOWN if fatal else RpcErrorCode.ERROR_RPC_SERVER
     return RemoteFault(
-        header.exceptionClassName or faults.IO_EXCEPTION,
-        header.errorMsg,
+        text(header.exceptionClassName) or faults.IO_EXCEPTION,
+        text(header.errorMsg),
         code=RpcErrorCode(detail) if detail else fallback,
         fatal=fatal,
     )

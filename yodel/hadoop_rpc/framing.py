@@ -227,3 +227,14 @@ def parse(kind: type[M], data: bytes) -> M:
     if not message.IsInitialized():
         raise MalformedFrame(f"a {kind.DESCRIPTOR.name} without its required fields")
     return message
+
+
+def text(value: str | bytes) -> str:
+    """A string field as text: proto2 does not check strings, and Python hands out undecodable ones as bytes.
+
+    Raises:
+        MalformedFrame: not UTF-8.
+    """
+    if isinstance(value, str):
+        return value
+    raise MalformedFrame("a string is not UTF-8")

@@ -45,6 +45,7 @@ from yodel.hadoop_rpc.framing import (
     parse,
     success_frame,
     take_delimited,
+    text,
 )
 
 FRAME_BYTES_BEFORE_OPEN_MAX = 64 * 1024
@@ -364,9 +365,9 @@ class ServerConnection:
             header.callId,
             client_id,
             header.retryCount,
-            request.declaringClassProtocolName,
+            text(request.declaringClassProtocolName),
             request.clientProtocolVersion,
-            request.methodName,
+            text(request.methodName),
             body,
         )
 
@@ -377,12 +378,13 @@ class ServerConnection:
             raise invalid_header("Connection header sent during SASL negotiation")
         raw, _ = take_delimited(frame, position)
         context = parse(IpcConnectionContextProto, raw)
-        identity = self._claimed(context.userInfo.effectiveUser, context.userInfo.realUser)
+        protocol = text(context.protocol)
+        identity = self._claimed(text(context.userInfo.effectiveUser), text(context.userInfo.realUser))
         if self._identity is None:
             self._policy.authorize(identity)
             self._identity = identity
         self._move(Step.CONTEXT_ACCEPTED)
-        return Opened(self._identity, context.protocol)
+        return Opened(self._identity, protocol)
 
     def _claimed(self, user: str, real_user: str) -> Identity:
         """Whom the context names.  After TOKEN it may only name the token's user, or nobody."""
@@ -445,7 +447,7 @@ class ServerConnection:
         if chosen.method == "SIMPLE" and self._policy.allow_simple and not self._sasl:
             self._move(Step.SIMPLE_CHOSEN)
         elif chosen.method != sasl.METHOD or chosen.mechanism != sasl.MECHANISM or self._sasl:
-            raise self._not_enabled(chosen.method[:32])
+            raise self._not_enabled(text(chosen.method)[:32])
         elif message.token:
             self._prove(message.token)
         else:

@@ -201,15 +201,24 @@ def _parse_protobuf(data: bytes) -> Credentials:
         raise InvalidValue("credentials count", len(message.tokens) + len(message.secrets), f"0 to {ENTRIES_MAX}")
     return Credentials(
         tokens=tuple(_token_pair(entry) for entry in message.tokens),
-        secrets=tuple((entry.alias.encode(), entry.secret) for entry in message.secrets),
+        secrets=tuple((_raw(entry.alias), entry.secret) for entry in message.secrets),
     )
 
 
 def _token_pair(entry: CredentialsKVProto) -> tuple[bytes, WireToken]:
     token = entry.token
-    return entry.alias.encode(), WireToken(
-        identifier=token.identifier, password=token.password, kind=token.kind, service=token.service
+    return _raw(entry.alias), WireToken(
+        identifier=token.identifier, password=token.password, kind=_escaped(token.kind), service=_escaped(token.service)
     )
+
+
+def _raw(value: str | bytes) -> bytes:
+    """Protobuf's Python hands out undecodable strings as bytes."""
+    return value.encode() if isinstance(value, str) else value
+
+
+def _escaped(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
 
 
 def _invalid(what: str, data: bytes, expected: str) -> InvalidValue:

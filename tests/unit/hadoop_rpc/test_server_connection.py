@@ -311,10 +311,19 @@ def test_open_connection_that_breaks_the_protocol_is_refused(wrong: bytes) -> No
     assert len(events) == 2
 
 
-@pytest.mark.parametrize("wrong", [frame(), frame(b"\xff\xff"), frame(request_header(3, CLIENT_ID, 0), b"\xff")])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        frame(),
+        frame(b"\xff\xff"),
+        frame(request_header(3, CLIENT_ID, 0), b"\xff"),
+        call().replace(b"allocate", b"alloc\xffte"),
+        context().replace(b"bob", b"b\xffb"),
+    ],
+)
 def test_unreadable_header_is_refused(wrong: bytes) -> None:
     machine = connection(SIMPLE_ONLY)
-    events = feed(machine, SIMPLE_PREFACE, context(), wrong)
+    events = feed(machine, SIMPLE_PREFACE, *((context(),) if b"b\xffb" not in wrong else ()), wrong)
     assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_DESERIALIZING_REQUEST)
 
 

@@ -67,6 +67,12 @@ def test_undecodable_kind_survives() -> None:
     assert encode_token(parse_token(data)) == data
 
 
+def test_undecodable_protobuf_strings_survive() -> None:
+    parsed = parse_credentials(PROTOBUF.replace(b"\x02am", b"\x02\xffm").replace(b"YARN_AM", b"YARN\xffAM"))
+    assert parsed.tokens[0][0] == b"\xffm"
+    assert b"YARN\xffAM_RM_TOKEN" in encode_credentials(parsed)
+
+
 def test_password_is_in_no_repr() -> None:
     assert "secretsecret" not in repr(CREDENTIALS)
     assert "\\x09\\x08" not in repr(CREDENTIALS)

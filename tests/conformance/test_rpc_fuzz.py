@@ -1,0 +1,326 @@
+"""A million random and damaged frames: nothing crashes, memory stays, nobody unauthenticated is answered.
+
+Most of the volume goes through the sans-IO machine in this process, thousands of real connections through a live server
+in another process, which then still serves a proper client.  Everything is drawn from one seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import multiprocessing
+import random
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+
+import psutil
+import pytest
+
+from tests.conformance.recorded_rpc import recording
+from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto
+from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, AllocateResponseProto
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.framing import FrameBuffer, take_delimited
+from yodel.hadoop_rpc.server_connection import (
+    HTTP_REPLY,
+    CallReceived,
+    ConnectionPolicy,
+    Identity,
+    Opened,
+    Refused,
+    ServerConnection,
+    TokenGrant,
+)
+from yodel.hadoop_rpc.writable import WireToken
+from yodel.rpc_io.client import RpcClient
+from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
+from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
+
+SEED = 20
+FRAMES = 1_000_000
+SOCKET_CONNECTIONS = 5_000
+SOCKETS_AT_ONCE = 50
+FRAMES_A_SESSION_MAX = 60
+SHARES_RIGHT = (0.5, 0.8, 0.95, 0.99)
+TIME_MAX_S = 90.0
+GROWTH_BYTES_MAX = 64 * 1024 * 1024
+BUFFERED_BYTES_MAX = 64 * 1024 + 256 * 1024
+LARGEST_SEED_FRAME_BYTES = 4096
+
+PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
+TOKEN = WireToken(identifier=b"proper", password=secrets.token_bytes(20), kind="YARN_AM_RM_TOKEN", service="")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A recorded opening and its frames, lengths included."""
+
+    preface: bytes
+    nonce: str
+    frames: list[bytes] = field(repr=False)
+
+
+def recorded_sessions() -> list[Session]:
+    sessions = []
+    for name in ("cli-list", "spark-4-pi-cluster"):
+        for connection in recording(name).connections:
+            stream = connection.stream
+            buffer = FrameBuffer()
+            buffer.append(stream[7:])
+            frames = []
+            while (frame := buffer.take_frame(1 << 26)) is not None:
+                if len(frame) <= LARGEST_SEED_FRAME_BYTES:
+                    frames.append(len(frame).to_bytes(4, "big") + frame)
+            sessions.append(Session(stream[:7], connection.nonce, frames))
+    return sessions
+
+
+class Fuzzer:
+    """Draws client streams: recorded frames, damaged, out of order, or plain noise."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._sessions = recorded_sessions()
+
+    def stream(self) -> tuple[Session, list[bytes]]:
+        """A session, and what one client makes of it, read by read: a preface and frames, right at first.
+
+        How much is damaged is drawn for each client, so that damage is met in every state.
+        """
+        draw = self._random
+        session = draw.choice(self._sessions)
+        right = draw.choice(SHARES_RIGHT)
+        words = [session.preface if draw.random() < 0.9 else self._damaged(session.preface)]
+        words += (self._frame(session, number, right) for number in range(draw.randrange(1, FRAMES_A_SESSION_MAX)))
+        if draw.random() < 0.2:  # reads that end where no frame ends
+            cuts = [draw.randrange(1, 40) for _ in words]
+            words = [part for word, cut in zip(words, cuts, strict=True) for part in (word[:cut], word[cut:])]
+        return session, words
+
+    def _frame(self, session: Session, number: int, right: float) -> bytes:
+        draw = self._random
+        if draw.random() < right:
+            # After the opening (SASL, context) the calls go round and round.
+            opening = 2 if session.preface[-1] else 1
+            if number >= len(session.frames):
+                number = opening + number % max(1, len(session.frames) - opening - 1)
+            return session.frames[min(number, len(session.frames) - 1)]
+        chance = draw.random()
+        if chance < 0.75:
+            return self._damaged(session.frames[number % len(session.frames)])
+        if chance < 0.85:
+            return draw.choice(draw.choice(self._sessions).frames)
+        if chance < 0.95:
+            noise = draw.randbytes(draw.randrange(64))
+            return len(noise).to_bytes(4, "big") + noise
+        return draw.randbytes(draw.randrange(1, 64))
+
+    def _damaged(self, frame: bytes) -> bytes:
+        draw = self._random
+        data = bytearray(frame)
+        for _ in range(draw.randrange(1, 4)):
+            # The length stays right most of the time, else nothing after it would be looked at.
+            first = 4 if len(data) > 4 and draw.random() < 0.9 else 0
+            if first < len(data):
+                data[draw.randrange(first, len(data))] = draw.randrange(256)
+        if draw.random() < 0.1:
+            del data[draw.randrange(len(data)) :]
+        return bytes(data)
+
+
+def answers_in(data: bytes) -> list[RpcResponseHeaderProto]:
+    """The headers of all answers in what a server said; an HTTP text has none."""
+    if data.startswith(HTTP_REPLY[:8]):
+        return []
+    buffer, headers = FrameBuffer(), []
+    buffer.append(data)
+    while (frame := buffer.take_frame(1 << 26)) is not None:
+        headers.append(RpcResponseHeaderProto.FromString(take_delimited(frame, 0)[0]))
+    return headers
+
+
+def assert_no_call_answered(data: bytes) -> None:
+    """Nothing but SASL and refusals, all of which carry reserved (negative) ids."""
+    for header in answers_in(data):
+        assert header.callId >= 1 << 31
+        assert header.status == RpcResponseHeaderProto.FATAL or header.callId == (-33) & 0xFFFFFFFF
+
+
+def policies() -> list[ConnectionPolicy]:
+    def anyone(_identity: Identity) -> None:
+        return
+
+    grant = TokenGrant(password=TOKEN.password, user="appattempt", kind=TOKEN.kind)
+
+    passwords = recording("spark-4-pi-cluster").passwords
+
+    def known(identifier: bytes) -> TokenGrant | None:
+        password = passwords.get(identifier)
+        return None if password is None else TokenGrant(password=password, user="appattempt", kind=TOKEN.kind)
+
+    def unknown(identifier: bytes) -> TokenGrant | None:
+        return grant if len(identifier) % 2 else None
+
+    return [
+        ConnectionPolicy(allow_simple=False, token_passwords=unknown, authorize=anyone),
+        ConnectionPolicy(allow_simple=False, token_passwords=known, authorize=anyone),
+        ConnectionPolicy(allow_simple=True, token_passwords=known, authorize=anyone),
+        ConnectionPolicy(allow_simple=True, token_passwords=None, authorize=anyone),
+    ]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a fuzzed machine did.  ``frames`` counts only what was fed to a connection still alive."""
+
+    frames: int = 0
+    calls: int = 0
+    refusals: int = 0
+    openings_after_proof: int = 0
+
+
+def fuzz_one(fuzzer: Fuzzer, policy: ConnectionPolicy, stranger: bool, tally: Tally) -> None:
+    """One connection to its end.  A ``stranger`` cannot prove anything, so nothing may come of its words."""
+    session, words = fuzzer.stream()
+    machine = ServerConnection(policy=policy, nonce=session.nonce)
+    for data in words:
+        machine.receive_data(data)
+        tally.frames += 1
+        while (event := machine.next_event()) is not None:
+            assert not stranger or isinstance(event, Refused)
+            tally.calls += isinstance(event, CallReceived)
+            tally.refusals += isinstance(event, Refused)
+            tally.openings_after_proof += isinstance(event, Opened) and event.identity.token_identifier is not None
+        assert machine.buffered_bytes <= BUFFERED_BYTES_MAX
+        if machine.closed:
+            break
+    if stranger:
+        assert_no_call_answered(machine.data_to_send())
+
+
+@pytest.mark.timeout(2 * TIME_MAX_S)
+def test_a_million_frames_neither_crash_the_machine_nor_fill_memory() -> None:
+    fuzzer, choices, process, tally, sessions = Fuzzer(SEED), policies(), psutil.Process(), Tally(), 0
+    before_bytes, begin_s = process.memory_info().rss, time.monotonic()
+    while tally.frames < FRAMES:
+        which = sessions % len(choices)
+        fuzz_one(fuzzer, choices[which], which == 0, tally)
+        sessions += 1
+    assert time.monotonic() - begin_s < TIME_MAX_S
+    assert process.memory_info().rss - before_bytes < GROWTH_BYTES_MAX
+    # The streams reach everywhere: calls understood, connections refused, tokens proved.
+    assert tally.calls > FRAMES // 10
+    assert tally.refusals > sessions // 4
+    assert tally.openings_after_proof > sessions // 50
+
+
+def serve(pipe: Connection) -> None:
+    """A token-only server in its own process."""
+
+    def allocate(_context: CallContext, request: AllocateRequestProto) -> AllocateResponseProto:
+        return AllocateResponseProto(response_id=request.response_id + 1)
+
+    async def run() -> None:
+        method = RpcMethod(name="allocate", request_type=AllocateRequestProto, handler=allocate)
+        dispatcher = Dispatcher(
+            [RpcProtocol(name=PROTOCOL, methods={"allocate": method})],
+            fault_for=lambda error: RemoteFault(faults.YARN_EXCEPTION, str(error)),
+            retry_cache=None,
+        )
+        token, user = pipe.recv(), "appattempt_1_0001_000001"
+        grant = TokenGrant(password=token.password, user=user, kind=token.kind)
+        security = ServerSecurity(
+            allow_simple=False,
+            token_passwords=lambda identifier: grant if identifier == token.identifier else None,
+        )
+        server = RpcServer(
+            name="fuzzed",
+            dispatcher=dispatcher,
+            security=security,
+            limits=RpcLimits(handshake_timeout_s=5.0),
+            nonce=lambda: base64.b64encode(secrets.token_bytes(30)).decode(),
+        )
+        _, port = await server.start("127.0.0.1", 0)
+        pipe.send(port)
+        while await asyncio.to_thread(pipe.recv) == "count":
+            pipe.send((server.connection_count, psutil.Process().memory_info().rss))
+        await server.stop()
+
+    asyncio.run(run())
+
+
+@dataclass(frozen=True, slots=True)
+class LiveServer:
+    """The other process."""
+
+    process: SpawnProcess
+    pipe: Connection
+    port: int
+
+    def counted(self) -> tuple[int, int]:
+        """Connections and resident bytes."""
+        self.pipe.send("count")
+        connections, rss_bytes = self.pipe.recv()
+        return connections, rss_bytes
+
+
+@pytest.fixture
+def live() -> Iterator[LiveServer]:
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
+    process.start()
+    ours.send(TOKEN)
+    try:
+        yield LiveServer(process, ours, ours.recv())
+    finally:
+        if process.is_alive():
+            ours.send("stop")
+        process.join(20)
+        if process.is_alive():
+            process.kill()
+
+
+async def said_to(port: int, words: list[bytes]) -> bytes:
+    """What the server says to a client who sends all this and then ends."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        async with asyncio.timeout(20):
+            for data in words:
+                writer.write(data)
+                await writer.drain()
+            writer.write_eof()
+            return await reader.read()
+    except OSError:
+        return b""  # cut off in the middle of a sentence
+    finally:
+        writer.close()
+
+
+@pytest.mark.timeout(2 * TIME_MAX_S)
+async def test_live_server_outlives_thousands_of_bad_clients(live: LiveServer) -> None:
+    fuzzer, begin_s, answered = Fuzzer(SEED + 1), time.monotonic(), 0
+    _, before_bytes = live.counted()
+    for _ in range(SOCKET_CONNECTIONS // SOCKETS_AT_ONCE):
+        streams = [fuzzer.stream()[1] for _ in range(SOCKETS_AT_ONCE)]
+        for said in await asyncio.gather(*(said_to(live.port, words) for words in streams)):
+            assert_no_call_answered(said)
+            answered += bool(said)
+    assert answered > SOCKET_CONNECTIONS // 4
+    assert time.monotonic() - begin_s < TIME_MAX_S
+    assert live.process.is_alive()
+
+    client = RpcClient(
+        host="127.0.0.1", port=live.port, protocol=PROTOCOL, user="am", token=TOKEN, client_id=secrets.token_bytes(16)
+    )
+    for number in range(100):
+        request = AllocateRequestProto(response_id=number)
+        assert (await client.call("allocate", request, AllocateResponseProto)).response_id == number + 1
+    connections, after_bytes = await asyncio.to_thread(live.counted)
+    await client.close()
+    assert connections == 1
+    assert after_bytes - before_bytes < GROWTH_BYTES_MAX
