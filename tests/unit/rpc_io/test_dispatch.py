@@ -1,0 +1,237 @@
+"""Dispatch, without a socket."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from yodel.errors import ApplicationNotFound
+from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto
+from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, AllocateResponseProto
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
+from yodel.hadoop_rpc.framing import take_delimited
+from yodel.hadoop_rpc.server_connection import CallReceived, Identity
+from yodel.rpc_io.dispatch import CallContext, Dispatcher, Handler, Peer, RetryCacheLimits, RpcMethod, RpcProtocol
+
+PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
+CLIENT_ID = bytes(range(16))
+PEER = Peer(identity=Identity(user="bob", real_user="proxy"), remote_host="10.0.0.1", remote_port=5)
+
+
+def dispatcher(handler: Handler, *, once: bool = False, timeout_s: float = 5.0) -> Dispatcher:
+    method = RpcMethod(name="allocate", request_type=AllocateRequestProto, handler=handler, at_most_once=once)
+
+    def fault_for(error: Exception) -> RemoteFault:
+        assert isinstance(error, ApplicationNotFound)  # anything else is a bug of the translation
+        return RemoteFault(faults.APPLICATION_NOT_FOUND, str(error))
+
+    return Dispatcher(
+        [RpcProtocol(name=PROTOCOL, methods={"allocate": method})],
+        fault_for=fault_for,
+        retry_cache=RetryCacheLimits() if once else None,
+        call_timeout_s=timeout_s,
+    )
+
+
+def call(
+    *, method: str = "allocate", protocol: str = PROTOCOL, version: int = 1, body: bytes = b"\x18\x05", retry: int = 0
+) -> CallReceived:
+    return CallReceived(7, CLIENT_ID, retry, protocol, version, method, body)
+
+
+def read(frame: bytes) -> tuple[RpcResponseHeaderProto, bytes]:
+    raw, position = take_delimited(frame, 4)
+    header = RpcResponseHeaderProto.FromString(raw)
+    return header, b"" if position == len(frame) else take_delimited(frame, position)[0]
+
+
+async def answer(target: Dispatcher, received: CallReceived) -> tuple[RpcResponseHeaderProto, bytes]:
+    result = target.dispatch(PEER, received)
+    return read(result if isinstance(result, bytes) else await result)
+
+
+def echo(_context: CallContext, request: AllocateRequestProto) -> AllocateResponseProto:
+    return AllocateResponseProto(response_id=request.response_id)
+
+
+async def late_echo(_context: CallContext, request: AllocateRequestProto) -> AllocateResponseProto:
+    await asyncio.sleep(0)
+    return AllocateResponseProto(response_id=request.response_id)
+
+
+async def test_plain_handler_is_answered_at_once() -> None:
+    result = dispatcher(echo).dispatch(PEER, call())
+    assert isinstance(result, bytes)
+    header, body = read(result)
+    assert (header.callId, header.clientId, header.status) == (7, CLIENT_ID, RpcResponseHeaderProto.SUCCESS)
+    assert (
+        AllocateResponseProto.FromString(body).response_id == AllocateRequestProto.FromString(b"\x18\x05").response_id
+    )
+
+
+async def test_coroutine_is_handed_back() -> None:
+    result = dispatcher(late_echo).dispatch(PEER, call())
+    assert not isinstance(result, bytes)
+    assert read(await result)[0].status == RpcResponseHeaderProto.SUCCESS
+
+
+async def test_context_says_who_calls() -> None:
+    seen: list[CallContext] = []
+
+    def handler(context: CallContext, _request: Any) -> AllocateResponseProto:
+        seen.append(context)
+        return AllocateResponseProto()
+
+    await answer(dispatcher(handler), call(retry=3))
+    (context,) = seen
+    assert (context.user, context.real_user, context.remote_host, context.remote_port) == (
+        "bob",
+        "proxy",
+        "10.0.0.1",
+        5,
+    )
+    assert (context.client_id, context.call_id, context.retry_count, context.protocol) == (CLIENT_ID, 7, 3, PROTOCOL)
+
+
+@pytest.mark.parametrize(
+    ("received", "java_class", "code", "message"),
+    [
+        (
+            call(method="nope"),
+            faults.NO_SUCH_METHOD,
+            RpcErrorCode.ERROR_NO_SUCH_METHOD,
+            f"Unknown method nope called on {PROTOCOL} protocol.",
+        ),
+        (
+            call(protocol="Nope"),
+            faults.NO_SUCH_PROTOCOL,
+            RpcErrorCode.ERROR_NO_SUCH_PROTOCOL,
+            "Unknown protocol: Nope",
+        ),
+        (
+            call(version=2),
+            faults.VERSION_MISMATCH,
+            RpcErrorCode.ERROR_RPC_VERSION_MISMATCH,
+            f"Protocol {PROTOCOL} version mismatch. (client = 2, server = 1)",
+        ),
+        (
+            call(body=b"\xff"),
+            faults.RPC_SERVER,
+            RpcErrorCode.ERROR_RPC_SERVER,
+            "IPC server unable to read call parameters: not a AllocateRequestProto",
+        ),
+    ],
+)
+async def test_call_nobody_can_serve_gets_hadoops_error(
+    received: CallReceived, java_class: str, code: RpcErrorCode, message: str
+) -> None:
+    header, _ = await answer(dispatcher(echo), received)
+    assert header.status == RpcResponseHeaderProto.ERROR
+    assert (header.exceptionClassName, header.errorDetail, header.errorMsg) == (java_class, code, message)
+
+
+def raising(error: Exception, *, late: bool) -> Handler:
+    def plain(_context: CallContext, _request: Any) -> AllocateResponseProto:
+        raise error
+
+    async def coroutine(_context: CallContext, _request: Any) -> AllocateResponseProto:
+        raise error
+
+    return coroutine if late else plain
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("error", "java_class", "message"),
+    [
+        (RemoteFault(faults.RETRIABLE, "later"), faults.RETRIABLE, "later"),
+        (ApplicationNotFound("a"), faults.APPLICATION_NOT_FOUND, str(ApplicationNotFound("a"))),
+    ],
+)
+async def test_domain_errors_are_translated(late: bool, error: Exception, java_class: str, message: str) -> None:
+    header, _ = await answer(dispatcher(raising(error, late=late)), call())
+    assert (header.exceptionClassName, header.errorMsg) == (java_class, message)
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_unexpected_error_is_answered_and_logged_without_its_text(late: bool) -> None:
+    with capture_logs() as logs:
+        header, _ = await answer(dispatcher(raising(KeyError("secret"), late=late)), call())
+    assert (header.exceptionClassName, header.errorMsg) == (faults.IO_EXCEPTION, "Internal error (KeyError)")
+    (entry,) = logs
+    assert (entry["event"], entry["method"], entry["exception"]) == ("rpc_call_failed", "allocate", "KeyError")
+    assert "secret" not in repr(logs)
+
+
+async def test_fault_in_the_translation_is_answered_too() -> None:
+    with capture_logs() as logs:
+        header, _ = await answer(dispatcher(raising(faults.YodelError("odd"), late=False)), call())
+    assert header.errorMsg == "Internal error (AssertionError)"
+    assert len(logs) == 1
+
+
+async def test_call_that_takes_too_long_is_answered() -> None:
+    async def forever(_context: CallContext, _request: Any) -> AllocateResponseProto:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with capture_logs():
+        header, _ = await answer(dispatcher(forever, timeout_s=0.0), call())
+    assert header.errorMsg == "allocate did not end in 0 s"
+
+
+class Counted:
+    """A handler that counts its runs; as a coroutine it waits for the gate."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.gate = asyncio.Event()
+
+    def plain(self, _context: CallContext, _request: Any) -> AllocateResponseProto:
+        self.runs += 1
+        return AllocateResponseProto(response_id=self.runs)
+
+    def late(self, context: CallContext, request: Any) -> Awaitable[AllocateResponseProto]:
+        async def work() -> AllocateResponseProto:
+            await self.gate.wait()
+            return self.plain(context, request)
+
+        return work()
+
+
+async def test_repeat_of_an_at_most_once_call_gets_the_first_reply() -> None:
+    counted = Counted()
+    target = dispatcher(counted.plain, once=True)
+    first, repeat = await answer(target, call()), await answer(target, call(retry=1))
+    assert counted.runs == 1
+    assert first[1] == repeat[1]
+    assert (first[0].retryCount, repeat[0].retryCount) == (0, 1)
+
+
+async def test_repeat_waits_for_the_call_in_flight_even_if_the_first_waiter_is_gone() -> None:
+    counted = Counted()
+    target = dispatcher(counted.late, once=True)
+    results = [target.dispatch(PEER, call()), target.dispatch(PEER, call(retry=1))]
+    waiters = [asyncio.ensure_future(result) for result in results if not isinstance(result, bytes)]
+    assert len(waiters) == 2
+    await asyncio.sleep(0)
+    waiters[0].cancel()
+    counted.gate.set()
+    assert AllocateResponseProto.FromString(read(await waiters[1])[1]).response_id == 1
+    assert counted.runs == 1
+    await target.close()
+
+
+async def test_other_users_and_nameless_clients_get_no_stored_reply() -> None:
+    counted = Counted()
+    target = dispatcher(counted.plain, once=True)
+    other = Peer(identity=Identity(user="eve"), remote_host="10.0.0.2", remote_port=5)
+    target.dispatch(PEER, call())
+    target.dispatch(other, call())
+    nameless = CallReceived(7, b"", 0, PROTOCOL, 1, "allocate", b"")
+    target.dispatch(PEER, nameless)
+    target.dispatch(PEER, nameless)
+    assert counted.runs == 4
