@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from yodel.errors import InvalidValue
+from yodel.local.quantities import format_milli, parse_milli
+
+
+@pytest.mark.parametrize(
+    ("text", "milli"),
+    [
+        ("1", 1000),
+        ("500m", 500),
+        ("2Gi", 2 * 2**30 * 1000),
+        ("1.5k", 1_500_000),
+        ("1e3", 1_000_000),
+        ("1E", 10**21),
+        ("1Ei", 2**60 * 1000),
+        (".5", 500),
+        ("-2", -2000),
+        ("1n", 1),
+        (3, 3000),
+    ],
+)
+def test_quantities_are_read_exactly_and_rounded_up(text: object, milli: int) -> None:
+    assert parse_milli(text) == milli
+
+
+@pytest.mark.parametrize("text", ["", "x", "1 Gi", "1gi", "--1", None, True, "1" * 100, "1.2.3"])
+def test_everything_else_is_refused(text: object) -> None:
+    with pytest.raises(InvalidValue):
+        parse_milli(text)
+
+
+def test_whole_numbers_print_without_suffix() -> None:
+    assert (format_milli(2000), format_milli(1500)) == ("2", "1500m")
