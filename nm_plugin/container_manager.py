@@ -144,8 +144,8 @@ class ContainerManager:
             return False
         delivered = await self._parts.pods.signal(container_id, name)
         text = (
-            f"Sent signal {_COMMANDS.get(name, '')} (SIG{name}) to pid {container.pid} as user {container.user} for container "
-            f"{container_id}, result={'success' if delivered else 'failed'}"
+            f"Sent signal {_COMMANDS.get(name, '')} (SIG{name}) to pid {container.pid} as user {container.user} "
+            f"for container {container_id}, result={'success' if delivered else 'failed'}"
         )
         noted = containers.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
         await self._replace(container_id, diagnostics=noted.diagnostics)

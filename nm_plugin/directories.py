@@ -134,10 +134,11 @@ def read_bounded(path: Path, bytes_max: int, from_end: bool = False) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return b""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        return b""
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            return b""
         if from_end:
             file.seek(max(0, status.st_size - bytes_max))
         return file.read(bytes_max)

@@ -14,8 +14,7 @@ import pytest
 from nm_plugin.app import NODE_TOKEN_KIND, NodeAgent
 from nm_plugin.tracker import ShutdownOrdered
 from tests.support.fake_tracker import FakeTracker
-from tests.support.parked_pod import start_parked_pod
-from tests.unit.nm_plugin.conftest import (
+from tests.support.node_agent import (
     APPLICATION,
     ATTEMPT,
     FakeUsers,
@@ -23,8 +22,10 @@ from tests.unit.nm_plugin.conftest import (
     add_resource,
     container_id,
     context_of,
+    eventually,
     make_settings,
 )
+from tests.support.parked_pod import start_parked_pod
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yodel.domain.tokens import MasterKey
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -88,9 +89,7 @@ async def test_launch_files_are_private_and_gone_afterwards(rig: Rig) -> None:
     await rig.stop(container)
     await rig.tracker.until_complete(container)
     await rig.tracker.until(lambda: not rig.running.manager.all())
-    async with asyncio.timeout(5):
-        while work_dir.exists():
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not work_dir.exists())
     assert not list(rig.handover_dir.iterdir())
 
 
@@ -155,9 +154,7 @@ async def test_finished_application_takes_containers_and_directories_along(rig: 
     rig.tracker.finish(APPLICATION)
     status = await rig.tracker.until_complete(container)
     assert status.exit_status == -107
-    async with asyncio.timeout(5):
-        while directory.exists() or rig.running.manager.applications():
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not directory.exists() and not rig.running.manager.applications())
     assert (rig.root / f"logs/{APPLICATION}/{container}").is_dir()
 
 
@@ -246,7 +243,7 @@ async def test_over_its_memory_limit_a_container_is_killed_and_told_why(rig: Rig
 
 
 async def test_larger_limit_of_an_update_is_in_force(rig: Rig) -> None:
-    from tests.unit.nm_plugin.conftest import start_request
+    from tests.support.node_agent import start_request
     from yodel.domain.resource import Resource
 
     container = container_id(2)
@@ -463,9 +460,7 @@ async def test_signal_reaches_the_process(rig: Rig) -> None:
     )
     await rig.start(container, context_of(f"exec python3 -c '{program}'".replace("'ready', 'w'", r"\"ready\", \"w\"")))
     ready = rig.root / f"local/usercache/alice/appcache/{APPLICATION}/{container}/ready"
-    async with asyncio.timeout(10):
-        while not ready.exists():
-            await asyncio.sleep(0.02)
+    await eventually(ready.exists)
     await rig.tracker.until_running(container)
     client = rig.client()
     request = service_pb.SignalContainerRequestProto(

@@ -1,0 +1,85 @@
+"""Identities: who may run, and with whose rights files are touched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nm_plugin.launch.users import FileThreads, OsUser, PwdUsers, SingleUser, UserNotFound, is_safe_name
+from yodel.errors import AccessDenied
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_files_are_touched_with_the_users_rights(open_path: Path, alice: OsUser, threads: FileThreads) -> None:
+    secret = open_path / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    with pytest.raises(PermissionError):
+        await threads.run_as(alice, secret.read_text)
+    with pytest.raises(PermissionError):
+        await threads.run_as(alice, (open_path / "new").write_text, "x")
+    assert await threads.run(secret.read_text) == "root's"
+    assert os.stat(secret).st_uid == os.geteuid()
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_new_files_belong_to_the_user(open_path: Path, alice: OsUser, threads: FileThreads) -> None:
+    (open_path / "d").mkdir()
+    os.chown(open_path / "d", alice.uid, alice.gid)
+    await threads.run_as(alice, (open_path / "d/file").write_text, "x")
+    status = (open_path / "d/file").stat()
+    assert (status.st_uid, status.st_gid) == (alice.uid, alice.gid)
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_group_rights_are_the_users_and_not_the_agents(
+    open_path: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    for name, gid in (("agents", os.getegid()), ("groups", 24000)):
+        (open_path / name).write_text(name)
+        os.chown(open_path / name, 0, gid)
+        os.chmod(open_path / name, 0o640)
+    member = OsUser(name="alice", uid=alice.uid, gid=alice.gid, groups=(alice.gid, 24000))
+    assert await threads.run_as(member, (open_path / "groups").read_text) == "groups"
+    with pytest.raises(PermissionError):
+        await threads.run_as(member, (open_path / "agents").read_text)
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_thread_has_the_agents_rights_back_after_an_error(open_path: Path, alice: OsUser) -> None:
+    one = FileThreads(1)
+    with pytest.raises(FileNotFoundError):
+        await one.run_as(alice, (open_path / "missing").read_text)
+    await one.run((open_path / "mine").write_text, "x")
+    assert (open_path / "mine").stat().st_uid == 0
+    one.close()
+
+
+def test_unknown_user_has_the_executors_words() -> None:
+    with pytest.raises(UserNotFound, match=r"^User nobody-such not found$"):
+        PwdUsers(min_user_id=1000, allowed_system_users=frozenset()).lookup("nobody-such")
+
+
+def test_system_users_need_permission_by_name() -> None:
+    with pytest.raises(AccessDenied, match="below the minimum allowed 1000"):
+        PwdUsers(min_user_id=1000, allowed_system_users=frozenset()).lookup("root")
+    allowed = PwdUsers(min_user_id=1000, allowed_system_users=frozenset({"root"})).lookup("root")
+    assert (allowed.uid, allowed.name) == (0, "root")
+
+
+def test_single_user_mode_keeps_the_name() -> None:
+    assert SingleUser(uid=5, gid=6).lookup("bob") == OsUser(name="bob", uid=5, gid=6)
+    with pytest.raises(UserNotFound):
+        SingleUser(uid=5, gid=6).lookup("../bob")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a,b", "a:b", 'a"b', "a$b", "a`b", "a b", "a\n", "x" * 256])
+def test_names_that_could_be_something_else_are_refused(name: str) -> None:
+    assert not is_safe_name(name)
+
+
+@pytest.mark.parametrize("name", ["alice", "a.b-c_d", "user@REALM.ORG", "ünï"])
+def test_ordinary_names_are_taken(name: str) -> None:
+    assert is_safe_name(name)

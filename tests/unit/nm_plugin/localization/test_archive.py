@@ -1,0 +1,176 @@
+"""Unpacking: Hadoop's rules, and what strangers may not do."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from nm_plugin.localization.archive import (
+    PRIVATE_MODES,
+    PUBLIC_MODES,
+    Limits,
+    UnsafeArchive,
+    is_archive_name,
+    unpack,
+)
+
+LIMITS = Limits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
+
+
+def make_zip(path: Path, entries: dict[str, bytes], links: dict[str, str] | None = None) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in entries.items():
+            file.writestr(name, content)
+        for name, target in (links or {}).items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (stat.S_IFLNK | 0o777) << 16
+            file.writestr(info, target)
+    return path
+
+
+def make_tar(path: Path, members: list[tarfile.TarInfo | tuple[str, bytes]], mode: str = "w") -> Path:
+    with tarfile.open(path, mode) as file:  # type: ignore[call-overload]
+        for member in members:
+            if isinstance(member, tarfile.TarInfo):
+                file.addfile(member)
+            else:
+                info = tarfile.TarInfo(member[0])
+                info.size = len(member[1])
+                file.addfile(info, io.BytesIO(member[1]))
+    return path
+
+
+def member(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+@pytest.mark.parametrize("name", ["a.zip", "A.JAR", "a.tar", "a.tar.gz", "a.TGZ"])
+def test_suffixes_that_are_unpacked(name: str) -> None:
+    assert is_archive_name(name)
+
+
+@pytest.mark.parametrize("name", ["a.gz", "a.txt", "zip", "a.tar.bz2"])
+def test_suffixes_that_are_plain_files(name: str) -> None:
+    assert not is_archive_name(name)
+
+
+def test_zip_keeps_content_directories_and_executable_bits(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.zip", {"dir/plain.txt": b"text", "empty/": b""})
+    with zipfile.ZipFile(source, "a") as file:
+        info = zipfile.ZipInfo("bin/run")
+        info.external_attr = (stat.S_IFREG | 0o755) << 16
+        file.writestr(info, b"#!")
+    written = unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+    out = tmp_path / "out"
+    assert (out / "dir/plain.txt").read_bytes() == b"text"
+    assert (out / "empty").is_dir()
+    assert stat.S_IMODE((out / "bin/run").stat().st_mode) == 0o700
+    assert stat.S_IMODE((out / "dir/plain.txt").stat().st_mode) == 0o600
+    assert written == 6
+
+
+def test_public_content_is_readable_by_all(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.zip", {"dir/plain.txt": b"text"})
+    unpack(source, "a.zip", tmp_path / "out", LIMITS, PUBLIC_MODES)
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "out/dir/plain.txt").stat().st_mode) == 0o644
+
+
+def test_tar_gz_with_links_inside(tmp_path: Path) -> None:
+    members = [
+        ("lib/libx.so.1", b"elf"),
+        member("lib/libx.so", tarfile.SYMTYPE, "libx.so.1"),
+        member("same", tarfile.LNKTYPE, "lib/libx.so.1"),
+        member("up/link", tarfile.SYMTYPE, "../lib/libx.so.1"),
+    ]
+    source = make_tar(tmp_path / "a.tgz", members, "w:gz")
+    (tmp_path / "x").mkdir()
+    unpack(source, "a.tgz", tmp_path / "out", LIMITS, PRIVATE_MODES)
+    assert (tmp_path / "out/lib/libx.so").read_bytes() == b"elf"
+    assert (tmp_path / "out/same").read_bytes() == b"elf"
+    assert os.readlink(tmp_path / "out/up/link") == "../lib/libx.so.1"
+
+
+def test_pattern_jar_is_kept_beside_what_matches(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "job.jar", {"classes/A": b"a", "lib/b.jar": b"b", "META-INF/M": b"m", "other": b"o"})
+    unpack(source, "job.jar", tmp_path / "out", LIMITS, PRIVATE_MODES, r"(?:classes/|lib/).*")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["classes", "job.jar", "lib"]
+    assert (tmp_path / "out/job.jar").read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["../evil", "/evil", "a/../../evil"])
+def test_zip_entry_outside_is_refused(tmp_path: Path, name: str) -> None:
+    source = make_zip(tmp_path / "a.zip", {name: b"x"})
+    with pytest.raises(UnsafeArchive):
+        unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [member("l", tarfile.SYMTYPE, "/etc")],
+        [member("l", tarfile.SYMTYPE, "..")],
+        [member("d/l", tarfile.SYMTYPE, "../../x")],
+        [member("l", tarfile.LNKTYPE, "../outside")],
+        [member("dev", tarfile.CHRTYPE)],
+        [member("pipe", tarfile.FIFOTYPE)],
+        # a link to a shallower directory, then a link that climbs through it
+        [
+            ("p/q/file", b""),
+            member("p/q/x", tarfile.SYMTYPE, "../.."),
+            member("y", tarfile.SYMTYPE, "p/q/x/../.."),
+        ],
+        # the same, in the other order
+        [member("y", tarfile.SYMTYPE, "p/q/x/../.."), ("p/q/file", b""), member("p/q/x", tarfile.SYMTYPE, "../..")],
+        # writing through a link that the archive made
+        [member("l", tarfile.SYMTYPE, "d"), ("d/f", b""), ("l/evil", b"x")],
+        [("f", b"x"), ("f/g", b"y")],
+        [("d/f", b"x"), ("d", b"y")],
+    ],
+)
+def test_tar_that_leaves_its_directory_is_refused(
+    tmp_path: Path, members: list[tarfile.TarInfo | tuple[str, bytes]]
+) -> None:
+    (tmp_path / "outside").write_text("secret")
+    source = make_tar(tmp_path / "a.tar", members)
+    with pytest.raises(UnsafeArchive):
+        unpack(source, "a.tar", tmp_path / "out", LIMITS, PRIVATE_MODES)
+
+
+def test_zip_link_outside_is_refused(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.zip", {}, {"l": "../.."})
+    with pytest.raises(UnsafeArchive):
+        unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+
+
+def test_too_many_entries_are_refused(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.zip", {f"f{n}": b"" for n in range(101)})
+    with pytest.raises(UnsafeArchive, match="more than 100 entries"):
+        unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+
+
+def test_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.zip", {"zeros": bytes(70 << 20)})
+    with pytest.raises(UnsafeArchive, match="content exceeds"):
+        unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+
+
+def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.zip", {"f": b"12345678901"})
+    with pytest.raises(UnsafeArchive, match="content exceeds 10 bytes"):
+        unpack(source, "a.zip", tmp_path / "out", Limits(entries_max=9, bytes_max=10, ratio_max=100), PRIVATE_MODES)
+
+
+def test_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.jar", {"f": b""})
+    with pytest.raises(UnsafeArchive, match="Invalid resource pattern"):
+        unpack(source, "a.jar", tmp_path / "out", LIMITS, PRIVATE_MODES, "(")

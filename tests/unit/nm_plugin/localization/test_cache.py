@@ -1,0 +1,219 @@
+"""The resource cache: one download, three visibilities, eviction, restart."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import zipfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from nm_plugin.directories import Directories, make_roots
+from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.localization.archive import Limits
+from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, ResourceCache
+from nm_plugin.localization.fetch import FetchFailed, FetchRequest, create_file, write_all
+from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted, scope_of
+from nm_plugin.task_owner import TaskOwner
+from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually
+
+APP = str(APPLICATION)
+
+
+@dataclass
+class FakeSource:
+    """Gives the URL's path as content, once ``gate`` is open."""
+
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    fetched: list[str] = field(default_factory=list)
+    fail: bool = False
+    content: bytes = b"12345"
+
+    async def fetch(self, request: FetchRequest) -> int:
+        self.fetched.append(request.url.path)
+        await self.gate.wait()
+        if self.fail:
+            raise FetchFailed("no such thing")
+        descriptor = create_file(request.destination, request.owner)
+        write_all(descriptor, self.content)
+        return len(self.content)
+
+
+@dataclass
+class Bench:
+    """A cache on one disk."""
+
+    root: Path
+    source: FakeSource
+    threads: FileThreads
+    agent: OsUser
+    tasks: TaskOwner
+    target_bytes: int = 1 << 30
+
+    def make(self) -> ResourceCache:
+        settings = CacheSettings(
+            local_dirs=(self.root / "l",),
+            state_dir=self.root / "state",
+            target_bytes=self.target_bytes,
+            resource_bytes_max=1 << 20,
+            archive_limits=Limits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
+            concurrency=2,
+            fetch_timeout_s=5,
+        )
+        return ResourceCache(settings, {"fake": self.source}, self.threads, self.agent, self.tasks)
+
+
+def want(path: str, kind: ResourceType = ResourceType.FILE, **changes: int) -> Wanted:
+    key = ResourceKey(
+        url=SourceUrl(scheme="fake", authority="", path=path), timestamp_ms=changes.get("timestamp", 1), type=kind
+    )
+    return Wanted(link="x", key=key, size_bytes=0, visibility=Visibility.PUBLIC)
+
+
+@pytest.fixture
+async def bench(open_path: Path, threads: FileThreads, agent_user: OsUser) -> AsyncIterator[Bench]:
+    make_roots(Directories(local_dirs=(open_path / "l",), log_dirs=(open_path / "g",)))
+    (open_path / "state").mkdir()
+    source = FakeSource()
+    source.gate.set()
+    async with asyncio.TaskGroup() as group:
+        tasks = TaskOwner(group)
+        yield Bench(open_path, source, threads, agent_user, tasks)
+        tasks.cancel_all()
+
+
+def claim(user: OsUser, number: int = 2) -> Claim:
+    return Claim(container_id=container_id(number), user=user)
+
+
+PUBLIC = Scope(visibility=Visibility.PUBLIC)
+
+
+async def test_concurrent_requests_download_once(bench: Bench, alice: OsUser, bob: OsUser) -> None:
+    cache = bench.make()
+    bench.source.gate.clear()
+    first = asyncio.create_task(cache.localize(want("/a/f"), PUBLIC, claim(alice)))
+    second = asyncio.create_task(cache.localize(want("/a/f"), PUBLIC, claim(bob, 3)))
+    await eventually(lambda: bool(bench.source.fetched))
+    bench.source.gate.set()
+    one, other = await first, await second
+    assert one.path == other.path == bench.root / "l/filecache/10/f"
+    assert (one.was_cached, other.was_cached) == (False, True)
+    assert bench.source.fetched == ["/a/f"]
+
+
+async def test_one_waiter_may_leave_and_the_last_one_stops_the_download(bench: Bench, alice: OsUser) -> None:
+    cache = bench.make()
+    bench.source.gate.clear()
+    first = asyncio.create_task(cache.localize(want("/f"), PUBLIC, claim(alice)))
+    second = asyncio.create_task(cache.localize(want("/f"), PUBLIC, claim(alice, 3)))
+    await eventually(lambda: bool(bench.source.fetched))
+    first.cancel()
+    await asyncio.wait({first})
+    cache.release(container_id(2))
+    assert not second.done()
+    second.cancel()
+    await asyncio.wait({second})
+    cache.release(container_id(3))
+    await eventually(lambda: not list((bench.root / "l/filecache").iterdir()))
+
+
+async def test_visibilities_have_their_own_directories_and_owners(bench: Bench, alice: OsUser, bob: OsUser) -> None:
+    cache = bench.make()
+    for visibility, user, place in (
+        (Visibility.PUBLIC, alice, "filecache/10"),
+        (Visibility.PRIVATE, alice, "usercache/alice/filecache/11"),
+        (Visibility.APPLICATION, alice, f"usercache/alice/appcache/{APP}/filecache/12"),
+        (Visibility.PRIVATE, bob, "usercache/bob/filecache/13"),
+    ):
+        localized = await cache.localize(want("/f"), scope_of(visibility, user.name, APP), claim(user))
+        assert localized.path == bench.root / "l" / place / "f"
+        owner = bench.agent if visibility is Visibility.PUBLIC else user
+        status = localized.path.parent.stat()
+        assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (
+            owner.uid,
+            0o755 if visibility is Visibility.PUBLIC else 0o710,
+        )
+
+
+async def test_failure_is_told_to_all_and_the_next_one_tries_again(bench: Bench, alice: OsUser) -> None:
+    cache = bench.make()
+    bench.source.fail = True
+    for _ in range(2):
+        with pytest.raises(LocalizationFailure, match="no such thing"):
+            await cache.localize(want("/f"), PUBLIC, claim(alice))
+    assert len(bench.source.fetched) == 2
+    await eventually(lambda: not list((bench.root / "l/filecache").iterdir()))
+
+
+async def test_unknown_scheme_has_hadoops_words(bench: Bench, alice: OsUser) -> None:
+    url = SourceUrl(scheme="s4", authority="", path="/f")
+    wanted = Wanted(
+        link="x",
+        key=ResourceKey(url=url, timestamp_ms=1, type=ResourceType.FILE),
+        size_bytes=0,
+        visibility=Visibility.PUBLIC,
+    )
+    with pytest.raises(LocalizationFailure, match='No FileSystem for scheme "s4"'):
+        await bench.make().localize(wanted, PUBLIC, claim(alice))
+
+
+async def test_archive_is_unpacked_under_its_name(bench: Bench, alice: OsUser, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
+        file.writestr("inner.txt", "content")
+    bench.source.content = (tmp_path / "a.zip").read_bytes()
+    cache = bench.make()
+    localized = await cache.localize(want("/d/a.zip", ResourceType.ARCHIVE), PUBLIC, claim(alice))
+    assert [p.name for p in localized.path.parent.iterdir()] == ["a.zip"]
+    assert (localized.path / "inner.txt").read_text() == "content"
+    plain = await cache.localize(want("/d/a.txt", ResourceType.ARCHIVE), PUBLIC, claim(alice))
+    assert plain.path.is_file()
+
+
+async def test_broken_archive_is_a_failure(bench: Bench, alice: OsUser) -> None:
+    with pytest.raises(LocalizationFailure):
+        await bench.make().localize(want("/a.zip", ResourceType.ARCHIVE), PUBLIC, claim(alice))
+
+
+async def test_eviction_takes_the_oldest_unused_and_nothing_in_use(
+    bench: Bench, alice: OsUser, users: FakeUsers
+) -> None:
+    bench.target_bytes = 10
+    cache = bench.make()
+    for number, name in enumerate(("/in-use", "/old", "/new"), start=2):
+        await cache.localize(want(name), PUBLIC, claim(alice, number))
+    cache.release(container_id(3))
+    cache.release(container_id(4))
+    assert await cache.evict(users) == 5
+    assert cache.size_bytes == 10
+    left = sorted(path.name for path in (bench.root / "l/filecache").glob("*/*"))
+    assert left == ["in-use", "new"]
+    bench.target_bytes = 0
+    assert await bench.make().evict(users) == 0
+
+
+async def test_restart_keeps_what_is_whole_and_removes_the_rest(bench: Bench, alice: OsUser, users: FakeUsers) -> None:
+    cache = bench.make()
+    kept = await cache.localize(want("/f"), scope_of(Visibility.PRIVATE, "alice", APP), claim(alice))
+    (bench.root / "l/filecache/77_tmp").mkdir()
+    (bench.root / "l/filecache/78").mkdir()
+    again = bench.make()
+    await again.recover(users)
+    assert not list((bench.root / "l/filecache").iterdir())
+    localized = await again.localize(want("/f"), scope_of(Visibility.PRIVATE, "alice", APP), claim(alice))
+    assert (localized.path, localized.was_cached, localized.size_bytes) == (kept.path, True, 5)
+    other = await again.localize(want("/g"), PUBLIC, claim(alice))
+    assert other.path.parent.name == "79"
+
+
+async def test_forgotten_application_is_downloaded_anew(bench: Bench, alice: OsUser) -> None:
+    cache = bench.make()
+    scope = scope_of(Visibility.APPLICATION, "alice", APP)
+    await cache.localize(want("/f"), scope, claim(alice))
+    await cache.forget_application(APP)
+    assert cache.size_bytes == 0
+    await cache.localize(want("/f"), scope, claim(alice))
+    assert len(bench.source.fetched) == 2

@@ -1,0 +1,185 @@
+"""Sources: files of a shared disk with the user's rights, and HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.localization.fetch import FetchFailed, FetchRequest, HttpFiles, LocalFiles, check_unchanged, source_for
+from nm_plugin.localization.plan import SourceUrl
+
+LAST_MODIFIED_MS = 1_000_000_000_000
+RESPONSE = (
+    b"HTTP/1.1 %s\r\nContent-Length: 5\r\nConnection: close\r\n"
+    b"Last-Modified: Sun, 09 Sep 2001 01:46:40 GMT\r\n\r\nhello"
+)
+
+
+def local(path: Path, reader: OsUser, destination: Path, **changes: Any) -> FetchRequest:
+    values: dict[str, Any] = {
+        "url": SourceUrl(scheme="file", authority="", path=str(path)),
+        "timestamp_ms": path.stat().st_mtime_ns // 1_000_000,
+        "must_be_public": False,
+        "reader": reader,
+        "owner": reader,
+        "destination": destination,
+        "bytes_max": 1000,
+    }
+    return FetchRequest(**{**values, **changes})
+
+
+@pytest.fixture
+def cache_dir(open_path: Path, alice: OsUser) -> Path:
+    path = open_path / "cache"
+    path.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(path, alice.uid, alice.gid)
+    return path
+
+
+async def test_file_is_copied_for_its_reader(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    source = open_path / "run.sh"
+    source.write_bytes(b"x" * 900)
+    source.chmod(0o755)
+    written = await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "run.sh"))
+    status = (cache_dir / "run.sh").stat()
+    assert (written, stat.S_IMODE(status.st_mode), status.st_uid) == (900, 0o700, alice.uid)
+    assert (cache_dir / "run.sh").read_bytes() == source.read_bytes()
+
+
+async def test_one_millisecond_is_a_change(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    source = open_path / "f"
+    source.write_text("x")
+    source.chmod(0o644)
+    os.utime(source, ns=(0, 1_700_000_000_123_000_000))
+    files = LocalFiles(threads=threads)
+    with pytest.raises(FetchFailed, match="changed on src filesystem"):
+        await files.fetch(local(source, alice, cache_dir / "f", timestamp_ms=1_700_000_000_124))
+    assert await files.fetch(local(source, alice, cache_dir / "f", timestamp_ms=1_700_000_000_123)) == 1
+
+
+def test_text_of_a_change_is_hadoops() -> None:
+    with pytest.raises(FetchFailed) as changed:
+        check_unchanged(SourceUrl(scheme="hdfs", authority="nn:1", path="/a"), 1_000, 2_001, 3_000)
+    assert str(changed.value) == (
+        'Resource hdfs://nn:1/a changed on src filesystem - expected: "1970-01-01T00:00:01.000+0000", '
+        'was: "1970-01-01T00:00:02.001+0000", current time: "1970-01-01T00:00:03.000+0000"'
+    )
+
+
+async def test_too_large_is_refused(open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
+    source = open_path / "f"
+    source.write_bytes(b"x" * 1001)
+    source.chmod(0o644)
+    with pytest.raises(FetchFailed, match="larger than 1000 bytes"):
+        await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "f"))
+
+
+async def test_directory_is_copied_whole(open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
+    source = open_path / "d"
+    (source / "sub").mkdir(parents=True)
+    for name in ("a", "sub/b"):
+        (source / name).write_text(name)
+        (source / name).chmod(0o644)
+    assert await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d")) == 6
+    assert (cache_dir / "d/sub/b").read_text() == "sub/b"
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_file_inside_a_directory_needs_the_readers_rights_too(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    source = open_path / "d"
+    source.mkdir()
+    (source / "link").symlink_to("/etc/shadow")
+    with pytest.raises(FetchFailed, match="Permission denied"):
+        await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d"))
+
+
+async def test_device_is_refused(cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
+    with pytest.raises(FetchFailed):
+        await LocalFiles(threads=threads).fetch(local(Path("/dev/null"), alice, cache_dir / "n"))
+
+
+async def test_missing_file_is_named(open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
+    request = local(open_path, alice, cache_dir / "f", url=SourceUrl(scheme="file", authority="", path="/no/such"))
+    with pytest.raises(FetchFailed, match="File file:/no/such does not exist"):
+        await LocalFiles(threads=threads).fetch(request)
+
+
+async def test_public_must_be_readable_by_all_on_the_whole_way(
+    open_path: Path, agent_user: OsUser, alice: OsUser, threads: FileThreads
+) -> None:
+    (open_path / "closed").mkdir(mode=0o700)
+    source = open_path / "closed/f"
+    source.write_text("x")
+    source.chmod(0o644)
+    files = LocalFiles(threads=threads)
+    public = {"must_be_public": True, "owner": agent_user}
+    with pytest.raises(FetchFailed, match="is not publicly accessible"):
+        await files.fetch(local(source, agent_user, open_path / "copy", **public))
+    os.chmod(open_path / "closed", 0o711)
+    os.chmod(source, 0o640)
+    with pytest.raises(FetchFailed, match="is not publicly accessible"):
+        await files.fetch(local(source, agent_user, open_path / "copy", **public))
+    os.chmod(source, 0o644)
+    assert await files.fetch(local(source, alice, open_path / "copy", **public)) == 1
+
+
+def test_scheme_without_a_source_is_refused() -> None:
+    with pytest.raises(FetchFailed, match='No FileSystem for scheme "x"'):
+        source_for({}, SourceUrl(scheme="x", authority="", path="/"))
+
+
+def test_credentials_are_in_no_repr(open_path: Path, alice: OsUser) -> None:
+    assert "hunter2" not in repr(local(open_path, alice, open_path, credentials=b"hunter2"))
+
+
+@pytest.fixture
+async def http_port() -> AsyncIterator[int]:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.write(RESPONSE % (b"200 OK" if head.startswith(b"GET /ok ") else b"404 Not Found"))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+def remote(port: int, path: str, reader: OsUser, destination: Path, **changes: Any) -> FetchRequest:
+    url = SourceUrl(scheme="http", authority=f"127.0.0.1:{port}", path=path)
+    values = {"url": url, "timestamp_ms": LAST_MODIFIED_MS, **changes}
+    return local(destination.parent, reader, destination, **values)
+
+
+async def test_http_is_stored_when_it_is_unchanged(
+    http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    files = HttpFiles(threads=threads)
+    assert await files.fetch(remote(http_port, "/ok", alice, cache_dir / "f")) == 5
+    assert (cache_dir / "f").read_text() == "hello"
+    with pytest.raises(FetchFailed, match="changed on src filesystem"):
+        await files.fetch(remote(http_port, "/ok", alice, cache_dir / "g", timestamp_ms=5))
+    with pytest.raises(FetchFailed, match="larger than 3 bytes"):
+        await files.fetch(remote(http_port, "/ok", alice, cache_dir / "h", bytes_max=3))
+
+
+async def test_http_errors_are_failures(http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
+    files = HttpFiles(threads=threads)
+    with pytest.raises(FetchFailed, match="HTTP status 404"):
+        await files.fetch(remote(http_port, "/no", alice, cache_dir / "f"))
+    with pytest.raises(FetchFailed):
+        await files.fetch(remote(1, "/ok", alice, cache_dir / "f"))

@@ -1,0 +1,115 @@
+"""The life-cycle table, over the whole product of states and events."""
+
+from __future__ import annotations
+
+import pytest
+
+from nm_plugin import containers
+from nm_plugin.containers import (
+    EVENT_TYPES,
+    IGNORED,
+    TABLE,
+    CleanedUp,
+    Container,
+    Effect,
+    Event,
+    Exited,
+    KillRequested,
+    Launched,
+    LaunchFailed,
+    LocalizationFailed,
+    Localized,
+    Started,
+    State,
+    step,
+)
+from tests.support.node_agent import container_id
+from yodel.domain.resource import Resource
+from yodel.errors import IllegalTransition
+
+EXAMPLES: dict[type[Event], Event] = {
+    Started: Started(),
+    Localized: Localized(),
+    LocalizationFailed: LocalizationFailed(diagnostics="no file"),
+    Launched: Launched(pid=42),
+    LaunchFailed: LaunchFailed(diagnostics="no pod"),
+    Exited: Exited(exit_status=3, diagnostics="three"),
+    KillRequested: KillRequested(exit_status=-105, diagnostics="killed"),
+    CleanedUp: CleanedUp(),
+}
+
+
+def in_state(state: State) -> Container:
+    return Container(
+        container_id=container_id(2), user="alice", resource=Resource(1, 1), state=state, launch_context=b"secret"
+    )
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("event", EVENT_TYPES)
+def test_every_pair_is_handled_or_ignored_for_a_reason(state: State, event: type[Event]) -> None:
+    key = (state, event)
+    assert (key in TABLE) != (key in IGNORED)
+    after, effects = step(in_state(state), EXAMPLES[event])
+    if key in IGNORED:
+        assert IGNORED[key]
+        assert (after, effects) == (in_state(state), ())
+
+
+def test_missing_pair_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(TABLE, (State.NEW, Started))
+    with pytest.raises(IllegalTransition):
+        step(in_state(State.NEW), Started())
+
+
+def run(*events: Event) -> tuple[Container, list[Effect]]:
+    container, performed = in_state(State.NEW), []
+    for event in events:
+        container, effects = step(container, event)
+        performed += effects
+    return container, performed
+
+
+def test_successful_life() -> None:
+    container, effects = run(Started(), Localized(), Launched(pid=42), Exited(exit_status=0), CleanedUp())
+    assert (container.state, container.exit_status, container.pid) == (State.DONE, 0, 42)
+    assert effects == [Effect.LOCALIZE, Effect.LAUNCH, Effect.REPORT, Effect.REPORT, Effect.CLEAN_UP]
+    assert container.launch_context == b""
+
+
+def test_kill_status_wins_over_the_processes_own() -> None:
+    killed, _ = run(Started(), Localized(), Launched(pid=42), EXAMPLES[KillRequested], Exited(exit_status=143))
+    assert (killed.state, killed.exit_status) == (State.DONE, -105)
+
+
+def test_second_kill_changes_nothing() -> None:
+    once, _ = run(Started(), EXAMPLES[KillRequested])
+    twice, effects = step(once, KillRequested(exit_status=-106, diagnostics="again"))
+    assert (twice, effects) == (once, ())
+
+
+def test_launch_that_overtakes_a_kill_is_terminated() -> None:
+    _, effects = run(Started(), Localized(), EXAMPLES[KillRequested], Launched(pid=42))
+    assert effects[-2:] == [Effect.TERMINATE, Effect.TERMINATE]
+
+
+def test_failed_localization_ends_invalid() -> None:
+    container, effects = run(Started(), LocalizationFailed(diagnostics="no file"), CleanedUp())
+    assert (container.state, container.exit_status, container.diagnostics) == (State.DONE, -1000, "no file")
+    assert effects[1:] == [Effect.REPORT, Effect.CLEAN_UP]
+
+
+def test_diagnostics_keep_the_newest_text() -> None:
+    container = containers.with_diagnostics(in_state(State.RUNNING), "x" * 20_000 + "end")
+    assert len(container.diagnostics) == containers.DIAGNOSTICS_LENGTH_MAX
+    assert container.diagnostics.endswith("end")
+
+
+def test_exported_table_has_every_pair_once() -> None:
+    rows = list(containers.transitions())
+    assert len(rows) == len(State) * len(EVENT_TYPES) == len({(state, event) for state, event, _ in rows})
+    assert all(what for _, _, what in rows)
+
+
+def test_secrets_are_in_no_repr() -> None:
+    assert "secret" not in repr(in_state(State.NEW))
