@@ -48,6 +48,8 @@ SOCKETS_AT_ONCE = 50
 FRAMES_A_SESSION_MAX = 60
 SHARES_RIGHT = (0.5, 0.8, 0.95, 0.99)
 TIME_MAX_S = 90.0
+"""Of this process's own time for the machine, of the clock for the sockets: a shared machine must not fail the former."""
+HANG_S = 400
 GROWTH_BYTES_MAX = 64 * 1024 * 1024
 BUFFERED_BYTES_MAX = 64 * 1024 + 256 * 1024
 LARGEST_SEED_FRAME_BYTES = 4096
@@ -203,15 +205,15 @@ def fuzz_one(fuzzer: Fuzzer, policy: ConnectionPolicy, stranger: bool, tally: Ta
         assert_no_call_answered(machine.data_to_send())
 
 
-@pytest.mark.timeout(2 * TIME_MAX_S)
+@pytest.mark.timeout(HANG_S)
 def test_a_million_frames_neither_crash_the_machine_nor_fill_memory() -> None:
     fuzzer, choices, process, tally, sessions = Fuzzer(SEED), policies(), psutil.Process(), Tally(), 0
-    before_bytes, begin_s = process.memory_info().rss, time.monotonic()
+    before_bytes, begin_s = process.memory_info().rss, time.process_time()
     while tally.frames < FRAMES:
         which = sessions % len(choices)
         fuzz_one(fuzzer, choices[which], which == 0, tally)
         sessions += 1
-    assert time.monotonic() - begin_s < TIME_MAX_S
+    assert time.process_time() - begin_s < TIME_MAX_S
     assert process.memory_info().rss - before_bytes < GROWTH_BYTES_MAX
     # The streams reach everywhere: calls understood, connections refused, tokens proved.
     assert tally.calls > FRAMES // 10
@@ -301,7 +303,7 @@ async def said_to(port: int, words: list[bytes]) -> bytes:
         writer.close()
 
 
-@pytest.mark.timeout(2 * TIME_MAX_S)
+@pytest.mark.timeout(HANG_S)
 async def test_live_server_outlives_thousands_of_bad_clients(live: LiveServer) -> None:
     fuzzer, begin_s, answered = Fuzzer(SEED + 1), time.monotonic(), 0
     _, before_bytes = live.counted()
