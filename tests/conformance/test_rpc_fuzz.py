@@ -48,7 +48,7 @@ SOCKETS_AT_ONCE = 50
 FRAMES_A_SESSION_MAX = 60
 SHARES_RIGHT = (0.5, 0.8, 0.95, 0.99)
 TIME_MAX_S = 90.0
-"""Of this process's own time for the machine, of the clock for the sockets: a shared machine must not fail the former."""
+"""The machine's test counts this process's own time, so that a busy host does not fail it; the sockets' counts the clock."""
 HANG_S = 400
 GROWTH_BYTES_MAX = 64 * 1024 * 1024
 BUFFERED_BYTES_MAX = 64 * 1024 + 256 * 1024
