@@ -48,7 +48,7 @@ SOCKETS_AT_ONCE = 50
 FRAMES_A_SESSION_MAX = 60
 SHARES_RIGHT = (0.5, 0.8, 0.95, 0.99)
 TIME_MAX_S = 90.0
-"""The machine's test counts this process's own time, so that a busy host does not fail it; the sockets' counts the clock."""
+"""CPU seconds for the machine's test, so that a busy host does not fail it; clock seconds for the sockets'."""
 HANG_S = 400
 GROWTH_BYTES_MAX = 64 * 1024 * 1024
 BUFFERED_BYTES_MAX = 64 * 1024 + 256 * 1024
