@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import OsUser, Result, Spark
@@ -35,6 +35,14 @@ class HeldJob:
         settings = {"spark.executor.instances": str(executors), **(conf or {})}
         self.submission = spark.start(deploy_mode, job, *arguments, conf=settings, more=more, user=user)
         self.application_id = self.submission.application_id()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Lets a job go whose test gave up: its tasks stop waiting, its client ends."""
+        self.release()
+        self.submission.stop()
 
     def working(self, containers: int, timeout_s: float = 120) -> list[dict[str, str]]:
         """Waits until tasks run in that many containers; answers where (``container``, ``folder``, ``tokens``)."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import pathlib
 
+import pytest
+
 from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Spark
 
@@ -21,11 +23,14 @@ DYNAMIC = {
 }
 
 
-def test_executor_pods_follow_the_load_both_ways(spark: Spark, shared_dir: pathlib.Path) -> None:
+def test_executor_pods_follow_the_load_both_ways(
+    spark: Spark, shared_dir: pathlib.Path, request: pytest.FixtureRequest
+) -> None:
     cluster = spark.cluster
     report, loaded, idle = shared_dir / "report.json", shared_dir / "loaded", shared_dir / "idle"
     arguments = (TASKS, TASK_MS, IDLE_S, report, loaded, idle)
     submission = spark.start("cluster", "grow_and_shrink.py", *arguments, conf=DYNAMIC)
+    request.addfinalizer(submission.stop)
     application_id = submission.application_id()
 
     wait_for("two executor pods at once", lambda: len(cluster.pods(application_id, "task")) >= 2, 90)

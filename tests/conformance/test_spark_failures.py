@@ -21,8 +21,8 @@ def test_driver_that_exits_1_fails_the_application_with_its_status(spark: Spark)
 
 
 def test_driver_that_cannot_start_fails_with_exit_code_and_attempt(spark: Spark) -> None:
-    """The JVM refuses the option and exits 1 before it can speak to the ResourceManager."""
-    conf = {"spark.yarn.maxAppAttempts": "1", "spark.driver.extraJavaOptions": "-XX:NoSuchOption"}
+    """The JVM finds no such agent and exits 1 before it can speak to the ResourceManager."""
+    conf = {"spark.yarn.maxAppAttempts": "1", "spark.driver.extraJavaOptions": "-agentlib:no-such-agent"}
     result = spark.submit("cluster", "exit_with.py", 0, conf=conf)
     assert result.returncode != 0
     application = spark.cluster.ended(result.application_id)
@@ -33,47 +33,47 @@ def test_driver_that_cannot_start_fails_with_exit_code_and_attempt(spark: Spark)
 
 
 def test_job_survives_the_deletion_of_an_executor_pod(spark: Spark, shared_dir: pathlib.Path) -> None:
-    job = HeldJob(spark, shared_dir, "client")
-    lost = job.working(2)[0]["container"]
-    (pod,) = [p for p in spark.cluster.pods(job.application_id) if p.container == lost]
-    spark.cluster.delete_pod(pod)
-    wait_for("the pod to be gone", lambda: pod.uid not in {p.uid for p in spark.cluster.pods()}, 30)
-    job.release()
-    result = job.result()
-    assert result.returncode == 0, result.text[-6000:]
-    assert job.is_right()
-    told = [line for line in result.stderr.splitlines() if lost in line]
-    assert any("Lost executor" in line or "Exit status" in line for line in told), "\n".join(told)
+    with HeldJob(spark, shared_dir, "client") as job:
+        lost = job.working(2)[0]["container"]
+        (pod,) = [p for p in spark.cluster.pods(job.application_id) if p.container == lost]
+        spark.cluster.delete_pod(pod)
+        wait_for("the pod to be gone", lambda: pod.uid not in {p.uid for p in spark.cluster.pods()}, 30)
+        job.release()
+        result = job.result()
+        assert result.returncode == 0, result.text[-6000:]
+        assert job.is_right()
+        told = [line for line in result.stderr.splitlines() if lost in line]
+        assert any("Lost executor" in line or "Exit status" in line for line in told), "\n".join(told)
 
 
 def test_second_attempt_succeeds_after_the_am_pod_is_deleted(spark: Spark, shared_dir: pathlib.Path) -> None:
     cluster = spark.cluster
-    job = HeldJob(spark, shared_dir, "cluster", executors=1)
-    job.working(1)
-    (master,) = cluster.pods(job.application_id, "am")
-    cluster.delete_pod(master)
-    job.forget_markers()
-    job.working(1)
-    job.release()
-    result = job.result()
-    assert result.returncode == 0, result.text[-6000:]
-    assert job.is_right()
-    attempts = cluster.rest(f"/apps/{job.application_id}/appattempts")["appAttempts"]["appAttempt"]
-    assert sorted(attempt["id"] for attempt in attempts) == [1, 2]
-    assert cluster.application(job.application_id)["finalStatus"] == "SUCCEEDED"
+    with HeldJob(spark, shared_dir, "cluster", executors=1) as job:
+        job.working(1)
+        (master,) = cluster.pods(job.application_id, "am")
+        cluster.delete_pod(master)
+        job.forget_markers()
+        job.working(1)
+        job.release()
+        result = job.result()
+        assert result.returncode == 0, result.text[-6000:]
+        assert job.is_right()
+        attempts = cluster.rest(f"/apps/{job.application_id}/appattempts")["appAttempts"]["appAttempt"]
+        assert sorted(attempt["id"] for attempt in attempts) == [1, 2]
+        assert cluster.application(job.application_id)["finalStatus"] == "SUCCEEDED"
 
 
 def test_yarn_kill_leaves_no_pod_after_ten_seconds(spark: Spark, shared_dir: pathlib.Path) -> None:
     cluster = spark.cluster
-    job = HeldJob(spark, shared_dir, "cluster")
-    job.working(2)
-    assert len(cluster.pods(job.application_id)) == 3
-    killed = spark.yarn("application", "-kill", job.application_id)
-    assert killed.returncode == 0, killed.text
-    application = cluster.ended(job.application_id, KILL_DEADLINE_S)
-    assert (application["state"], application["finalStatus"]) == ("KILLED", "KILLED")
-    wait_for("the end of all its pods", lambda: not cluster.pods(job.application_id), KILL_DEADLINE_S)
-    assert job.result().returncode != 0
+    with HeldJob(spark, shared_dir, "cluster") as job:
+        job.working(2)
+        assert len(cluster.pods(job.application_id)) == 3
+        killed = spark.yarn("application", "-kill", job.application_id)
+        assert killed.returncode == 0, killed.text
+        application = cluster.ended(job.application_id, KILL_DEADLINE_S)
+        assert (application["state"], application["finalStatus"]) == ("KILLED", "KILLED")
+        wait_for("the end of all its pods", lambda: not cluster.pods(job.application_id), KILL_DEADLINE_S)
+        assert job.result().returncode != 0
 
 
 def test_driver_memory_over_the_maximum_is_refused_by_the_client(spark: Spark) -> None:

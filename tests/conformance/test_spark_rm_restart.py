@@ -33,26 +33,26 @@ def kill_and_wait_until_back(cluster: Cluster) -> float:
 def test_spark_job_survives_the_death_of_the_resource_manager(spark: Spark, shared_dir: pathlib.Path) -> None:
     cluster = spark.cluster
     listed_before = {a["id"] for a in (cluster.rest("/apps")["apps"] or {}).get("app", [])}
-    job = HeldJob(spark, shared_dir, "cluster")
-    workers = {place["container"] for place in job.working(2)}
-    pods_before = {p.container: p.uid for p in cluster.pods(job.application_id)}
+    with HeldJob(spark, shared_dir, "cluster") as job:
+        workers = {place["container"] for place in job.working(2)}
+        pods_before = {p.container: p.uid for p in cluster.pods(job.application_id)}
 
-    back_after_s = kill_and_wait_until_back(cluster)
-    assert back_after_s < BACK_WITHIN_S
-    assert {p.container: p.uid for p in cluster.pods(job.application_id)} == pods_before
-    assert len(pods_before) == 3
+        back_after_s = kill_and_wait_until_back(cluster)
+        assert back_after_s < BACK_WITHIN_S
+        assert {p.container: p.uid for p in cluster.pods(job.application_id)} == pods_before
+        assert len(pods_before) == 3
 
-    job.release()
-    result = job.result()
-    assert result.returncode == 0, result.text[-6000:]
-    assert job.is_right()
-    assert set(job.report()["executors"]) <= workers
-    application = cluster.application(job.application_id)
-    assert (application["state"], application["finalStatus"]) == ("FINISHED", "SUCCEEDED")
-    attempts = cluster.rest(f"/apps/{job.application_id}/appattempts")["appAttempts"]["appAttempt"]
-    assert [attempt["id"] for attempt in attempts] == [1]
-    assert listed_before | {job.application_id} <= {a["id"] for a in cluster.rest("/apps")["apps"]["app"]}
-    wait_for("the end of all its pods", lambda: not cluster.pods(job.application_id), 20)
+        job.release()
+        result = job.result()
+        assert result.returncode == 0, result.text[-6000:]
+        assert job.is_right()
+        assert set(job.report()["executors"]) <= workers
+        application = cluster.application(job.application_id)
+        assert (application["state"], application["finalStatus"]) == ("FINISHED", "SUCCEEDED")
+        attempts = cluster.rest(f"/apps/{job.application_id}/appattempts")["appAttempts"]["appAttempt"]
+        assert [attempt["id"] for attempt in attempts] == [1]
+        assert listed_before | {job.application_id} <= {a["id"] for a in cluster.rest("/apps")["apps"]["app"]}
+        wait_for("the end of all its pods", lambda: not cluster.pods(job.application_id), 20)
 
 
 def test_acknowledged_submission_survives_a_kill_before_its_master_starts(

@@ -5,6 +5,7 @@ The test makes OS users, so it runs as root, like the CI does.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -83,20 +84,21 @@ def start_job(spark: Spark, user: OsUser, folder: pathlib.Path) -> HeldJob:
 def test_neither_of_two_users_reads_the_others_files_and_tokens(
     public_spark: Spark, users: list[OsUser], shared_dir: pathlib.Path
 ) -> None:
-    jobs = [start_job(public_spark, user, shared_dir) for user in users]
-    places = [job.working(1)[0] for job in jobs]
-    for user, other, place in zip(users, reversed(users), places, strict=True):
-        for path in (f"{place['folder']}/secret.txt", place["tokens"]):
-            assert read_as(user, path).returncode == 0, f"{user.name} cannot read its own {path}"
-            refused = read_as(other, path)
-            assert refused.returncode != 0
-            assert "Permission denied" in refused.stderr
-            assert "Permission denied" in read_as(other, os.path.realpath(path)).stderr
-        assert read_as(user, f"{place['folder']}/secret.txt").stdout == f"{user.name}'s secret"
-        assert os.stat(place["folder"]).st_uid == pwd.getpwnam(user.name).pw_uid
-    for job, user in zip(jobs, users, strict=True):
-        job.release()
-        result = job.result()
-        assert result.returncode == 0, result.text[-6000:]
-        assert job.is_right()
-        assert public_spark.cluster.application(job.application_id)["user"] == user.name
+    with contextlib.ExitStack() as started:
+        jobs = [started.enter_context(start_job(public_spark, user, shared_dir)) for user in users]
+        places = [job.working(1)[0] for job in jobs]
+        for user, other, place in zip(users, reversed(users), places, strict=True):
+            for path in (f"{place['folder']}/secret.txt", place["tokens"]):
+                assert read_as(user, path).returncode == 0, f"{user.name} cannot read its own {path}"
+                refused = read_as(other, path)
+                assert refused.returncode != 0
+                assert "Permission denied" in refused.stderr
+                assert "Permission denied" in read_as(other, os.path.realpath(path)).stderr
+            assert read_as(user, f"{place['folder']}/secret.txt").stdout == f"{user.name}'s secret"
+            assert os.stat(place["folder"]).st_uid == pwd.getpwnam(user.name).pw_uid
+        for job, user in zip(jobs, users, strict=True):
+            job.release()
+            result = job.result()
+            assert result.returncode == 0, result.text[-6000:]
+            assert job.is_right()
+            assert public_spark.cluster.application(job.application_id)["user"] == user.name
