@@ -10,6 +10,7 @@ import asyncio
 import getpass
 import hashlib
 import hmac
+import importlib
 import os
 import random
 import secrets
@@ -31,7 +32,7 @@ from yodel.domain.queue import default_queues
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
-from yodel.kube.client import KubeClient, open_kube
+from yodel.kube.late import LateKube
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.watch_loop import watch_pods
 from yodel.ports.clock import Clock, SystemClock
@@ -100,8 +101,7 @@ async def run_rm(
     store = SqlStore(settings.store_url)
     try:
         state, tokens = await _open_state(store, clock)
-        async with await open_kube(settings.kubeconfig, settings.kube_context) as kube:
-            await _Rm(settings, clock, store, state, tokens, kube).run(stop, on_ready)
+        await _Rm(settings, clock, store, state, tokens).run(stop, on_ready)
     finally:
         await store.close()
 
@@ -125,9 +125,9 @@ class _Rm:
         store: Store,
         state: ClusterState,
         tokens: TokenIssuer,
-        kube: KubeClient,
     ) -> None:
-        self._settings, self._clock, self._kube, self._tokens = settings, clock, kube, tokens
+        self._settings, self._clock, self._tokens = settings, clock, tokens
+        self._kube = LateKube()
         limits = _allocation_limits(settings)
         self._users = OsUsers(min_user_id=settings.min_user_id, allowed_system_users=settings.allowed_system_users)
         rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
@@ -149,7 +149,9 @@ class _Rm:
         )
         self.queries = Queries(state, clock, tokens, limits)
         self._pod_settings = _pod_settings(settings)
-        pods = PodDriver(kube, settings.namespace, DriverLimits(creates_per_second=settings.pod_creates_per_second))
+        pods = PodDriver(
+            self._kube, settings.namespace, DriverLimits(creates_per_second=settings.pod_creates_per_second)
+        )
         self.reconciles: WorkQueue[ContainerId] = WorkQueue(self._reconcile, random.random)
         self.reconciler = Reconciler(
             self.engine,
@@ -240,14 +242,18 @@ class _Rm:
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)
 
     async def _watch(self) -> None:
-        await watch_pods(
-            self._kube,
-            self._settings.namespace,
-            names.selector(self._settings.cluster_name),
-            self.reconciler,
-            clock=self._clock.monotonic_s,
-            random=random.random,
-        )
+        """Open Kubernetes, in a thread because importing its package blocks for a second, and watch our pods."""
+        module = await asyncio.to_thread(importlib.import_module, "yodel.kube.client")
+        async with await module.open_kube(self._settings.kubeconfig, self._settings.kube_context) as kube:
+            self._kube.open(kube)
+            await watch_pods(
+                self._kube,
+                self._settings.namespace,
+                names.selector(self._settings.cluster_name),
+                self.reconciler,
+                clock=self._clock.monotonic_s,
+                random=random.random,
+            )
 
     async def _reconcile(self, container_id: ContainerId) -> float | None:
         return await self.reconciler.reconcile(container_id)

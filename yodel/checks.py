@@ -14,7 +14,8 @@ from pathlib import Path
 from yodel.errors import YodelError
 from yodel.kube.client import check_reachable, open_kube
 from yodel.settings import Settings
-from yodel.store.engine import current_and_head, parsed_url
+from yodel.store.engine import parsed_url
+from yodel.store.schema import current_and_head
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20

@@ -25,7 +25,7 @@ from yodel.local.quickstart import LocalOptions, default_memory_mib, run_local, 
 from yodel.local.server import LocalKubernetesConfig, run_local_kubernetes
 from yodel.local.supervisor import ChildFailed
 from yodel.settings import Settings, load
-from yodel.store.engine import current_and_head, migrate
+from yodel.store.schema import current_and_head, migrate_if_behind
 from yodel.telemetry import logs
 
 EXIT_FAILED, EXIT_MISCONFIGURED = 1, 2
@@ -125,7 +125,7 @@ def serve(
         stop = asyncio.Event()
         stop_on_signals(stop)
         if migrate_first:
-            await migrate(settings.store_url)
+            await migrate_if_behind(settings.store_url)
         await run_rm(settings, stop, on_ready=lambda _: _say_ready(ready_fd))
 
     _run(run)
@@ -143,7 +143,7 @@ def migrate_command(
     url = store_url or _settings(config).store_url
 
     async def run() -> None:
-        done = await migrate(url)
+        done = await migrate_if_behind(url)
         _, head = await current_and_head(url)
         print("\n".join(f"applied {revision}" for revision in done) or f"up to date ({head})")
 

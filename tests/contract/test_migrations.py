@@ -16,8 +16,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.support.postgres import PostgresServer
 from yodel.errors import Unavailable
-from yodel.store import engine
-from yodel.store.engine import MIGRATION_LOCK_KEY, current_and_head, head_revision, migrate
+from yodel.store import migrating
+from yodel.store.migrating import MIGRATION_LOCK_KEY, head_revision, migrate
+from yodel.store.schema import HEAD_REVISION, current_and_head
 from yodel.store.tables import metadata
 
 VERSION_TABLE = "alembic_version"
@@ -108,7 +109,7 @@ async def test_of_migrators_at_the_same_moment_one_applies_and_all_succeed(empty
 async def test_migrator_that_cannot_get_the_lock_gives_up_and_changes_nothing(
     empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MIGRATION_LOCK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(migrating, "MIGRATION_LOCK_TIMEOUT_S", 0.2)
     other = another_migrator(empty_url)
     try:
         with pytest.raises(Unavailable, match="migrate"):
@@ -142,3 +143,7 @@ async def test_failed_migration_leaves_no_table_behind(empty_url: str) -> None:
 
     assert set(await inspected(empty_url, schema_of)) == {"master_keys"}
     assert (await current_and_head(empty_url))[0] is None
+
+
+def test_the_release_names_the_newest_migration() -> None:
+    assert head_revision() == HEAD_REVISION

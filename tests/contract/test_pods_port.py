@@ -18,9 +18,9 @@ import pytest
 
 from tests.support.embedded_kubernetes import embedded_kubernetes
 from tests.support.fake_kubernetes import RecordingSink
+from yodel.domain.backoff import Backoff
 from yodel.errors import Refused
 from yodel.kube.api import Request
-from yodel.kube.backoff import Backoff
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.nodes import list_nodes
 from yodel.kube.pod_driver import PodDriver

@@ -18,8 +18,9 @@ from tests.support.records import an_application
 from yodel.domain.queue import default_queues
 from yodel.errors import Unavailable
 from yodel.ports.store import Commit
-from yodel.store.engine import current_and_head, migrate
 from yodel.store.errors import SchemaNotAtHead
+from yodel.store.migrating import migrate
+from yodel.store.schema import current_and_head
 from yodel.store.sql_store import SqlStore
 
 PATIENCE_S = 0.3

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,7 @@ class ParkedPod:
     """One running shell."""
 
     process: asyncio.subprocess.Process
+    directory: Path
 
     async def wait(self) -> int:
         """The shell's own exit status."""
@@ -23,10 +26,23 @@ class ParkedPod:
             return await self.process.wait()
 
     async def destroy(self) -> None:
-        """Kill the shell and whatever is in its process group, as an out-of-memory kill of a pod would."""
-        if self.process.returncode is None:
-            self.process.kill()
-            await self.process.wait()
+        """Kill the shell's process group and the script's, as the end of a pod would."""
+        self.kill_script()
+        self.kill_shell()
+        await self.process.wait()
+
+    def kill_shell(self) -> None:
+        """The shell and its helpers, but not the script."""
+        _kill_group(self.process.pid)
+
+    def kill_script(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            _kill_group(int((self.directory / "pid").read_text()))
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 async def start_parked_pod(handover_dir: Path, container_id: ContainerId, uid: int, gid: int) -> ParkedPod:
@@ -49,4 +65,4 @@ async def start_parked_pod(handover_dir: Path, container_id: ContainerId, uid: i
         cwd="/",
         **identity,  # type: ignore[arg-type]
     )
-    return ParkedPod(process)
+    return ParkedPod(process, handover_dir / pod_name(container_id))

@@ -15,8 +15,8 @@ import pytest
 
 from tests.support.postgres import PostgresServer
 from yodel.ports.store import Store
-from yodel.store.engine import migrate
 from yodel.store.memory_store import MemoryDisk, MemoryStore
+from yodel.store.migrating import migrate
 from yodel.store.sql_store import SqlStore
 
 

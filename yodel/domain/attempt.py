@@ -28,6 +28,7 @@ from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
 from yodel.domain.states import AttemptState, ContainerExitStatus, FinalApplicationStatus
 
+DIAGNOSTICS_LENGTH_MAX = 65536  # yarn.app.attempt.diagnostics.limit.kc: 64 KiB
 NOT_THE_APPLICATIONS_FAULT = frozenset(
     {
         ContainerExitStatus.PREEMPTED,
@@ -92,7 +93,7 @@ def _unregistered(attempt: Attempt, event: AmUnregistered) -> Step[Attempt]:
         attempt,
         state=AttemptState.FINISHING,
         final_status=event.final_status,
-        diagnostics=event.diagnostics,
+        diagnostics=event.diagnostics[-DIAGNOSTICS_LENGTH_MAX:],
         tracking_url=event.tracking_url or attempt.tracking_url,
     )
     told = Tell(attempt.id.application_id, AttemptUnregistered(event.final_status, event.diagnostics, event.at_ms))
@@ -146,6 +147,7 @@ def _over(
     counts_as_failure: bool = False,
 ) -> Step[Attempt]:
     """The attempt is over: its containers go, what it asked for is forgotten, the application hears of it."""
+    diagnostics = diagnostics[-DIAGNOSTICS_LENGTH_MAX:]
     ended = replace(attempt, state=state, diagnostics=diagnostics, finished_ms=at_ms)
     text = (
         "Container of a completed application" if state is not AttemptState.FAILED else "Container of a failed attempt"

@@ -15,10 +15,16 @@ CONTAINER_SEQUENCE_BITS = 40  # ContainerId.CONTAINER_ID_BITMASK: bits 0-39 sequ
 CONTAINER_SEQUENCE_MASK = (1 << CONTAINER_SEQUENCE_BITS) - 1
 TEXT_LENGTH_MAX = 128
 
-_APPLICATION = re.compile(r"application_(\d{1,19})_(\d{4,10})")
-_ATTEMPT = re.compile(r"appattempt_(\d{1,19})_(\d{4,10})_(\d{6,10})")
-_CONTAINER = re.compile(r"container_(?:e(\d{2,8})_)?(\d{1,19})_(\d{4,10})_(\d{2,10})_(\d{6,13})")
-_NODE = re.compile(r"([A-Za-z0-9._-]{1,253}):(\d{1,5})")
+# Numbers print without superfluous zeros: padded to their least width, and not starting with zero beyond it.
+_TIMESTAMP = r"(0|[1-9][0-9]{0,18})"
+_PADDED_2 = r"([0-9]{2}|[1-9][0-9]{2,9})"
+_PADDED_4 = r"([0-9]{4}|[1-9][0-9]{4,9})"
+_PADDED_6 = r"([0-9]{6}|[1-9][0-9]{6,12})"
+_EPOCH = r"(0[1-9]|[1-9][0-9]{1,7})"
+_APPLICATION = re.compile(rf"application_{_TIMESTAMP}_{_PADDED_4}")
+_ATTEMPT = re.compile(rf"appattempt_{_TIMESTAMP}_{_PADDED_4}_{_PADDED_6}")
+_CONTAINER = re.compile(rf"container_(?:e{_EPOCH}_)?{_TIMESTAMP}_{_PADDED_4}_{_PADDED_2}_{_PADDED_6}")
+_NODE = re.compile(r"([A-Za-z0-9._-]{1,253}):(0|[1-9][0-9]{0,4})")
 
 
 @dataclass(frozen=True, slots=True, order=True)

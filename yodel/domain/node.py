@@ -54,6 +54,8 @@ def _registered(node: Node, event: NodeRegistered) -> Step[Node]:
 
 def _health(node: Node, event: NodeHealthReported) -> Step[Node]:
     state = NodeState.RUNNING if event.is_healthy else NodeState.UNHEALTHY
+    if node.state is NodeState.DECOMMISSIONING and event.is_healthy:
+        state = NodeState.DECOMMISSIONING
     changed = replace(node, state=state, health_report=event.report, last_health_ms=event.at_ms)
     return Step(changed, (NodeChanged(node.id),) if state is not node.state else ())
 
@@ -75,7 +77,7 @@ NODE_MACHINE: Machine[Node] = Machine(
     (NodeRegistered, NodeHealthReported, NodeExpired, NodeUnregistered),
     {
         **every_state(_S, NodeRegistered, Go(_registered, (_S.RUNNING,))),
-        **every_state(_S, NodeHealthReported, Go(_health, (_S.RUNNING, _S.UNHEALTHY))),
+        **every_state(_S, NodeHealthReported, Go(_health, (_S.RUNNING, _S.UNHEALTHY, _S.DECOMMISSIONING))),
         **every_state(_S, NodeExpired, _to(_S.LOST, "Expired: no heartbeat")),
         **every_state(_S, NodeUnregistered, _to(_S.SHUTDOWN, "Shut down by its node agent")),
         (_S.NEW, NodeHealthReported): Impossible("a node registers before it reports"),

@@ -91,7 +91,7 @@ class Supervised:
             delay_s = RESTART_DELAYS_S[min(failures, len(RESTART_DELAYS_S) - 1)]
             log.warning("process ended, starting it again", role=self.child.role, status=status, delay_s=delay_s)
             await asyncio.sleep(delay_s)
-            if self._stopping:
+            if self._was_told_to_stop():
                 return
             try:
                 await self.start()
@@ -114,6 +114,9 @@ class Supervised:
             _signal(process, signal.SIGKILL)
             await process.wait()
 
+    def _was_told_to_stop(self) -> bool:
+        return self._stopping
+
     async def _spawn(self, ready_fd: int) -> None:
         command = [*self.child.command, *(["--ready-fd", str(ready_fd)] if ready_fd >= 0 else [])]
         path = self.child.log_path
@@ -131,8 +134,14 @@ class Supervised:
 
     async def _until_ready(self, read_fd: int, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
-        said = loop.create_future()
-        loop.add_reader(read_fd, lambda: said.done() or said.set_result(os.read(read_fd, 4096)))
+        said: asyncio.Future[bytes] = loop.create_future()
+
+        def readable() -> None:
+            loop.remove_reader(read_fd)
+            if not said.done():
+                said.set_result(os.read(read_fd, 4096))
+
+        loop.add_reader(read_fd, readable)
         try:
             async with asyncio.timeout(timeout_s):
                 if not await said:  # end of file: it closed the pipe without a word

@@ -3,44 +3,29 @@
 Only ``sqlite+aiosqlite`` and ``postgresql+asyncpg`` are served, and the URL has to say so: what a bare ``postgresql://``
 means changes with SQLAlchemy's version.  An SQLite database is a file (a memory one would lose the intent with the
 process) which only its owner may read, since master keys are inside.
-
-Migrations are Alembic's, run from the ``migrations`` package.  They are run by ``yodel migrate`` and by the embedded
-default, never by opening a store.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, event, exc, make_url, text
+from sqlalchemy import URL, Connection, event, exc, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from yodel.errors import InvalidValue, Unavailable
-from yodel.store.errors import SchemaNotAtHead
 
 SQLITE = "sqlite+aiosqlite"
 POSTGRES = "postgresql+asyncpg"
 DRIVERS = (SQLITE, POSTGRES)
 
 STATEMENT_TIMEOUT_S = 10.0
-MIGRATION_STATEMENT_TIMEOUT_S = 600.0
-"""Long enough to rewrite a large table; a migration should not."""
-MIGRATION_LOCK_TIMEOUT_S = 30.0
-"""How long a migration may wait for tables in use, or for another migrator, before it gives up and changes nothing."""
-MIGRATION_LOCK_KEY = 0x796F64656C  # "yodel": PostgreSQL's advisory locks are numbers
 
 BUGS = (exc.IntegrityError, exc.DataError, exc.ProgrammingError, exc.NotSupportedError)
 """Errors which say that our statement is wrong: trying again does not help, so they are not Unavailable."""
@@ -180,88 +165,3 @@ def _postgres_engine(url: URL, statement_timeout_s: float, lock_timeout_s: float
 
 def _ms(seconds: float) -> str:
     return str(max(1, round(seconds * 1000)))
-
-
-# --- migrations ----------------------------------------------------------------------------------------------------
-
-
-async def migrate(url: str, *, revision: str = "head") -> list[str]:
-    """Bring the tables to a revision; returns the revisions applied, in order, none when there is nothing to do.
-
-    On PostgreSQL every migration is one transaction and an advisory lock keeps a second migrator waiting; on SQLite all
-    are one transaction together, whose write lock does the same.  Going back is not offered: restore a backup.
-
-    Raises:
-        Unavailable: the database does not answer, or something holds its locks too long.
-    """
-    engine = engine_for(
-        url,
-        statement_timeout_s=MIGRATION_STATEMENT_TIMEOUT_S,
-        lock_timeout_s=MIGRATION_LOCK_TIMEOUT_S,
-        # SQLite changes tables by copying and dropping them; with foreign keys on, the drop would cascade.
-        foreign_keys=False,
-    )
-    try:
-        async with answering("migrate", MIGRATION_STATEMENT_TIMEOUT_S), engine.connect() as connection:
-            return await connection.run_sync(_upgrade, revision)
-    finally:
-        await engine.dispose()
-
-
-async def current_and_head(url: str) -> tuple[str | None, str]:
-    """The revision of the database, None when it is empty, and the one this version needs.
-
-    Raises:
-        Unavailable: the database does not answer.
-    """
-    engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
-    try:
-        async with answering("tell its version", STATEMENT_TIMEOUT_S), engine.connect() as connection:
-            return await connection.run_sync(_current_revision), head_revision()
-    finally:
-        await engine.dispose()
-
-
-def require_head(connection: Connection) -> None:
-    """Raises SchemaNotAtHead."""
-    current, head = _current_revision(connection), head_revision()
-    if current != head:
-        raise SchemaNotAtHead(current, head)
-
-
-def head_revision() -> str:
-    """The newest migration of this version."""
-    head = ScriptDirectory.from_config(_alembic()).get_current_head()
-    assert head is not None, "the migrations package is empty"
-    return head
-
-
-def _current_revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def _upgrade(connection: Connection, revision: str) -> list[str]:
-    applied: list[str] = []
-    config = _alembic(connection=connection, applied=applied)
-    if connection.dialect.name == "postgresql":
-        # The lock is the session's, not a transaction's: it outlives the migrations' own and goes with the connection.
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK_KEY})
-        connection.commit()
-        command.upgrade(config, revision)
-    else:
-        with connection.begin():
-            command.upgrade(config, revision)
-            broken = connection.execute(text("PRAGMA foreign_key_check")).all()
-            assert not broken, f"a migration left rows without their parents: {broken[:3]}"
-    return applied
-
-
-def _alembic(**attributes: Any) -> Config:
-    """Alembic's configuration without an ini file: the scripts are found where the package is installed."""
-    spec = importlib.util.find_spec("migrations")
-    assert spec is not None, "the migrations package is part of the installation"
-    assert spec.origin is not None, "the migrations package is a folder with an __init__.py"
-    config = Config()
-    config.set_main_option("script_location", str(Path(spec.origin).parent).replace("%", "%%"))
-    config.attributes.update(attributes)
-    return config

@@ -4,7 +4,7 @@ A commit is one transaction whose first statement is an update of the identity r
 that nobody opened the store after us and, by its row lock, that nobody can until the transaction ends.  It takes the
 database's default isolation for exactly that reason: nothing else is read in a commit.
 
-It refuses to make or change tables (``yodel.store.engine.migrate`` does) and never retries: the caller repeats a
+It refuses to make or change tables (``yodel.store.migrating.migrate`` does) and never retries: the caller repeats a
 commit, which is harmless because rows are whole.
 """
 
@@ -21,8 +21,9 @@ from yodel.domain.queue import Queue
 from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Commit, FencedOut, Identity, Row, Snapshot
 from yodel.store import rows, tables
-from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for, require_head
+from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import OrphanRow
+from yodel.store.schema import require_head
 from yodel.store.snapshots import snapshot_of
 
 OPEN_TIMEOUT_S = 120.0

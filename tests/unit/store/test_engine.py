@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import exc
 
 from yodel.errors import InvalidValue, Unavailable
-from yodel.store.engine import answering, engine_for, head_revision, migrate, parsed_url
+from yodel.store.engine import answering, engine_for, parsed_url
+from yodel.store.migrating import head_revision, migrate
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from yodel.errors import InvalidValue
 from yodel.ports.store import Commit
-from yodel.store.engine import migrate
+from yodel.store.migrating import migrate
 from yodel.store.sql_store import SqlStore
 
 
