@@ -1,0 +1,55 @@
+"""Reading request bodies: never more than the maximum, never for longer than the deadline, JSON only."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from yodel.rm_api.errors import RestError, body_too_large, malformed_body
+from yodel.rm_api.negotiate import require_json_body
+
+READ_TIMEOUT_S = 60.0
+"""For a whole body: a submission that takes longer to arrive holds a connection for nothing."""
+
+
+async def read_bytes(request: Request, bytes_max: int) -> bytes:
+    """The body.
+
+    Raises:
+        RestError: 413 over the maximum, 408 when it does not arrive in time.
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > bytes_max:
+        raise body_too_large(bytes_max)
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(READ_TIMEOUT_S):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > bytes_max:
+                    raise body_too_large(bytes_max)
+                chunks.append(chunk)
+    except (TimeoutError, ClientDisconnect) as error:
+        raise RestError(408, "java.io.IOException", "The request's body did not arrive") from error
+    return b"".join(chunks)
+
+
+async def read_object(request: Request, bytes_max: int) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        RestError: 415 for another media type, 413, 408, 400 for what is not a JSON object.
+    """
+    require_json_body(request)
+    data = await read_bytes(request, bytes_max)
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise malformed_body() from error
+    if not isinstance(value, dict):
+        raise malformed_body()
+    return value

@@ -1,0 +1,79 @@
+"""What a REST route is given: settings, services, and the address clients use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+
+from yodel import __version__
+from yodel.ports.clock import Clock
+from yodel.rm_api.proxy import WebProxy
+from yodel.rm_api.rendered import RenderedApplications
+from yodel.services.queries import Queries
+from yodel.services.submission import SubmissionService
+
+HADOOP_VERSION = "3.5.0"
+"""The release whose wire shapes are served; clients parse it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestSettings:
+    """Facts of this RM and what its web side allows.
+
+    ``rm_web_address`` is the host:port clients use; with port 0 the bound port is put in by ``server.serve``.
+    ``is_anonymous_allowed`` is hadoop.http.authentication.simple.anonymous.allowed, ``static_user``
+    hadoop.http.staticuser.user: who an anonymous reader is.  Hadoop lets the static user submit and kill as well, which
+    is the door that miners use; here that takes ``may_static_user_write``.
+    """
+
+    cluster_id: int
+    started_ms: int
+    rm_web_address: str
+    login_user: str
+    cookie_secret: bytes = field(repr=False)
+    anonymous_allowed: bool = True
+    static_user: str = "dr.who"
+    may_static_user_write: bool = False
+    cookie_validity_s: int = 36_000
+    body_bytes_max: int = 16 * 1024 * 1024
+    hadoop_version: str = HADOOP_VERSION
+    build_version: str = f"{HADOOP_VERSION} as served by Yodel {__version__}"
+    built_on: str = "2026-03-24T16:56Z"
+    rm_state_store_name: str = "yodel.store"
+
+
+@dataclass(slots=True, kw_only=True)
+class RestServices:
+    """What the composition root hands over."""
+
+    queries: Queries
+    submission: SubmissionService
+    clock: Clock
+    settings: RestSettings
+
+
+@dataclass(slots=True)
+class Api:
+    """One running web side: the services, the proxy, and what is rendered already."""
+
+    services: RestServices
+    web_address: str
+    proxy: WebProxy
+    rendered: RenderedApplications
+
+    @classmethod
+    def of(cls, services: RestServices) -> Api:
+        return cls(services, services.settings.rm_web_address, WebProxy(), RenderedApplications())
+
+    def bound_to(self, port: int) -> None:
+        """The port listened on, for an address that was given with port 0."""
+        host, _, given = self.web_address.rpartition(":")
+        if given == "0":
+            self.web_address = f"{host}:{port}"
+
+
+def api_of(request: Request) -> Api:
+    api = request.app.state.api
+    assert isinstance(api, Api)
+    return api

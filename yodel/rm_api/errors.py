@@ -1,0 +1,87 @@
+"""Errors as Hadoop's GenericExceptionHandler shows them: ``RemoteException`` with exactly three keys.
+
+Project exceptions are translated here, once; routes raise ``RestError`` for what only the web side can refuse.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from yodel.errors import AccessDenied, InvalidValue, NotFound, NotSupported, Refused, Unavailable, YodelError
+
+WEBAPP = "org.apache.hadoop.yarn.webapp."
+JAX_RS = "javax.ws.rs."
+
+
+class RestError(YodelError):
+    """An answer with this status and this Java class; a message of None is left out, as Hadoop does."""
+
+    def __init__(self, status: int, java_class: str, message: str | None) -> None:
+        self.status, self.java_class, self.message = status, java_class, message
+        super().__init__(message or java_class)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        inner = {"exception": self.java_class.rpartition(".")[2]}
+        if self.message is not None:
+            inner["message"] = self.message
+        return {"RemoteException": {**inner, "javaClassName": self.java_class}}
+
+
+def bad_request(message: str) -> RestError:
+    return RestError(HTTPStatus.BAD_REQUEST, WEBAPP + "BadRequestException", message)
+
+
+def illegal_argument(message: str, java_class: str = "java.lang.IllegalArgumentException") -> RestError:
+    return RestError(HTTPStatus.BAD_REQUEST, java_class, message)
+
+
+def malformed_body() -> RestError:
+    return RestError(HTTPStatus.BAD_REQUEST, JAX_RS + "WebApplicationException", None)
+
+
+def not_found(message: str) -> RestError:
+    return RestError(HTTPStatus.NOT_FOUND, WEBAPP + "NotFoundException", message)
+
+
+def forbidden(message: str) -> RestError:
+    return RestError(HTTPStatus.FORBIDDEN, WEBAPP + "ForbiddenException", message)
+
+
+def not_authenticated() -> RestError:
+    text = "Unable to obtain user name, user not authenticated"
+    return RestError(HTTPStatus.UNAUTHORIZED, "org.apache.hadoop.security.authorize.AuthorizationException", text)
+
+
+def not_acceptable() -> RestError:
+    return RestError(HTTPStatus.NOT_ACCEPTABLE, JAX_RS + "NotAcceptableException", "HTTP 406 Not Acceptable")
+
+
+def unsupported_media_type() -> RestError:
+    text = "HTTP 415 Unsupported Media Type"
+    return RestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, JAX_RS + "NotSupportedException", text)
+
+
+def body_too_large(bytes_max: int) -> RestError:
+    text = f"The request's body is larger than {bytes_max} bytes"
+    return RestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, JAX_RS + "WebApplicationException", text)
+
+
+def translated(error: YodelError) -> RestError:
+    """Any exception of the project as an answer."""
+    if isinstance(error, RestError):
+        return error
+    text = str(error)
+    if isinstance(error, NotFound):
+        return not_found(text)
+    if isinstance(error, AccessDenied):
+        return forbidden(text)
+    if isinstance(error, (InvalidValue, Refused)):
+        return bad_request(text)
+    if isinstance(error, NotSupported):
+        return illegal_argument(text, "java.lang.UnsupportedOperationException")
+    if isinstance(error, Unavailable):
+        return RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.io.IOException", text)
+    # A bug of ours: the caller learns that, the log has the rest.
+    return RestError(HTTPStatus.INTERNAL_SERVER_ERROR, "java.lang.IllegalStateException", "internal error")

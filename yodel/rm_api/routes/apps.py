@@ -1,0 +1,150 @@
+"""``GET /apps``, ``/apps/{id}``, ``/apps/{id}/appattempts``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable, Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from yodel.domain.application import Application
+from yodel.domain.ids import ApplicationId
+from yodel.errors import ApplicationNotFound, InvalidValue
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.errors import RestError, bad_request, not_found
+from yodel.rm_api.front import reader
+from yodel.rm_api.negotiate import JSON_UTF8, answer, answer_encoded, encode, require_acceptable
+from yodel.rm_api.routes.filters import application_filter, deselected
+from yodel.rm_api.wire import apps as wire
+from yodel.services.queries import ApplicationView
+
+STREAMED_FROM = 500
+"""Longer lists are rendered and sent in parts, so that one caller does not hold up every other."""
+PART = 100
+
+
+def application_id(request: Request) -> ApplicationId:
+    """The path's application.
+
+    Raises:
+        RestError: 400 with Hadoop's words.
+    """
+    text = request.path_params["application_id"]
+    if not text.startswith("application_"):
+        shown = text[:128]
+        raise bad_request(
+            f"Invalid ApplicationId prefix: {shown}. The valid ApplicationId should start with prefix application"
+        )
+    try:
+        return ApplicationId.parse(text)
+    except InvalidValue as error:
+        raise bad_request(f"Invalid ApplicationId: {text[:128]}") from error
+
+
+def no_such_application(asked: ApplicationId) -> RestError:
+    return not_found(f"app with id: {asked} not found")
+
+
+def found_application(request: Request) -> ApplicationView:
+    """Raises RestError 400 or 404."""
+    asked = application_id(request)
+    try:
+        return api_of(request).services.queries.application(asked)
+    except ApplicationNotFound as error:
+        raise no_such_application(asked) from error
+
+
+async def one(request: Request) -> Response:
+    require_acceptable(request)
+    left_out = deselected(request.query_params)
+    view = found_application(request)
+    api = api_of(request)
+    return answer_encoded(b'{"app":' + _rendered(api, view, reader(request, api), left_out) + b"}")
+
+
+async def many(request: Request) -> Response:
+    require_acceptable(request)
+    api = api_of(request)
+    queries, user = api.services.queries, reader(request, api)
+    wanted = application_filter(request.query_params, queries)
+    left_out = deselected(request.query_params)
+    key: Hashable = (wanted, left_out, user)
+    version = queries.version
+    kept = api.rendered.list(key, version)
+    if kept is not None:
+        return answer_encoded(kept)
+    views = queries.applications(wanted)
+    if not views:
+        return answer_encoded(b'{"apps":{}}')
+    if len(views) > STREAMED_FROM:
+        return StreamingResponse(_parts(api, views, user, left_out), media_type=JSON_UTF8)
+    body = b'{"apps":{"app":[' + b",".join(_rendered(api, view, user, left_out) for view in views) + b"]}}"
+    if all(view.has_ended for view in views):
+        api.rendered.keep_list(key, version, body)
+    return answer_encoded(body)
+
+
+async def attempts(request: Request) -> Response:
+    view = found_application(request)
+    queries = api_of(request).services.queries
+    shown = []
+    for attempt in queries.attempts(view.application.id):
+        container = queries.state.containers.get(attempt.am_container_id) if attempt.am_container_id else None
+        node = queries.state.nodes.get(container.node_id) if container is not None and container.node_id else None
+        log_url = queries.log_url(container) if container is not None else ""
+        shown.append(wire.attempt(attempt, container, node, log_url))
+    return answer(request, {"appAttempts": {"appAttempt": shown} if shown else {}})
+
+
+async def _parts(
+    api: Api, views: Sequence[ApplicationView], user: str, left_out: frozenset[str]
+) -> AsyncIterator[bytes]:
+    yield b'{"apps":{"app":['
+    for start in range(0, len(views), PART):
+        part = b",".join(_rendered(api, view, user, left_out) for view in views[start : start + PART])
+        yield part if start == 0 else b"," + part
+        await asyncio.sleep(0)
+    yield b"]}}"
+
+
+def _rendered(api: Api, view: ApplicationView, user: str, left_out: frozenset[str]) -> bytes:
+    """One application as JSON.  Of an ended one nothing depends on the time, so its bytes are kept."""
+    services = api.services
+    may_view = services.submission.may_view(view.application, user)
+    is_kept = view.has_ended and may_view and not left_out
+    body = api.rendered.application(view) if is_kept else None
+    if body is not None:
+        return body
+    runtime = services.queries.state.runtimes.get(view.application.current_attempt_id)
+    facts = wire.AppFacts(
+        web_address=api.web_address,
+        cluster_id=services.settings.cluster_id,
+        queue_share=_queue_share(api, view.application),
+        may_view=may_view,
+        deselected=left_out,
+        asks=runtime.asks.lines() if runtime is not None and not view.has_ended else (),
+        now_ms=services.clock.now_ms(),
+    )
+    body = encode(wire.app(view, facts))
+    if is_kept:
+        api.rendered.keep_application(view, body)
+    return body
+
+
+def _queue_share(api: Api, application: Application) -> float:
+    """The queue's part of the cluster, 0..1: the product along its path."""
+    queues = api.services.queries.state.queues
+    share, queue = 1.0, queues.get(application.submission.queue)
+    while queue is not None:
+        share *= queue.capacity_percent / 100.0
+        queue = queues.get(queue.parent_path) if queue.parent_path is not None else None
+    return share
+
+
+ROUTES = (
+    Route("/ws/v1/cluster/apps", many),
+    Route("/ws/v1/cluster/apps/{application_id}", one),
+    Route("/ws/v1/cluster/apps/{application_id}/appattempts", attempts),
+)

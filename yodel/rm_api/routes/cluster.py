@@ -1,0 +1,34 @@
+"""``/ws/v1/cluster``, ``/info``, ``/metrics``, ``/userinfo``."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from yodel.rm_api.context import api_of
+from yodel.rm_api.front import reader
+from yodel.rm_api.negotiate import answer
+from yodel.rm_api.wire import cluster as wire
+
+
+async def info(request: Request) -> Response:
+    return answer(request, wire.info(api_of(request).services.settings))
+
+
+async def metrics(request: Request) -> Response:
+    return answer(request, wire.metrics(api_of(request).services.queries.metrics()))
+
+
+async def user_info(request: Request) -> Response:
+    api = api_of(request)
+    login_user = api.services.settings.login_user
+    return answer(request, {"rmLoginUser": login_user, "requestedUser": reader(request, api)})
+
+
+ROUTES = (
+    Route("/ws/v1/cluster", info),
+    Route("/ws/v1/cluster/info", info),
+    Route("/ws/v1/cluster/metrics", metrics),
+    Route("/ws/v1/cluster/userinfo", user_info),
+)

@@ -1,0 +1,138 @@
+"""``/``, ``/cluster`` and ``/cluster/app/{id}``: enough to see what runs and to find its logs.
+
+Clients take a 200 at ``/cluster`` as the sign of an active RM.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from yodel.domain.ids import ApplicationId
+from yodel.errors import ApplicationNotFound, InvalidValue
+from yodel.rm_api import pages
+from yodel.rm_api.context import api_of
+from yodel.rm_api.front import reader
+from yodel.rm_api.pages import link, text
+from yodel.services.queries import ApplicationFilter, ApplicationView, Queries
+
+LISTED_MAX = 200
+SECURITY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"}
+_COLUMNS = ("Application", "User", "Name", "Type", "Queue", "State", "Final status", "Started (UTC)", "Progress")
+
+
+async def root(request: Request) -> Response:
+    return RedirectResponse("/cluster", 302)
+
+
+async def cluster(request: Request) -> Response:
+    queries = api_of(request).services.queries
+    views = queries.applications(ApplicationFilter(limit=LISTED_MAX))
+    metrics = queries.metrics()
+    summary = (
+        f'<p class="quiet">{metrics.running} running, {metrics.pending} waiting, {metrics.completed} finished, '
+        f"{metrics.failed} failed, {metrics.killed} killed; {text(metrics.used)} of {text(metrics.total)} in use</p>"
+    )
+    return _page("Applications", summary + pages.table(_COLUMNS, map(_row, views)))
+
+
+async def application(request: Request) -> Response:
+    api = api_of(request)
+    asked = request.path_params["application_id"]
+    try:
+        view = api.services.queries.application(ApplicationId.parse(asked))
+    except InvalidValue:
+        return _page("Invalid application id", f"<p>{text(asked[:128])}</p>", 400)
+    except ApplicationNotFound as error:
+        return _page("Application not found", f"<p>{text(error)}</p>", 404)
+    may_view = api.services.submission.may_view(view.application, reader(request, api))
+    body = _facts(view)
+    if may_view:
+        body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
+        body += _attempts(api.services.queries, view)
+    return _page(f"Application {view.application.id}", body)
+
+
+async def failure(request: Request) -> Response:
+    """Where a loop between the proxy and an ApplicationMaster's filter ends (RmController.failure)."""
+    asked = request.path_params["application_id"]
+    reason = (
+        f"The ApplicationMaster of {text(asked[:128])} does not take this proxy for one of its own and sends callers "
+        "back to it. Check that the RM's web address resolves on the node to the address this RM connects from."
+    )
+    return _page("Redirect loop", f"<p>{reason}</p>", 500)
+
+
+def _row(view: ApplicationView) -> tuple[str, ...]:
+    row = view.application
+    return (
+        link(f"/cluster/app/{row.id}", row.id),
+        text(row.submission.user),
+        text(row.submission.name),
+        text(row.submission.application_type),
+        text(row.submission.queue),
+        text(row.yarn_state.name),
+        text(row.final_status.name),
+        text(_at(row.submitted_ms)),
+        text(f"{view.progress * 100:.0f} %"),
+    )
+
+
+def _facts(view: ApplicationView) -> str:
+    row = view.application
+    facts: list[tuple[str, str]] = [
+        ("User", text(row.submission.user)),
+        ("Name", text(row.submission.name)),
+        ("Type", text(row.submission.application_type)),
+        ("Tags", text(", ".join(row.submission.tags))),
+        ("Queue", text(row.submission.queue)),
+        ("State", text(row.state.name)),
+        ("Final status", text(row.final_status.name)),
+        ("Submitted", text(_at(row.submitted_ms))),
+        ("Finished", text(_at(row.finished_ms))),
+        ("In use", text(f"{view.used}, {view.running_containers} containers")),
+        ("Waiting for", text(f"{view.pending}, {view.pending_containers} containers")),
+    ]
+    if not row.state.is_final and view.attempt is not None and view.attempt.tracking_url:
+        facts.append(("Tracking", link(f"/proxy/{row.id}/", "ApplicationMaster")))
+    elif view.attempt is not None and view.attempt.tracking_url:
+        facts.append(("Tracking", link(view.attempt.tracking_url, "History")))
+    return pages.table(("", ""), facts)
+
+
+def _attempts(queries: Queries, view: ApplicationView) -> str:
+    rows = []
+    for attempt in queries.attempts(view.application.id):
+        container = queries.state.containers.get(attempt.am_container_id) if attempt.am_container_id else None
+        log_url = queries.log_url(container) if container is not None else ""
+        rows.append(
+            (
+                text(attempt.id),
+                text(attempt.state.name),
+                text(_at(attempt.started_ms)),
+                text(container.node_id if container is not None and container.node_id else "N/A"),
+                link(log_url, "Logs") if log_url else "",
+                text(attempt.diagnostics),
+            )
+        )
+    heads = ("Attempt", "State", "Started (UTC)", "Node", "Logs", "Diagnostics")
+    return "<h2>Attempts</h2>" + pages.table(heads, rows)
+
+
+def _at(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}" if at_ms else "N/A"
+
+
+def _page(title: str, body: str, status: int = 200) -> Response:
+    return HTMLResponse(pages.page(title, body), status, SECURITY)
+
+
+ROUTES = (
+    Route("/", root),
+    *(Route(path, cluster) for path in ("/cluster", "/cluster/", "/cluster/apps", "/cluster/cluster")),
+    Route("/cluster/app/{application_id}", application),
+    Route("/cluster/failure/{application_id}", failure),
+)

@@ -1,0 +1,56 @@
+"""``GET /scheduler``: the queue tree with what is used of it."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from yodel.domain.application import Application
+from yodel.domain.states import ApplicationState
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.negotiate import answer
+from yodel.rm_api.wire import scheduler as wire
+from yodel.services.state import ClusterState, Usage
+
+
+async def scheduler(request: Request) -> Response:
+    return answer(request, wire.scheduler(tree_of(api_of(request))))
+
+
+def tree_of(api: Api) -> wire.Tree:
+    """One pass over the live applications; a queue's load counts for its parents too."""
+    queries = api.services.queries
+    state = queries.state
+    loads: dict[str, wire.QueueLoad] = {path: wire.QueueLoad() for path in state.queues}
+    for application in state.applications.values():
+        if application.state.is_final or application.submission.queue not in loads:
+            continue
+        load = _load(state, application)
+        path: str | None = application.submission.queue
+        while path is not None:
+            loads[path].total.add(load)
+            loads[path].users.setdefault(application.submission.user, wire.Load()).add(load)
+            path = state.queues[path].parent_path
+    return wire.Tree(
+        queues=tuple(state.queues.values()),
+        loads=loads,
+        cluster=state.usable_resource,
+        limits=queries.limits,
+        started_ms=api.services.settings.started_ms,
+    )
+
+
+def _load(state: ClusterState, application: Application) -> wire.Load:
+    """An application is active once its AM has a container; before that it is pending."""
+    usage = state.used_by_application.get(application.id, Usage())
+    runtime = state.runtimes.get(application.current_attempt_id)
+    load = wire.Load(used=usage.resource, am_used=usage.am_resource, containers=usage.containers)
+    if runtime is not None:
+        load.pending_containers, load.pending = runtime.asks.pending()
+    is_active = bool(usage.containers) or application.state is not ApplicationState.ACCEPTED
+    load.active_apps, load.pending_apps = (1, 0) if is_active else (0, 1)
+    return load
+
+
+ROUTES = (Route("/ws/v1/cluster/scheduler", scheduler),)

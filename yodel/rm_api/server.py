@@ -1,0 +1,112 @@
+"""uvicorn inside our own loop: no signal handlers of its own, no access log, bounded heads, a graceful stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from yodel.errors import Unavailable
+
+HEAD_BYTES_MAX = 64 * 1024
+"""Request line and headers together; Jetty allows 64 KiB in Hadoop (hadoop.http.max.request.header.size)."""
+CONNECTIONS_MAX = 2_000
+BACKLOG = 512
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5
+KEEP_ALIVE_S = 30
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """uvicorn's fast parser keeps reading a head for as long as it comes: this one hangs up."""
+
+    _head_bytes = 0
+    _is_in_head = True
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes - len(data) > HEAD_BYTES_MAX:
+                self.transport.close()
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_in_head, self._head_bytes = True, 0
+        super().on_message_complete()
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals belong to the process's owner."""
+        yield
+
+
+class RestServer:
+    """A started server; ``stop`` waits for answers under way, for at most STOP_TIMEOUT_S."""
+
+    def __init__(self, server: _Server, task: asyncio.Task[None]) -> None:
+        self._server, self._task = server, task
+
+    async def stop(self) -> None:
+        """Stop listening, finish, close.  Calling it twice is harmless."""
+        self._server.should_exit = True
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S + 5):
+                await self._task
+        except TimeoutError:
+            self._task.cancel()
+
+
+async def serve(app: FastAPI, host: str, port: int) -> tuple[RestServer, int]:
+    """Listen and serve until ``stop``; answers the server and the port it is bound to.
+
+    Raises:
+        OSError: the address is taken.
+        Unavailable: it did not start.
+    """
+    listening = socket.create_server((host, port), backlog=BACKLOG, family=_family(host))
+    bound_port = int(listening.getsockname()[1])
+    app.state.api.bound_to(bound_port)
+    config = uvicorn.Config(
+        app,
+        http=BoundedHttp,
+        ws="none",
+        loop="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=STOP_TIMEOUT_S,
+    )
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listening]), name="rest")
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while not server.started:
+                if task.done():
+                    raise Unavailable("the REST server ended while it started")
+                await asyncio.sleep(0.005)
+    except BaseException:
+        task.cancel()
+        listening.close()
+        raise
+    return RestServer(server, task), bound_port
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

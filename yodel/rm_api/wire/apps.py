@@ -1,0 +1,212 @@
+"""AppInfo, AppAttemptInfo and what hangs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from yodel.domain.application import Application
+from yodel.domain.ask_book import Ask
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.node import Node
+from yodel.domain.resource import NONE
+from yodel.domain.states import ApplicationState, AttemptState, YarnApplicationState
+from yodel.rm_api.wire.resources import java_float, resource, seconds_map, usage_by_partition
+from yodel.services.queries import ApplicationView
+
+WAITING = {
+    AttemptState.SCHEDULED: "Application is Activated, waiting for resources to be assigned for AM.",
+    AttemptState.ALLOCATED: "Scheduler has assigned a container for AM, waiting for AM container to be launched",
+    AttemptState.LAUNCHED: "AM container is launched, waiting for AM container to Register with RM",
+}
+"""SchedulerApplicationAttempt.AMState: why an accepted application does not run yet."""
+
+DE_SELECTS = ("resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo")
+"""What a caller may leave out (DeSelectFields)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppFacts:
+    """What the shape needs beside the view.  ``queue_share`` is the queue's part of the cluster, 0..1."""
+
+    web_address: str
+    cluster_id: int
+    queue_share: float
+    may_view: bool = True
+    deselected: frozenset[str] = frozenset()
+    asks: Sequence[Ask] = ()
+    now_ms: int
+
+
+def app(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
+    """One application.  Who may not view it sees that it exists, and zeros."""
+    row, submission = view.application, view.application.submission
+    shown: dict[str, Any] = {
+        "id": str(row.id),
+        "user": submission.user,
+        "name": submission.name,
+        "queue": submission.queue,
+        "state": row.yarn_state.name,
+        "finalStatus": row.final_status.name,
+        "progress": java_float(view.progress * 100.0),
+        **_tracking(view, facts.web_address),
+        "diagnostics": _diagnostics(view),
+        "clusterId": facts.cluster_id,
+        "applicationType": submission.application_type,
+        "applicationTags": ",".join(submission.tags),
+        "priority": submission.priority,
+        **_times(view, facts.may_view),
+        **(_am(view) if facts.may_view else {}),
+        "masterNodeId": _master_node_id(view),
+        **_amounts(view, facts),
+        "preemptedResourceMB": 0,
+        "preemptedResourceVCores": 0,
+        "numNonAMContainerPreempted": 0,
+        "numAMContainerPreempted": 0,
+        "preemptedMemorySeconds": 0,
+        "preemptedVcoreSeconds": 0,
+        "preemptedResourceSecondsMap": {},
+        "unmanagedApplication": submission.is_unmanaged,
+        "appNodeLabelExpression": submission.node_label,
+        "amNodeLabelExpression": submission.am_node_label,
+    }
+    if facts.may_view:
+        shown["logAggregationStatus"] = "NOT_START"
+        shown.update(_live_details(view, facts))
+    shown["timeouts"] = {"timeout": [_lifetime(row, facts.now_ms)]}
+    for name in facts.deselected:
+        shown.pop(name, None)
+    return shown
+
+
+def attempt(row: Attempt, am_container: Container | None, am_node: Node | None, log_url: str) -> dict[str, Any]:
+    """One attempt as the list of attempts shows it."""
+    return {
+        "id": row.id.attempt,
+        "startTime": row.started_ms,
+        "finishedTime": row.finished_ms,
+        "containerId": str(am_container.id) if am_container is not None else "",
+        "nodeHttpAddress": am_node.http_address if am_node is not None else "",
+        "nodeId": str(am_node.id) if am_node is not None else "",
+        "logsLink": log_url,
+        "blacklistedNodes": "",
+        "nodesBlacklistedBySystem": "",
+        "appAttemptId": str(row.id),
+        "exportPorts": "null",
+        "appAttemptState": row.state.name,
+    }
+
+
+def iso_time(at_ms: int) -> str:
+    """Times.formatISO8601: ``2026-01-02T03:04:05.678+0000``."""
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}+0000"
+
+
+def _tracking(view: ApplicationView, web_address: str) -> dict[str, str]:
+    row = view.application
+    if view.attempt is None or row.yarn_state is YarnApplicationState.ACCEPTED:
+        return {"trackingUI": "UNASSIGNED"}
+    base = f"http://{web_address}"
+    if row.state in (ApplicationState.FAILED, ApplicationState.KILLED):
+        url = f"{base}/cluster/app/{row.id}"
+    else:
+        url = f"{base}/proxy/{row.id}/"
+    return {"trackingUI": "History" if row.finished_ms else "ApplicationMaster", "trackingUrl": url}
+
+
+def _diagnostics(view: ApplicationView) -> str:
+    row = view.application
+    if row.diagnostics or row.state is not ApplicationState.ACCEPTED or view.attempt is None:
+        return row.diagnostics
+    return WAITING.get(view.attempt.state, "")
+
+
+def _times(view: ApplicationView, may_view: bool) -> dict[str, int]:
+    row = view.application
+    if not may_view:
+        return {"startedTime": 0, "launchTime": 0, "finishedTime": 0, "elapsedTime": 0}
+    return {
+        "startedTime": row.submitted_ms,
+        "launchTime": row.launched_ms,
+        "finishedTime": row.finished_ms,
+        "elapsedTime": view.elapsed_ms,
+    }
+
+
+def _am(view: ApplicationView) -> dict[str, str]:
+    """Where the AM is; its RPC address only when it gave one."""
+    found: dict[str, str] = {}
+    if view.am_container is not None and view.am_node is not None:
+        address = view.am_node.http_address
+        found["amContainerLogs"] = (
+            f"http://{address}/node/containerlogs/{view.am_container.id}/{view.application.submission.user}"
+        )
+        found["amHostHttpAddress"] = address
+    if view.attempt is not None and view.attempt.rpc_port > 0:
+        found["amRPCAddress"] = f"{view.attempt.host}:{view.attempt.rpc_port}"
+    return found
+
+
+def _master_node_id(view: ApplicationView) -> str:
+    node_id = view.am_container.node_id if view.am_container is not None else None
+    return str(node_id) if node_id is not None else ""
+
+
+def _amounts(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
+    """Live amounts: -1 after the end, as Hadoop reports what has no live report; 0 if there never was an attempt."""
+    gone = -1 if view.has_ended and view.attempt is not None else 0
+    is_shown = not view.has_ended and facts.may_view
+    share = view.cluster_share_percent if is_shown else 0.0
+    found: dict[str, Any] = {
+        "allocatedMB": view.used.memory_mib if is_shown else gone,
+        "allocatedVCores": view.used.vcores if is_shown else gone,
+        "reservedMB": gone,
+        "reservedVCores": gone,
+        "runningContainers": view.running_containers if is_shown else gone,
+        "memorySeconds": view.memory_mib_s,
+        "vcoreSeconds": view.vcore_s,
+        "queueUsagePercentage": java_float(share / facts.queue_share) if facts.queue_share else 0.0,
+        "clusterUsagePercentage": java_float(share),
+    }
+    if view.attempt is not None:
+        found["resourceSecondsMap"] = seconds_map(view.memory_mib_s, view.vcore_s)
+    return found
+
+
+def _live_details(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
+    if view.has_ended or view.attempt is None:
+        return {}
+    am = view.am_container
+    am_used = am.capability if am is not None and am.is_live and am.node_id is not None else NONE
+    usage = usage_by_partition(used=view.used, pending=view.pending, am_used=am_used, am_limit=NONE, user_am_limit=NONE)
+    found: dict[str, Any] = {"resourceInfo": usage}
+    if facts.asks and "resourceRequests" not in facts.deselected:
+        found["resourceRequests"] = [_ask(ask) for ask in facts.asks]
+    return found
+
+
+def _ask(ask: Ask) -> dict[str, Any]:
+    """ResourceRequestInfo."""
+    return {
+        "priority": ask.key.priority,
+        "allocationRequestId": ask.key.allocation_request_id,
+        "resourceName": ask.resource_name,
+        "capability": resource(ask.key.capability),
+        "numContainers": ask.count,
+        "relaxLocality": ask.relax_locality,
+        "nodeLabelExpression": ask.node_label,
+        "executionTypeRequest": {"executionType": ask.key.execution_type.name, "enforceExecutionType": False},
+    }
+
+
+def _lifetime(row: Application, now_ms: int) -> dict[str, Any]:
+    lifetime_s = row.submission.lifetime_s
+    if lifetime_s <= 0:
+        return {"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}
+    expires_ms = row.submitted_ms + lifetime_s * 1000
+    remaining_s = 0 if row.state.is_final else max(0, (expires_ms - now_ms) // 1000)
+    return {"type": "LIFETIME", "expiryTime": iso_time(expires_ms), "remainingTimeInSeconds": remaining_s}

@@ -1,0 +1,82 @@
+"""ClusterInfo and ClusterMetricsInfo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yodel.domain.resource import NONE
+from yodel.domain.states import NodeState
+from yodel.rm_api.context import RestSettings
+from yodel.rm_api.wire.resources import resource
+from yodel.services.queries import ClusterMetrics
+
+NO_ELECTOR = "Could not find leader elector. Verify both HA and automatic failover are enabled."
+
+
+def info(settings: RestSettings) -> dict[str, Any]:
+    return {
+        "clusterInfo": {
+            "id": settings.cluster_id,
+            "startedOn": settings.started_ms,
+            "state": "STARTED",
+            "haState": "ACTIVE",
+            "rmStateStoreName": settings.rm_state_store_name,
+            "resourceManagerVersion": settings.hadoop_version,
+            "resourceManagerBuildVersion": settings.build_version,
+            "resourceManagerVersionBuiltOn": settings.built_on,
+            "hadoopVersion": settings.hadoop_version,
+            "hadoopBuildVersion": settings.build_version,
+            "hadoopVersionBuiltOn": settings.built_on,
+            "haZooKeeperConnectionState": NO_ELECTOR,
+        }
+    }
+
+
+def metrics(found: ClusterMetrics) -> dict[str, Any]:
+    """``utilized*`` would be what the machines measure; node agents do not report it yet."""
+    available = (found.total - found.used).at_least_zero()
+    nodes = found.nodes_by_state
+    return {
+        "clusterMetrics": {
+            "appsSubmitted": found.submitted,
+            "appsCompleted": found.completed,
+            "appsPending": found.pending,
+            "appsRunning": found.running,
+            "appsFailed": found.failed,
+            "appsKilled": found.killed,
+            "reservedMB": 0,
+            "availableMB": available.memory_mib,
+            "allocatedMB": found.used.memory_mib,
+            "pendingMB": found.pending_resource.memory_mib,
+            "reservedVirtualCores": 0,
+            "availableVirtualCores": available.vcores,
+            "allocatedVirtualCores": found.used.vcores,
+            "pendingVirtualCores": found.pending_resource.vcores,
+            "containersAllocated": found.containers_allocated,
+            "containersReserved": 0,
+            "containersPending": found.containers_pending,
+            "totalMB": found.total.memory_mib,
+            "utilizedMB": 0,
+            "totalVirtualCores": found.total.vcores,
+            "utilizedVirtualCores": 0,
+            "utilizedMBPercent": 0,
+            "utilizedVirtualCoresPercent": 0,
+            "rmSchedulerBusyPercent": 0,
+            "totalNodes": sum(nodes.values()),
+            "lostNodes": nodes.get(NodeState.LOST, 0),
+            "unhealthyNodes": nodes.get(NodeState.UNHEALTHY, 0),
+            "decommissioningNodes": nodes.get(NodeState.DECOMMISSIONING, 0),
+            "decommissionedNodes": nodes.get(NodeState.DECOMMISSIONED, 0),
+            "rebootedNodes": nodes.get(NodeState.REBOOTED, 0),
+            "activeNodes": nodes.get(NodeState.RUNNING, 0),
+            "shutdownNodes": nodes.get(NodeState.SHUTDOWN, 0),
+            "containerAssignedPerSecond": 0,
+            "totalUsedResourcesAcrossPartition": resource(found.used),
+            "totalClusterResourcesAcrossPartition": resource(found.total),
+            "totalReservedResourcesAcrossPartition": resource(NONE),
+            "totalAllocatedContainersAcrossPartition": found.containers_allocated,
+            "crossPartitionMetricsAvailable": True,
+            "rmEventQueueSize": 0,
+            "schedulerEventQueueSize": 0,
+        }
+    }

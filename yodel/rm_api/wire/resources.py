@@ -1,0 +1,77 @@
+"""ResourceInfo and its kin: an amount, amounts by partition, and maps of amounts."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from yodel.domain.resource import MEMORY, NONE, VCORES, Resource
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+FLOAT_MAX = 3.4028234e38
+DEFAULT_PARTITION = ""
+
+
+def resource(value: Resource, minimum: Resource | None = None, maximum: Resource | None = None) -> dict[str, Any]:
+    """ResourceInfo.  Without limits the widest are shown, as for amounts that are sums."""
+    amounts = [(MEMORY, "Mi", value.memory_mib), (VCORES, "", value.vcores)]
+    amounts += [(name, "", amount) for name, amount in value.extras]
+    least = _by_name(minimum) if minimum is not None else {}
+    most = _by_name(maximum) if maximum is not None else {}
+    infos = [
+        {
+            "maximumAllocation": most.get(name, LONG_MAX),
+            "minimumAllocation": least.get(name, 0),
+            "name": name,
+            "resourceType": "COUNTABLE",
+            "units": units,
+            "value": amount,
+        }
+        for name, units, amount in amounts
+    ]
+    return {
+        "memory": value.memory_mib,
+        "vCores": value.vcores,
+        "resourceInformations": {"resourceInformation": infos},
+    }
+
+
+def usage_by_partition(
+    *, used: Resource, pending: Resource, am_used: Resource, am_limit: Resource, user_am_limit: Resource
+) -> dict[str, Any]:
+    """ResourcesInfo of the one partition there is."""
+    return {
+        "resourceUsagesByPartition": [
+            {
+                "partitionName": DEFAULT_PARTITION,
+                "used": resource(used),
+                "reserved": resource(NONE),
+                "pending": resource(pending),
+                "amUsed": resource(am_used),
+                "amLimit": resource(am_limit),
+                "userAmLimit": resource(user_am_limit),
+            }
+        ]
+    }
+
+
+def seconds_map(memory_mib_s: int, vcore_s: int) -> dict[str, Any]:
+    """A map of resource seconds, as one ``entry`` array."""
+    return {"entry": [{"key": MEMORY, "value": memory_mib_s}, {"key": VCORES, "value": vcore_s}]}
+
+
+def java_float(value: float) -> float:
+    """What a Java float of this value prints as: the shortest decimals that read back to it.  JSON has no NaN: 0."""
+    if not -FLOAT_MAX <= value <= FLOAT_MAX:
+        return 0.0
+    single = struct.unpack("f", struct.pack("f", value))[0]
+    for digits in range(6, 10):
+        short = float(f"{single:.{digits}g}")
+        if struct.pack("f", short) == struct.pack("f", single):
+            return short
+    return float(single)
+
+
+def _by_name(value: Resource) -> dict[str, int]:
+    return {MEMORY: value.memory_mib, VCORES: value.vcores, **dict(value.extras)}

@@ -1,0 +1,287 @@
+"""CapacitySchedulerInfo: the queue tree as exporters and consoles walk it.
+
+A leaf is known by its ``type``, the root by ``scheduler.schedulerInfo.type``.  Limits that are not enforced are shown
+as the values that limit nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from yodel.domain.allocation import AllocationLimits
+from yodel.domain.queue import Queue
+from yodel.domain.resource import NONE, Resource
+from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, java_float, resource, usage_by_partition
+
+APPLICATIONS_MAX = 10_000  # CapacitySchedulerConfiguration.DEFAULT_MAXIMUM_SYSTEM_APPLICATIONS
+_EVERYBODY = "*"
+
+
+@dataclass(slots=True)
+class Load:
+    """What is used by the live applications of a queue or of one user in it."""
+
+    used: Resource = NONE
+    am_used: Resource = NONE
+    pending: Resource = NONE
+    containers: int = 0
+    pending_containers: int = 0
+    active_apps: int = 0
+    pending_apps: int = 0
+
+    def add(self, other: Load) -> None:
+        self.used += other.used
+        self.am_used += other.am_used
+        self.pending += other.pending
+        self.containers += other.containers
+        self.pending_containers += other.pending_containers
+        self.active_apps += other.active_apps
+        self.pending_apps += other.pending_apps
+
+
+@dataclass(slots=True)
+class QueueLoad:
+    """A queue's load with its users'."""
+
+    total: Load = field(default_factory=Load)
+    users: dict[str, Load] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """Queues, loads by path (a parent's holds its children's), the cluster and its limits."""
+
+    queues: tuple[Queue, ...]
+    loads: dict[str, QueueLoad]
+    cluster: Resource
+    limits: AllocationLimits
+    started_ms: int
+
+    def children(self, path: str) -> Iterable[Queue]:
+        return (queue for queue in self.queues if queue.parent_path == path)
+
+    def load(self, queue: Queue) -> QueueLoad:
+        return self.loads.get(queue.path) or QueueLoad()
+
+    def absolute_capacity(self, queue: Queue, is_maximum: bool = False) -> float:
+        """Percent of the cluster: the product along the path."""
+        own = queue.maximum_capacity_percent if is_maximum else queue.capacity_percent
+        parent = next((q for q in self.queues if q.path == queue.parent_path), None)
+        return own if parent is None else own * self.absolute_capacity(parent, is_maximum) / 100.0
+
+
+def scheduler(tree: Tree) -> dict[str, Any]:
+    """The whole answer; the tree has a queue ``root``."""
+    root = next(queue for queue in tree.queues if queue.parent_path is None)
+    _, used = _used_percents(tree, root)
+    return {
+        "scheduler": {
+            "schedulerInfo": {
+                "type": "capacityScheduler",
+                "capacity": java_float(root.capacity_percent),
+                "usedCapacity": used,
+                "maxCapacity": java_float(root.maximum_capacity_percent),
+                "weight": -1.0,
+                "normalizedWeight": 0.0,
+                "queueCapacityVectorInfo": _vector(root.capacity_percent),
+                "queueName": root.name,
+                "queuePath": root.path,
+                "maxParallelApps": INT_MAX,
+                "isAbsoluteResource": False,
+                "queues": {"queue": [_queue(tree, child) for child in tree.children(root.path)]},
+                "capacities": _capacities(tree, root),
+                "health": _health(tree.started_ms),
+                "maximumAllocation": resource(tree.limits.maximum),
+                "queueAcls": _acls(),
+                "queuePriority": 0,
+                "orderingPolicyInfo": "utilization",
+                **_modes(root),
+            }
+        }
+    }
+
+
+def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
+    """CapacitySchedulerQueueInfo, and what a leaf adds to it."""
+    load = tree.load(queue).total
+    used, absolute_used = _used_percents(tree, queue)
+    effective_minimum, effective_maximum = _effective(tree, queue)
+    shown: dict[str, Any] = {"type": "capacitySchedulerLeafQueueInfo"} if queue.is_leaf else {}
+    shown |= {
+        "queuePath": queue.path,
+        "capacity": java_float(queue.capacity_percent),
+        "usedCapacity": used,
+        "maxCapacity": java_float(queue.maximum_capacity_percent),
+        "absoluteCapacity": java_float(tree.absolute_capacity(queue)),
+        "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
+        "absoluteUsedCapacity": absolute_used,
+        "weight": -1.0,
+        "normalizedWeight": 0.0,
+        "numApplications": load.active_apps + load.pending_apps,
+        "maxParallelApps": INT_MAX,
+        "queueName": queue.name,
+        "isAbsoluteResource": False,
+        "state": queue.state.name,
+        "resourcesUsed": resource(load.used),
+        "hideReservationQueues": False,
+        "nodeLabels": [_EVERYBODY],
+        "allocatedContainers": load.containers,
+        "reservedContainers": 0,
+        "pendingContainers": load.pending_containers,
+        "capacities": _capacities(tree, queue),
+        "resources": _usage(tree, load, is_user=False),
+        "minEffectiveCapacity": resource(effective_minimum),
+        "maxEffectiveCapacity": resource(effective_maximum),
+        "maximumAllocation": resource(tree.limits.maximum),
+        "queueAcls": _acls(),
+        "queuePriority": 0,
+        "orderingPolicyInfo": "fifo" if queue.is_leaf else "utilization",
+        "autoCreateChildQueueEnabled": False,
+        "leafQueueTemplate": {},
+        **_modes(queue),
+    }
+    if queue.is_leaf:
+        return shown | _leaf(tree, queue)
+    return shown | {"queues": {"queue": [_queue(tree, child) for child in tree.children(queue.path)]}}
+
+
+def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
+    found = tree.load(queue)
+    load = found.total
+    am_limit = _am_limit(tree)
+    applications_max = int(APPLICATIONS_MAX * tree.absolute_capacity(queue) / 100.0)
+    users = [_user(tree, queue, name, own) for name, own in sorted(found.users.items())]
+    return {
+        "numActiveApplications": load.active_apps,
+        "numPendingApplications": load.pending_apps,
+        "numContainers": load.containers,
+        "maxApplications": applications_max,
+        "maxApplicationsPerUser": applications_max,
+        "userLimit": 100.0,
+        "users": {"user": users} if users else {},
+        "userLimitFactor": 1.0,
+        "configuredMaxAMResourceLimit": java_float(tree.limits.am_share),
+        "AMResourceLimit": resource(am_limit),
+        "usedAMResource": resource(load.am_used),
+        "userAMResourceLimit": resource(am_limit),
+        "preemptionDisabled": True,
+        "intraQueuePreemptionDisabled": True,
+        "defaultPriority": 0,
+        "isAutoCreatedLeafQueue": False,
+        "maxApplicationLifetime": -1,
+        "defaultApplicationLifetime": -1,
+    }
+
+
+def _user(tree: Tree, queue: Queue, name: str, load: Load) -> dict[str, Any]:
+    return {
+        "username": name,
+        "resourcesUsed": resource(load.used),
+        "numPendingApplications": load.pending_apps,
+        "numActiveApplications": load.active_apps,
+        "AMResourceUsed": resource(load.am_used),
+        "userResourceLimit": resource(_effective(tree, queue)[1]),
+        "resources": _usage(tree, load, is_user=True),
+        "userWeight": 1.0,
+        "isActive": load.pending_containers > 0,
+    }
+
+
+def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
+    """QueueCapacitiesInfo of the one partition there is."""
+    used, absolute_used = _used_percents(tree, queue)
+    effective_minimum, effective_maximum = _effective(tree, queue)
+    nothing = resource(NONE, tree.limits.minimum, tree.limits.maximum)
+    return {
+        "queueCapacitiesByPartition": [
+            {
+                "partitionName": DEFAULT_PARTITION,
+                "queueCapacityVectorInfo": _vector(queue.capacity_percent),
+                "capacity": java_float(queue.capacity_percent),
+                "usedCapacity": used,
+                "maxCapacity": java_float(queue.maximum_capacity_percent),
+                "absoluteCapacity": java_float(tree.absolute_capacity(queue)),
+                "absoluteUsedCapacity": absolute_used,
+                "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
+                "maxAMLimitPercentage": java_float(tree.limits.am_share * 100.0) if queue.is_leaf else 0.0,
+                "weight": -1.0,
+                "normalizedWeight": 0.0,
+                "configuredMinResource": nothing,
+                "configuredMaxResource": nothing,
+                "effectiveMinResource": resource(effective_minimum),
+                "effectiveMaxResource": resource(effective_maximum),
+            }
+        ]
+    }
+
+
+def _usage(tree: Tree, load: Load, *, is_user: bool) -> dict[str, Any]:
+    am_limit = _am_limit(tree)
+    return usage_by_partition(
+        used=load.used,
+        pending=load.pending,
+        am_used=load.am_used,
+        am_limit=am_limit,
+        user_am_limit=NONE if is_user else am_limit,
+    )
+
+
+def _used_percents(tree: Tree, queue: Queue) -> tuple[float, float]:
+    """Of the queue's own capacity, and of the cluster."""
+    total = tree.cluster.memory_mib
+    absolute = 100.0 * tree.load(queue).total.used.memory_mib / total if total else 0.0
+    capacity = tree.absolute_capacity(queue)
+    return java_float(100.0 * absolute / capacity if capacity else 0.0), java_float(absolute)
+
+
+def _effective(tree: Tree, queue: Queue) -> tuple[Resource, Resource]:
+    def part(percent: float) -> Resource:
+        return Resource(int(tree.cluster.memory_mib * percent / 100.0), int(tree.cluster.vcores * percent / 100.0))
+
+    return part(tree.absolute_capacity(queue)), part(tree.absolute_capacity(queue, is_maximum=True))
+
+
+def _am_limit(tree: Tree) -> Resource:
+    share = tree.limits.am_share
+    return Resource(int(tree.cluster.memory_mib * share), int(tree.cluster.vcores * share))
+
+
+def _vector(percent: float) -> dict[str, Any]:
+    value = f"{java_float(percent)}%"
+    return {
+        "configuredCapacityVector": f"[memory-mb={value},vcores={value}]",
+        "capacityVectorEntries": [
+            {"resourceName": "memory-mb", "resourceValue": value},
+            {"resourceName": "vcores", "resourceValue": value},
+        ],
+    }
+
+
+def _modes(queue: Queue) -> dict[str, Any]:
+    return {
+        "mode": "percentage",
+        "queueType": "leaf" if queue.is_leaf else "parent",
+        "creationMethod": "static",
+        "autoCreationEligibility": "off",
+        "autoQueueTemplateProperties": {},
+        "autoQueueParentTemplateProperties": {},
+        "autoQueueLeafTemplateProperties": {},
+    }
+
+
+def _acls() -> dict[str, Any]:
+    kinds = ("ADMINISTER_QUEUE", "APPLICATION_MAX_PRIORITY", "SUBMIT_APP")
+    return {"queueAcl": [{"accessType": kind, "accessControlList": _EVERYBODY} for kind in kinds]}
+
+
+def _health(started_ms: int) -> dict[str, Any]:
+    """CapacitySchedulerHealthInfo: Kubernetes places, so nothing is known of single placements."""
+    operations = ("last-allocation", "last-release", "last-preemption", "last-reservation")
+    counted = ("releases", "allocations", "reservations")
+    return {
+        "lastrun": started_ms,
+        "operationsInfo": [{"operation": o, "nodeId": "N/A", "containerId": "N/A", "queue": "N/A"} for o in operations],
+        "lastRunDetails": [{"operation": o, "count": 0, "resources": resource(NONE)} for o in counted],
+    }
