@@ -47,6 +47,7 @@ RECENTLY_STOPPED_S = 600.0  # yarn.nodemanager.duration-to-track-stopped-contain
 RECENTLY_STOPPED_MAX = 100_000
 WILDCARD_LINKS_MAX = 20_000
 WORKER_END_WAIT_S = 5.0
+KILL_REPEAT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,9 +402,11 @@ class ContainerManager:
         end = self._spawn(self._await_exit(container_id), f"exit-{container_id}")
         await pods.signal(container_id, "TERM")
         done, _ = await asyncio.wait({end}, timeout=self._settings.sigkill_delay_ms / 1000)
-        if not done:
+        deadline = time.monotonic() + self._settings.kill_wait_s
+        while not done and time.monotonic() < deadline:
+            # Repeated: a script that has only just begun is not yet a process group of its own.
             await pods.signal(container_id, "KILL")
-            done, _ = await asyncio.wait({end}, timeout=self._settings.kill_wait_s)
+            done, _ = await asyncio.wait({end}, timeout=KILL_REPEAT_S)
         if not done:
             self._log.warning("container_not_killable", container=str(container_id))
             end.cancel()

@@ -40,6 +40,8 @@ from yodel.errors import YodelError
 SWEEP_INTERVAL_S = 0.5
 FIRST_SWEEPS_S = 0.02  # while a script has just been handed over
 GONE_SWEEPS = 4
+LISTEN_TRIES = 50
+LISTEN_POLL_S = 0.02
 STARTING_WAIT_S = 10.0  # between a shell's reading of the lines and its ``pid``
 NUMBER_BYTES_MAX = 16
 IN_CREATE, IN_CLOSE_WRITE, IN_MOVED_TO = 0x100, 0x8, 0x80
@@ -159,9 +161,16 @@ class ParkedPods:
         return pid.result() if pid.done() else None
 
     async def signal(self, container_id: ContainerId, name: str) -> bool:
-        """Ask the shell to send a signal (``TERM``, ``KILL``, ``QUIT``, …); False when nobody listens."""
+        """Ask the shell to send a signal (``TERM``, ``KILL``, ``QUIT``, …); False when nobody listens.
+
+        A shell writes ``pid`` a moment before it listens: it is given LISTEN_TRIES looks.
+        """
         watched = self._watched[container_id]
-        if not await self._listen(watched) or watched.signal is None:
+        for _ in range(LISTEN_TRIES):
+            if watched.exit_status.done() or await self._listen(watched):
+                break
+            await asyncio.sleep(LISTEN_POLL_S)
+        if watched.signal is None:
             return False
         try:
             os.write(watched.signal, f"{name}\n".encode())

@@ -163,7 +163,7 @@ async def test_killed_shell_without_exit_file_counts_as_killed(rig: Rig) -> None
     pod = await rig.pod(container)
     await rig.start(container, context_of("sleep 3"))
     await rig.tracker.until_running(container)
-    os.killpg(pod.process.pid, 9)
+    pod.kill_shell()
     status = await rig.tracker.until_complete(container)
     assert status.exit_status == 137
 

@@ -97,21 +97,21 @@ async def test_script_that_was_taken_cannot_be_withdrawn(
     await pods.prepare(CONTAINER, alice)
     await pods.hand_over(CONTAINER, script, open_path, 10)
     assert not await pods.withdraw(CONTAINER)
-    await pods.signal(CONTAINER, "KILL")
+    await asyncio.sleep(0.2)
+    assert await pods.signal(CONTAINER, "KILL")
     assert await shell.wait() == 137
 
 
 async def test_shell_that_disappears_is_noticed(pods: ParkedPods, open_path: Path, alice: OsUser, script: Path) -> None:
     shell = await start_parked_pod(open_path, CONTAINER, alice.uid, alice.gid)
     await pods.prepare(CONTAINER, alice)
-    pid = await pods.hand_over(CONTAINER, script, open_path, 10)
-    os.killpg(shell.process.pid, 9)
+    await pods.hand_over(CONTAINER, script, open_path, 10)
+    shell.kill_shell()
     with pytest.raises(ShellGone):
         async with asyncio.timeout(10):
             await pods.exit_status(CONTAINER)
     assert not await pods.signal(CONTAINER, "TERM")
-    os.kill(pid, 9)
-    await shell.wait()
+    await shell.destroy()
 
 
 @pytest.mark.parametrize("content", ["", "abc", "-5", "99999999999999999999", "\0", "1 2"])
@@ -165,6 +165,6 @@ async def test_leftover_directories_of_an_application_are_swept(
     (open_path / pod_name(container_id(3))).mkdir()
     (open_path / "application-5-0001-01-000001").mkdir()
     await pods.sweep_away("application-1700000000000-0007-")
-    assert sorted(p.name for p in open_path.iterdir()) == [pod_name(CONTAINER), "application-5-0001-01-000001"]
+    assert sorted(os.listdir(open_path)) == [pod_name(CONTAINER), "application-5-0001-01-000001"]
     await pods.forget(CONTAINER)
     await eventually(lambda: not pods.knows(CONTAINER))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nm_plugin.directories import PUBLIC_DIR_MODE
 from nm_plugin.launch.users import FileThreads, OsUser
 from nm_plugin.localization.fetch import FetchFailed, FetchRequest, HttpFiles, LocalFiles, check_unchanged, source_for
 from nm_plugin.localization.plan import SourceUrl
@@ -129,7 +130,7 @@ async def test_public_must_be_readable_by_all_on_the_whole_way(
     public = {"must_be_public": True, "owner": agent_user}
     with pytest.raises(FetchFailed, match="is not publicly accessible"):
         await files.fetch(local(source, agent_user, open_path / "copy", **public))
-    os.chmod(open_path / "closed", 0o711)
+    os.chmod(open_path / "closed", PUBLIC_DIR_MODE)
     os.chmod(source, 0o640)
     with pytest.raises(FetchFailed, match="is not publicly accessible"):
         await files.fetch(local(source, agent_user, open_path / "copy", **public))

@@ -1,0 +1,93 @@
+"""What the reader process says about a path, with a client that is a plain object."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from nm_plugin.localization.hdfs_reader import main, send_tree
+
+
+@dataclass
+class FakeStatus:
+    path: str
+    isdir: bool
+    length: int = 0
+    permission: int = 0o755
+    modification_time: int = 123
+
+
+class FakeReader:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __enter__(self) -> FakeReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def read_range_stream(self, offset: int, length: int) -> list[bytes]:
+        return [self._content[offset : offset + 2], self._content[offset + 2 : offset + length]]
+
+
+class FakeClient:
+    def __init__(self, files: dict[str, bytes], modes: dict[str, int] | None = None) -> None:
+        self._files, self._modes = files, modes or {}
+
+    def get_file_info(self, path: str) -> FakeStatus:
+        content = self._files.get(path)
+        mode = self._modes.get(path, 0o755)
+        return FakeStatus(path, content is None, len(content or b""), mode)
+
+    def list_status(self, path: str, recursive: bool) -> list[FakeStatus]:
+        assert recursive
+        return [self.get_file_info(name) for name in self._files if name.startswith(path + "/")]
+
+    def read(self, path: str) -> FakeReader:
+        return FakeReader(self._files[path])
+
+
+def heard(client: FakeClient, path: str, public: bool = False) -> list[Any]:
+    output = io.BytesIO()
+    send_tree(client, path, public, output)
+    data, said = output.getvalue(), []
+    while data:
+        (size,) = struct.unpack(">I", data[:4])
+        entry = json.loads(data[4 : 4 + size])
+        data = data[4 + size :]
+        said.append(entry)
+        if entry.get("length"):
+            said.append(data[: entry["length"]])
+            data = data[entry["length"] :]
+    return said
+
+
+def test_file_is_told_then_sent() -> None:
+    assert heard(FakeClient({"/d/f": b"hello"}), "/d/f") == [
+        {"modification_ms": 123, "directory": False, "public": False},
+        {"name": "f", "directory": False, "length": 5},
+        b"hello",
+        {"end": True},
+    ]
+
+
+def test_directory_is_sent_with_relative_names() -> None:
+    said = heard(FakeClient({"/d/b/c": b"cc", "/d/a": b""}), "/d")
+    assert said[0]["directory"]
+    assert [entry["name"] for entry in said[1:-1] if isinstance(entry, dict)] == ["a", "b/c"]
+
+
+def test_public_needs_every_directory_above() -> None:
+    assert heard(FakeClient({"/d/f": b"x"}), "/d/f", public=True)[0]["public"]
+    assert not heard(FakeClient({"/d/f": b"x"}, {"/d": 0o750}), "/d/f", public=True)[0]["public"]
+    assert not heard(FakeClient({"/d/f": b"x"}, {"/d/f": 0o640}), "/d/f", public=True)[0]["public"]
+
+
+def test_errors_are_told() -> None:
+    output = io.BytesIO()
+    main(["hdfs://127.0.0.1:1/no/such", "private"], output)
+    assert "error" in json.loads(output.getvalue()[4:])

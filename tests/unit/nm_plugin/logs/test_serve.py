@@ -1,0 +1,189 @@
+"""The web port: shapes recorded from a real Hadoop 3.5.0 NodeManager, and what nobody may read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from nm_plugin.containers import Container
+from tests.support.node_agent import APPLICATION, Rig, container_id, context_of
+from yodel.domain.resource import Resource
+
+CONTAINER = container_id(2)
+SCRIPT = "echo '<b>hello</b>' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr; sleep 300"
+
+
+@pytest.fixture
+async def web(rig: Rig) -> AsyncIterator[httpx2.AsyncClient]:
+    await rig.pod(CONTAINER)
+    await rig.start(CONTAINER, context_of(SCRIPT))
+    await rig.tracker.until_running(CONTAINER)
+    log = rig.root / f"logs/{APPLICATION}/{CONTAINER}/stdout"
+    from tests.support.node_agent import eventually
+
+    await eventually(lambda: log.exists() and log.stat().st_size > 0)
+    base = f"http://127.0.0.1:{rig.running.http_port}"
+    async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10) as client:
+        yield client
+
+
+async def test_container_has_hadoops_shape(rig: Rig, web: httpx2.AsyncClient) -> None:
+    response = await web.get(f"/ws/v1/node/containers/{CONTAINER}", headers={"Accept": "application/json"})
+    assert response.headers["content-type"] == "application/json;charset=utf-8"
+    node, port = rig.running.node_id, rig.running.http_port
+    assert response.json() == {
+        "container": {
+            "id": str(CONTAINER),
+            "state": "RUNNING",
+            "exitCode": -1000,
+            "diagnostics": "",
+            "user": "alice",
+            "totalMemoryNeededMB": 512,
+            "totalVCoresNeeded": 1,
+            "executionType": "GUARANTEED",
+            "containerLogsLink": f"http://127.0.0.1:{port}/node/containerlogs/{CONTAINER}/alice",
+            "nodeId": str(node),
+            "containerLogFiles": ["prelaunch.err", "prelaunch.out", "stderr", "stdout"],
+        }
+    }
+    listed = await web.get("/ws/v1/node/containers")
+    assert listed.json() == {"containers": {"container": [response.json()["container"]]}}
+
+
+async def test_xml_repeats_list_elements(web: httpx2.AsyncClient) -> None:
+    response = await web.get(f"/ws/v1/node/apps/{APPLICATION}", headers={"Accept": "application/xml"})
+    assert response.headers["content-type"] == "application/xml;charset=utf-8"
+    assert response.text == (
+        f'<?xml version="1.0" encoding="UTF-8"?><app><id>{APPLICATION}</id><state>RUNNING</state><user>alice</user>'
+        f"<containerids>{CONTAINER}</containerids></app>"
+    )
+
+
+async def test_info_at_all_its_paths(web: httpx2.AsyncClient) -> None:
+    bodies = [(await web.get(path)).json()["nodeInfo"] for path in ("/ws/v1/node", "/ws/v1/node/", "/ws/v1/node/info")]
+    assert len({json.dumps(sorted(body), default=str) for body in bodies}) == 1
+    assert (bodies[0]["nodeHealthy"], bodies[0]["totalPmemAllocatedContainersMB"]) == (True, 8192)
+
+
+async def test_applications_and_their_filters(web: httpx2.AsyncClient) -> None:
+    app = {"id": str(APPLICATION), "state": "RUNNING", "user": "alice", "containerids": [str(CONTAINER)]}
+    assert (await web.get("/ws/v1/node/apps")).json() == {"apps": {"app": [app]}}
+    assert (await web.get("/ws/v1/node/apps?state=FINISHED")).json() == {"apps": {}}
+    assert (await web.get("/ws/v1/node/apps?user=bob")).json() == {"apps": {}}
+    assert (await web.get(f"/ws/v1/node/apps/{APPLICATION}")).json() == {"app": app}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "exception", "message"),
+    [
+        (
+            "apps/xx",
+            400,
+            "BadRequestException",
+            "Invalid ApplicationId prefix: xx. The valid ApplicationId should start with prefix application",
+        ),
+        ("apps/application_1_0001", 404, "NotFoundException", "app with id application_1_0001 not found"),
+        (
+            "containers/container_1_0001_01_000009",
+            404,
+            "NotFoundException",
+            "container with id, container_1_0001_01_000009, not found",
+        ),
+        ("containers/xx", 400, "BadRequestException", "invalid container id, xx"),
+        ("auxiliaryservices", 400, "BadRequestException", "Auxiliary services manifest is not enabled"),
+        (
+            "apps?state=BAD",
+            400,
+            "IllegalArgumentException",
+            "No enum constant org.apache.hadoop.yarn.server.nodemanager.containermanager.application.ApplicationState"
+            ".BAD",
+        ),
+    ],
+)
+async def test_refusals_have_hadoops_words(
+    web: httpx2.AsyncClient, path: str, status: int, exception: str, message: str
+) -> None:
+    response = await web.get(f"/ws/v1/node/{path}")
+    package = "java.lang" if exception.startswith("Illegal") else "org.apache.hadoop.yarn.webapp"
+    assert response.status_code == status
+    assert response.json() == {
+        "RemoteException": {
+            "exception": exception,
+            "message": message,
+            "javaClassName": f"{package}.{exception}",
+        }
+    }
+
+
+async def test_log_list(rig: Rig, web: httpx2.AsyncClient) -> None:
+    body = (await web.get(f"/ws/v1/node/containers/{CONTAINER}/logs")).json()["containerLogsInfo"]
+    sizes = {entry["fileName"]: entry["fileSize"] for entry in body["containerLogInfo"]}
+    assert sizes["stdout"] == "13"
+    assert (body["logAggregationType"], body["containerId"]) == ("LOCAL", str(CONTAINER))
+    assert body["nodeId"] == str(rig.running.node_id)
+
+
+@pytest.mark.parametrize(("query", "content"), [("", "<b>hello</b>\n"), ("?size=-5", "</b>\n"), ("?size=3", "<b>")])
+async def test_log_stream_is_framed(rig: Rig, web: httpx2.AsyncClient, query: str, content: str) -> None:
+    response = await web.get(f"/ws/v1/node/containerlogs/{CONTAINER}/stdout{query}")
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    lines = response.text.split("\n", 6)
+    assert lines[0] == f"Container: {CONTAINER} on {rig.running.node_id}"
+    assert lines[1:4] == ["LogAggregationType: LOCAL", "=" * 67, "LogType:stdout"]
+    assert lines[5] == "LogLength:13"
+    end = f"\nEnd of LogType:stdout.This log file belongs to a running container ({CONTAINER}) and so may not be complete."
+    assert lines[6] == "LogContents:\n" + content + end + "\n" + "*" * 72 + "\n\n\n"
+
+
+async def test_missing_log_is_not_found(web: httpx2.AsyncClient) -> None:
+    response = await web.get(f"/ws/v1/node/containerlogs/{CONTAINER}/nope")
+    assert (response.status_code, response.text) == (404, "HTTP 404 Not Found")
+
+
+async def test_pages_escape_what_containers_write(web: httpx2.AsyncClient) -> None:
+    base = f"/node/containerlogs/{CONTAINER}/alice"
+    assert f'href="{base}/stdout/?start=-4096"' in (await web.get(base)).text
+    page = (await web.get(f"{base}/stdout/?start=-4096", follow_redirects=True)).text
+    assert "<pre>&lt;b&gt;hello&lt;/b&gt;\n</pre>" in page
+    part = (await web.get(f"{base}/stdout?start=3&end=8")).text
+    assert "<pre>hello</pre>" in part
+    assert "Showing 5 bytes of 13 total." in part
+
+
+async def test_page_needs_the_right_owner_and_container(web: httpx2.AsyncClient) -> None:
+    assert (await web.get(f"/node/containerlogs/{CONTAINER}/bob")).status_code == 404
+    assert (await web.get("/node/containerlogs/%3Cscript%3E/alice")).text.count("<script>") == 0
+
+
+async def test_root_leads_to_the_node_page(web: httpx2.AsyncClient) -> None:
+    page = (await web.get("/", follow_redirects=True)).text
+    assert str(CONTAINER) in page
+
+
+async def test_links_and_foreign_paths_are_not_served(rig: Rig, web: httpx2.AsyncClient) -> None:
+    log_dir = rig.root / f"logs/{APPLICATION}/{CONTAINER}"
+    (rig.root / "secret").write_text("secret")
+    (log_dir / "link").symlink_to(rig.root / "secret")
+    os.mkfifo(log_dir / "fifo")
+    for name in ("link", "fifo", "..%2f..%2f..%2fsecret", "..", "%2e%2e"):
+        for path in (f"/ws/v1/node/containerlogs/{CONTAINER}/{name}", f"/node/containerlogs/{CONTAINER}/alice/{name}"):
+            response = await web.get(path)
+            assert "secret" not in response.text or response.status_code == 404
+
+
+async def test_vanished_log_directory_is_an_empty_list(rig: Rig, web: httpx2.AsyncClient) -> None:
+    shutil.rmtree(rig.root / f"logs/{APPLICATION}")
+    body = (await web.get(f"/ws/v1/node/containers/{CONTAINER}")).json()["container"]
+    assert "containerLogFiles" not in body
+
+
+def test_container_of_a_test_is_plain() -> None:
+    """Guards the helper: a container without a launch has no log directory to serve."""
+    container = Container(container_id=CONTAINER, user="alice", resource=Resource(1, 1))
+    assert Path(container.log_dir) == Path()

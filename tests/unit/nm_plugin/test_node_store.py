@@ -1,0 +1,63 @@
+"""Records that survive the agent."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+from nm_plugin.containers import Container, State
+from nm_plugin.node_store import Application, NodeStore
+from tests.support.node_agent import APPLICATION, container_id
+from yodel.domain.resource import Resource
+
+CONTAINER = Container(
+    container_id=container_id(2),
+    user="alice",
+    resource=Resource(512, 2),
+    priority=3,
+    version=1,
+    creation_ms=5,
+    allocation_request_id=7,
+    state=State.RUNNING,
+    diagnostics="text\nwith ünïcode",
+    pid=42,
+    local_dir="/l",
+    log_dir="/g",
+    launch_context=b"\x00\xff",
+)
+
+
+def test_containers_come_back_as_they_were(tmp_path: Path) -> None:
+    NodeStore(tmp_path / "s").save_container(CONTAINER)
+    store = NodeStore(tmp_path / "s")
+    assert store.containers() == [CONTAINER]
+    store.save_container(replace(CONTAINER, state=State.DONE))
+    assert [c.state for c in store.containers()] == [State.DONE]
+    store.remove_container(CONTAINER.container_id)
+    store.remove_container(CONTAINER.container_id)
+    assert store.containers() == []
+
+
+def test_applications_come_back(tmp_path: Path) -> None:
+    store = NodeStore(tmp_path)
+    application = Application(application_id=APPLICATION, user="alice", finished=True)
+    store.save_application(application)
+    assert store.applications() == [application]
+    store.remove_application(APPLICATION)
+    assert store.applications() == []
+
+
+def test_broken_and_foreign_records_are_dropped(tmp_path: Path) -> None:
+    store = NodeStore(tmp_path)
+    for name, text in (("a", "{"), ("b", "[]"), ("c", '{"format": 99}'), ("d", '{"format": 1}')):
+        (tmp_path / "containers" / f"{name}.json").write_text(text)
+    assert store.containers() == []
+    assert list((tmp_path / "containers").iterdir()) == []
+
+
+def test_records_are_the_agents_alone(tmp_path: Path) -> None:
+    NodeStore(tmp_path / "s").save_container(CONTAINER)
+    (record,) = (tmp_path / "s/containers").iterdir()
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o700

@@ -1,0 +1,52 @@
+"""Containers on the wire."""
+
+from __future__ import annotations
+
+import pytest
+
+from nm_plugin.containers import Container, State
+from nm_plugin.statuses import container_status, registration_status
+from tests.support.node_agent import container_id
+from yodel.domain.resource import Resource
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
+
+def in_state(state: State) -> Container:
+    return Container(
+        container_id=container_id(2),
+        user="alice",
+        resource=Resource(512, 1),
+        state=state,
+        exit_status=-105,
+        priority=4,
+        version=2,
+        creation_ms=9,
+        allocation_request_id=5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "public", "exit_status"),
+    [
+        (State.NEW, pb.C_NEW, -1000),
+        (State.LOCALIZING, pb.C_NEW, -1000),
+        (State.SCHEDULED, pb.C_NEW, -1000),
+        (State.RUNNING, pb.C_RUNNING, -1000),
+        (State.KILLING, pb.C_RUNNING, -1000),
+        (State.LOCALIZATION_FAILED, pb.C_COMPLETE, -105),
+        (State.EXITED_WITH_SUCCESS, pb.C_COMPLETE, -105),
+        (State.EXITED_WITH_FAILURE, pb.C_COMPLETE, -105),
+        (State.DONE, pb.C_COMPLETE, -105),
+    ],
+)
+def test_public_state_and_exit_status(state: State, public: int, exit_status: int) -> None:
+    status = container_status(in_state(state), {"HOST": "h"})
+    assert (status.state, status.exit_status) == (public, exit_status)
+    assert status.capability.memory == 512
+    assert status.container_attributes[0].key == "HOST"
+
+
+def test_registration_carries_what_a_new_rm_needs() -> None:
+    status = registration_status(in_state(State.RUNNING))
+    assert (status.priority.priority, status.version, status.creation_time) == (4, 2, 9)
+    assert (status.allocation_request_id, status.container_state) == (5, pb.C_RUNNING)
