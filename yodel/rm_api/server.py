@@ -76,6 +76,8 @@ async def serve(app: FastAPI, host: str, port: int) -> tuple[RestServer, int]:
         Unavailable: it did not start.
     """
     listening = socket.create_server((host, port), backlog=BACKLOG, family=_family(host))
+    # asyncio does this itself only for sockets made with an explicit protocol number; accepted ones inherit it.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     bound_port = int(listening.getsockname()[1])
     app.state.api.bound_to(bound_port)
     config = uvicorn.Config(
