@@ -34,7 +34,7 @@ SIDE = 3000
 START_TIMEOUT_S, JOB_TIMEOUT_S, STOP_TIMEOUT_S, CALL_TIMEOUT_S = 60, 150, 40, 20
 LABEL = "yodel.io/"
 COLUMNS = ("id", "name", "user", "queue", "state", "final status", "seconds")
-APPLICATION_ID = re.compile(r"application_\d+_\d+")
+SUBMITTED = re.compile(r"Submitted application (application_\d+_\d+)")  # earlier the id is only reserved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +108,9 @@ class Demo:
         with self.console.status("submitting"):
             while time.monotonic() < give_up_at:
                 ended = submission.poll() is not None
-                named = APPLICATION_ID.search(log.read_text(errors="replace"))
+                named = SUBMITTED.search(log.read_text(errors="replace"))
                 if named:
-                    application = self.rest(f"/apps/{named.group()}")["app"]
+                    application = self.rest(f"/apps/{named.group(1)}")["app"]
                     news = f"  {application['id']} {application['state']}: {self._see_pods(application['id'])}"
                     if news != shown:
                         self.console.print(news)
