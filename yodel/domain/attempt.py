@@ -73,6 +73,11 @@ def _launched(attempt: Attempt, event: AmLaunched) -> Step[Attempt]:
     return Step(launched, (Tell(attempt.id.application_id, AttemptLaunched(event.at_ms)),))
 
 
+def _launched_late(attempt: Attempt, event: AmLaunched) -> Step[Attempt]:
+    """The AM registered before the answer to its launch came back."""
+    return Step(attempt, (Tell(attempt.id.application_id, AttemptLaunched(event.at_ms)),))
+
+
 def _registered(attempt: Attempt, event: AmRegistered) -> Step[Attempt]:
     running = replace(
         attempt,
@@ -201,6 +206,7 @@ ATTEMPT_MACHINE: Machine[Attempt] = Machine(
         # An AM can register before the answer to its launch has come back.
         (_S.ALLOCATED, AmRegistered): Go(_registered, (_S.RUNNING,)),
         (_S.LAUNCHED, AmRegistered): Go(_registered, (_S.RUNNING,)),
+        (_S.RUNNING, AmLaunched): Go(_launched_late, (_S.RUNNING,)),
         # After a restart of the RM an AM registers again under the same attempt.
         (_S.RUNNING, AmRegistered): Go(_registered, (_S.RUNNING,)),
         (_S.RUNNING, TrackingUrlChanged): Go(_url_changed, (_S.RUNNING,)),

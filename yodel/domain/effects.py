@@ -37,6 +37,15 @@ class StopContainers:
 
 
 @dataclass(frozen=True, slots=True)
+class StopContainersOnNode:
+    """Stop every live container that is bound to this node."""
+
+    node_id: NodeId
+    exit_status: int
+    diagnostics: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reconcile:
     """The pod of this container may differ from what its row wants."""
 
@@ -100,7 +109,7 @@ class NodeChanged:
     node_id: NodeId
 
 
-TransactionEffect = Tell | StartAttempt | StopContainers
+TransactionEffect = Tell | StartAttempt | StopContainers | StopContainersOnNode
 """Effects that make further rows and are worked off before the commit."""
 
 OutsideEffect = (

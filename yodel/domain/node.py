@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from yodel.domain.effects import NodeChanged
+from yodel.domain.effects import NodeChanged, StopContainersOnNode
 from yodel.domain.events import NodeExpired, NodeHealthReported, NodeRegistered, NodeUnregistered
 from yodel.domain.ids import NodeId
 from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import NodeState
+from yodel.domain.states import ContainerExitStatus, NodeState
 
 DEFAULT_RACK = "/default-rack"
+LOST_CONTAINER = "Container released on a *lost* node"  # SchedulerUtils.LOST_CONTAINER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +62,12 @@ def _health(node: Node, event: NodeHealthReported) -> Step[Node]:
 
 
 def _to(state: NodeState, report: str) -> Go[Node]:
+    """The node is gone, and with it what ran there (AbstractYarnScheduler.removeNode)."""
+
     def go(node: Node, event: NodeExpired | NodeUnregistered) -> Step[Node]:
         gone = replace(node, state=state, health_report=report, last_health_ms=event.at_ms)
-        return Step(gone, (NodeChanged(node.id),))
+        stop = StopContainersOnNode(node.id, ContainerExitStatus.ABORTED, LOST_CONTAINER)
+        return Step(gone, (stop, NodeChanged(node.id)))
 
     return Go(go, (state,))
 

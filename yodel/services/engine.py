@@ -17,7 +17,14 @@ import structlog
 from yodel.domain.application import APPLICATION_MACHINE, Application
 from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
 from yodel.domain.container import CONTAINER_MACHINE, Container
-from yodel.domain.effects import ExpectAttempt, OutsideEffect, StartAttempt, StopContainers, Tell
+from yodel.domain.effects import (
+    ExpectAttempt,
+    OutsideEffect,
+    StartAttempt,
+    StopContainers,
+    StopContainersOnNode,
+    Tell,
+)
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
@@ -102,7 +109,7 @@ class Transaction:
             for effect in self._step(told.target, told.event):
                 if isinstance(effect, Tell):
                     pending.append(effect)
-                elif isinstance(effect, StopContainers):
+                elif isinstance(effect, StopContainers | StopContainersOnNode):
                     pending += self._stops(effect)
                 elif isinstance(effect, StartAttempt):
                     self.start_attempt(effect.application_id)
@@ -145,13 +152,17 @@ class Transaction:
         self.put(node.entity)
         return node.effects
 
-    def _stops(self, effect: StopContainers) -> list[Tell]:
+    def _stops(self, effect: StopContainers | StopContainersOnNode) -> list[Tell]:
         event = StopRequested(effect.exit_status, effect.diagnostics, self.now_ms)
-        ids = {c.id for c in self._state.containers_of(effect.attempt_id)}
+        of_attempt = isinstance(effect, StopContainers)
+        known = self._state.containers_of(effect.attempt_id) if of_attempt else self._state.live_containers()
+        ids = {c.id for c in known}
         for rows in (self._below, self.rows):
-            ids |= {i for i in rows if isinstance(i, ContainerId) and i.attempt_id == effect.attempt_id}
-        live = (i for i in sorted(ids) if self.container(i).state is not ContainerState.COMPLETED)
-        return [Tell(container_id, event) for container_id in live]
+            ids |= {i for i in rows if isinstance(i, ContainerId)}
+        live = (c for c in map(self.container, sorted(ids)) if c.state is not ContainerState.COMPLETED)
+        if isinstance(effect, StopContainers):
+            return [Tell(c.id, event) for c in live if c.id.attempt_id == effect.attempt_id]
+        return [Tell(c.id, event) for c in live if c.node_id == effect.node_id]
 
     def _find(self, entity_id: EntityId, table: dict[Any, Any]) -> Row | None:
         row = self.rows.get(entity_id) or self._below.get(entity_id)

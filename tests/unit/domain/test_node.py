@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.records import a_node
-from yodel.domain.effects import NodeChanged
+from yodel.domain.effects import NodeChanged, StopContainersOnNode
 from yodel.domain.events import NodeExpired, NodeHealthReported, NodeRegistered, NodeUnregistered
 from yodel.domain.node import NODE_MACHINE, Node
 from yodel.domain.resource import Resource
@@ -54,7 +54,8 @@ def test_new_report_of_the_same_health_is_kept_without_telling_anyone() -> None:
 def test_node_that_goes_is_not_heard_until_it_registers_again(event: Any, state: NodeState) -> None:
     gone = NODE_MACHINE.apply(RUNNING, event)
     assert gone.entity.state is state
-    assert gone.effects == (NodeChanged(NEW.id),)
+    lost = StopContainersOnNode(NEW.id, -100, "Container released on a *lost* node")
+    assert gone.effects == (lost, NodeChanged(NEW.id))
 
     assert after(gone.entity, NodeHealthReported(True, "", 50), NodeExpired(60)) is gone.entity
     back = after(gone.entity, REGISTERED)
