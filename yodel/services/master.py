@@ -267,7 +267,7 @@ class MasterService:
 
     async def _process(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
         self._record(runtime, request)
-        acknowledged, runtime.delivered = runtime.delivered, []
+        acknowledged = tuple(runtime.delivered)
         offered = runtime.granted[:GRANTS_PER_BEAT_MAX]
         owner = runtime.attempt_id
 
@@ -281,8 +281,11 @@ class MasterService:
                     tx.tell(container_id, event)
             taken = []
             for container_id in offered:
-                if tx.has(container_id) and tx.container(container_id).state is ContainerState.ALLOCATED:
+                state = tx.container(container_id).state if tx.has(container_id) else None
+                if state is ContainerState.ALLOCATED:
                     tx.tell(container_id, ContainerAcquired())
+                # Acquired and still offered: the beat that took it was given up before its answer was made.
+                if state in (ContainerState.ALLOCATED, ContainerState.ACQUIRED):
                     taken.append(container_id)
             if request.tracking_url:
                 tx.tell(owner, TrackingUrlChanged(request.tracking_url[:TEXT_LENGTH_MAX]))
