@@ -25,6 +25,8 @@ from yodel.translator import names, pod_events
 
 AGENT_REPORT_WAIT_S = 3.0
 """How long the node agent's word on an end is waited for once the pod says that it has ended."""
+REFUSED_RETRY_S = 30.0
+"""After Kubernetes refused something for good by its own words: quotas and rights are changed by people."""
 log = structlog.get_logger("yodel.reconciler")
 
 
@@ -130,6 +132,9 @@ class Reconciler:
             await self._pods.create(self._manifest_of(container))
         except Refused as error:
             log.error("pod refused", container_id=str(container.id), error=str(error))
+            if not container.is_am:
+                # Ending it would plan the next one at once.  As in YARN, what cannot be had stays asked for.
+                return REFUSED_RETRY_S
             text = f"Pod {pod_name(container.id)} could not be created: {error}"
             await self._end(container.id, pod_events.End(ContainerExitStatus.INVALID, text))
         return None
@@ -159,7 +164,11 @@ class Reconciler:
         left_s = self._retention_left_s(container)
         if left_s > 0:
             return left_s
-        await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
+        try:
+            await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
+        except Refused as error:
+            log.error("pod deletion refused", container_id=str(container_id), error=str(error))
+            return REFUSED_RETRY_S
         return None
 
     def _retention_left_s(self, container: Container | None) -> float:
