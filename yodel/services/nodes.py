@@ -80,6 +80,7 @@ class NodeRuntime:
 
     last_seen_s: float
     response_id: int = 0
+    last_answer: HeartbeatAnswer | None = None
     clean_up: dict[ContainerId, None] = field(default_factory=dict)
     forget: dict[ContainerId, None] = field(default_factory=dict)
     applications: dict[ApplicationId, None] = field(default_factory=dict)
@@ -132,14 +133,18 @@ class NodeService:
         if runtime is None or node is None or node.state.name in ("LOST", "SHUTDOWN", "REBOOTED", "DECOMMISSIONED"):
             return HeartbeatAnswer(must_resync=True)
         runtime.last_seen_s = self._clock.monotonic_s()
+        if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
+            return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if self._health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
             return None
         return self._answer(runtime)
 
     async def heartbeat_slow(self, beat: Heartbeat) -> HeartbeatAnswer:
         """A heartbeat that brings news."""
-        runtime = self.runtimes[beat.node_id]
-        node = self._engine.state.nodes[beat.node_id]
+        runtime = self.runtimes.get(beat.node_id)
+        node = self._engine.state.nodes.get(beat.node_id)
+        if runtime is None or node is None:  # it expired or left since the synchronous part
+            return HeartbeatAnswer(must_resync=True)
         if self._health_changed(node, beat):
             event = NodeHealthReported(beat.is_healthy, beat.health_report, self._clock.now_ms())
             self._engine.tell_later(beat.node_id, event)
@@ -244,4 +249,5 @@ class NodeService:
         if runtime.clean_up or runtime.forget or runtime.applications or runtime.signals:
             for table in (runtime.clean_up, runtime.forget, runtime.applications, runtime.signals):
                 table.clear()
+        runtime.last_answer = answer
         return answer
