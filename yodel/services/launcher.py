@@ -48,7 +48,8 @@ class AmLauncher:
         except Unavailable as error:
             return await self._again(start, attempt_id, error)
         now_ms = self._clock.now_ms()
-        await self._engine.do(lambda tx: tx.tell(attempt_id, AmLaunched(now_ms)))
+        # The application may have been killed and forgotten meanwhile.
+        await self._engine.do(lambda tx: tx.tell(attempt_id, AmLaunched(now_ms)) if tx.has(attempt_id) else None)
         self._since_s.pop(attempt_id, None)
         log.info("ApplicationMaster launched", attempt_id=str(attempt_id), node_id=str(start.node_id))
         return None
@@ -89,4 +90,5 @@ class AmLauncher:
         self._since_s.pop(start.container_id.attempt_id, None)
         log.warning("launch failed", container_id=str(start.container_id), diagnostics=diagnostics)
         event = ContainerEnded(ContainerExitStatus.INVALID, diagnostics, self._clock.now_ms())
-        await self._engine.do(lambda tx: tx.tell(start.container_id, event))
+        container_id = start.container_id
+        await self._engine.do(lambda tx: tx.tell(container_id, event) if tx.has(container_id) else None)
