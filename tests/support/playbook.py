@@ -1,0 +1,539 @@
+"""A ResourceManager without network, disk or time: real services over a store in memory, driven step by step.
+
+Nothing happens by itself.  ``World`` holds what outlives a ResourceManager (disk, Kubernetes, node agents, the clock),
+``ResourceManager`` one life of it.  ``settle`` works until nothing is left to do; ``restart`` begins another life on the
+same disk.  A ``Crash`` can be planned for any step at which a process may die.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from tests.support.records import CLUSTER_TIMESTAMP_MS
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.allocation import AllocationLimits
+from yodel.domain.application import Application, Submission
+from yodel.domain.ask_book import ANY, Ask, AskKey
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
+from yodel.domain.pod import PodObservation, PodPhase
+from yodel.domain.queue import default_queues
+from yodel.domain.resource import Resource
+from yodel.domain.states import ExecutionType, FinalApplicationStatus
+from yodel.errors import Unavailable
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.ports.node_agents import AmStart
+from yodel.ports.pods import Manifest
+from yodel.ports.store import Commit
+from yodel.services import recovery
+from yodel.services.engine import Engine
+from yodel.services.launcher import AmLauncher
+from yodel.services.liveness import Liveness, LivenessSettings
+from yodel.services.master import AllocateRequest, AllocateResult, MasterService, Registration
+from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
+from yodel.services.performer import EffectPerformer
+from yodel.services.queries import Queries
+from yodel.services.reconciler import Reconciler, ReconcilerSettings
+from yodel.services.scheduler import Scheduler
+from yodel.services.state import ClusterState
+from yodel.services.submission import SubmissionLimits, SubmissionService
+from yodel.services.tokens import TokenIssuer, missing_keys
+from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
+from yodel.translator import names
+from yodel.translator.dialects import dialect
+from yodel.translator.pod_spec import PodSettings, manifest
+
+ROUNDS_MAX = 5_000
+"""Steps ``settle`` may take: more is a loop that never comes to rest."""
+NODE = NodeId("node-1", 8041)
+NODE_SIZE = Resource(16_384, 16)
+LIMITS = AllocationLimits(minimum=Resource(1024, 1), maximum=Resource(8192, 4))
+SMALL = Resource(1024, 1)
+ResultT = TypeVar("ResultT")
+
+
+class Crash(BaseException):
+    """The process died here.  Not an Exception: nothing may handle it."""
+
+
+class FakeClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.elapsed_ms = 0
+
+    def now_ms(self) -> int:
+        return CLUSTER_TIMESTAMP_MS + self.elapsed_ms
+
+    def monotonic_s(self) -> float:
+        return self.elapsed_ms / 1000
+
+    def advance(self, seconds: float) -> None:
+        self.elapsed_ms += round(seconds * 1000)
+
+
+class FakePods:
+    """Kubernetes: keeps pods, remembers what was asked of it, and tells of changes when ``events`` are delivered."""
+
+    def __init__(self, step: Callable[[str], None]) -> None:
+        self._step = step
+        self.pods: dict[str, PodObservation] = {}
+        self.manifests: dict[str, Manifest] = {}
+        self.created: list[str] = []
+        self.deleted: list[str] = []
+        self.events: list[tuple[str, PodObservation]] = []
+        self.create_errors: list[Exception] = []
+        """Raised by the next calls, one each."""
+        self.delete_errors: list[Exception] = []
+        self._version = 0
+
+    async def create(self, manifest: Manifest) -> None:
+        self._step("before pod creation")
+        if self.create_errors:
+            raise self.create_errors.pop(0)
+        metadata = manifest["metadata"]
+        name = metadata["name"]
+        self.created.append(name)
+        self.manifests[name] = manifest
+        if name not in self.pods:
+            self.put(PodObservation(name=name, uid=f"uid-{name}", resource_version="", labels=dict(metadata["labels"])))
+        self._step("after pod creation")
+
+    async def delete(self, name: str, *, grace_s: int | None = None) -> None:
+        self._step("before pod deletion")
+        if self.delete_errors:
+            raise self.delete_errors.pop(0)
+        self.deleted.append(name)
+        self.remove(name)
+        self._step("after pod deletion")
+
+    async def get(self, name: str) -> PodObservation | None:
+        return self.pods.get(name)
+
+    # --- what happens in the cluster -----------------------------------------------------------------------------
+
+    def put(self, pod: PodObservation) -> None:
+        self._version += 1
+        self.pods[pod.name] = replace(pod, resource_version=str(self._version))
+        self.events.append(("seen", self.pods[pod.name]))
+
+    def remove(self, name: str) -> None:
+        """Gone at once, whoever asked for it."""
+        pod = self.pods.pop(name, None)
+        if pod is not None:
+            self.events.append(("gone", replace(pod, deletion_requested=True)))
+
+    def change(self, name: str, **changes: Any) -> None:
+        self.put(replace(self.pods[name], **changes))
+
+    def bind_all(self, node_name: str = NODE.host) -> None:
+        for pod in list(self.pods.values()):
+            if pod.node_name is None:
+                self.change(pod.name, node_name=node_name, phase=PodPhase.RUNNING)
+
+    def finish(self, name: str, exit_code: int, **changes: Any) -> None:
+        phase = PodPhase.SUCCEEDED if exit_code == 0 else PodPhase.FAILED
+        self.change(name, phase=phase, exit_code=exit_code, **changes)
+
+
+class FakeNodeAgents:
+    """Accepts every ApplicationMaster unless told otherwise."""
+
+    def __init__(self, step: Callable[[str], None]) -> None:
+        self._step = step
+        self.started: list[AmStart] = []
+        self.errors: list[Exception] = []
+
+    async def start_am(self, start: AmStart) -> None:
+        self._step("before AM start")
+        if self.errors:
+            raise self.errors.pop(0)
+        self.started.append(start)
+        self._step("after AM start")
+
+
+@dataclass(slots=True)
+class Due:
+    """A keyed queue whose rounds are taken by ``settle``: when each key is due, in monotonic seconds."""
+
+    clock: FakeClock
+    at_s: dict[Any, float] = field(default_factory=dict)
+
+    def add(self, key: Any) -> None:
+        self.at_s[key] = self.clock.monotonic_s()
+
+    def later(self, key: Any, delay_s: float) -> None:
+        self.at_s.setdefault(key, self.clock.monotonic_s() + delay_s)
+
+    def take(self) -> Any | None:
+        now_s = self.clock.monotonic_s()
+        for key, due_s in self.at_s.items():
+            if due_s <= now_s:
+                del self.at_s[key]
+                return key
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What tests vary of a ResourceManager's settings."""
+
+    allocation: AllocationLimits = LIMITS
+    submission: SubmissionLimits = SubmissionLimits()
+    liveness: LivenessSettings = LivenessSettings()
+    reconciler: ReconcilerSettings = ReconcilerSettings()
+    admin_acl: str = "admin"
+
+
+class ResourceManager:
+    """One life, from opening the store to the crash."""
+
+    def __init__(self, world: World, state: ClusterState, tokens: TokenIssuer, store: MemoryStore) -> None:
+        options, clock = world.options, world.clock
+        self.state, self.tokens, self._world = state, tokens, world
+        self.reconciles, self.launches = Due(clock), Due(clock)
+        self.scheduler_woken = True
+        self.engine = Engine(state, store, clock)
+        self.scheduler = Scheduler(self.engine, options.allocation)
+        rules = AccessRules(admin_acl=Acl.parse(options.admin_acl))
+        self.submission = SubmissionService(self.engine, NoGroups(), rules, options.submission, options.allocation)
+        self.master = MasterService(
+            self.engine,
+            tokens,
+            clock,
+            self.submission.require_allowed,
+            options.allocation.maximum,
+            self.wake,
+        )
+        self.queries = Queries(state, clock, tokens, options.allocation)
+        self.reconciler = Reconciler(
+            self.engine, world.pods, clock, self.manifest_of, options.reconciler, self.reconciles.add
+        )
+        self.nodes = NodeService(self.engine, clock, self.reconciler.was_deleted_from_outside)
+        self.launcher = AmLauncher(self.engine, world.agents, tokens, clock)
+        self.liveness = Liveness(self.engine, self.nodes, clock, options.liveness)
+        self.performer = EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add, self.wake)
+        self.engine.perform_with(self.performer)
+        self.writer: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        self.scheduler_woken = True
+
+    def manifest_of(self, container: Container) -> Manifest:
+        submission = self.state.applications[container.id.application_id].submission
+        return manifest(container, POD_SETTINGS, None, submission.name, submission.application_type)
+
+
+class NoGroups:
+    def groups_of(self, user: str) -> Sequence[str]:
+        return ()
+
+
+POD_SETTINGS = PodSettings(
+    cluster="test",
+    namespace="yodel",
+    image="busybox",
+    dialect=dialect("native"),
+    handover_dir="/var/lib/yodel/handover",
+    host_paths=("/var/lib/yodel/local", "/var/log/yodel"),
+)
+
+
+class World:
+    """What outlives a ResourceManager, and the hand that moves it.  Use ``async with``."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.clock = FakeClock()
+        self.disk = MemoryDisk()
+        self.steps: list[str] = []
+        self.crash_at_step: int | None = None
+        """The number of the step (from 0, counted in ``steps``) that a Crash happens at."""
+        self.commit_errors: list[Exception] = []
+        self.pods = FakePods(self._step)
+        self.agents = FakeNodeAgents(self._step)
+        self._response_ids: dict[NodeId, int] = {}
+        self._rm: ResourceManager | None = None
+
+    async def __aenter__(self) -> World:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def rm(self) -> ResourceManager:
+        assert self._rm is not None, "no ResourceManager runs"
+        return self._rm
+
+    # --- lives ----------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin a life as ``yodel.app`` does: open, keys, runtimes, writer, what was under way."""
+        store = MemoryStore(self.disk, hook=self._at_store)
+        snapshot = await store.open(now_ms=self.clock.now_ms(), default_queues=default_queues())
+        new_keys = missing_keys(snapshot.master_keys, lambda count: bytes(count))
+        if new_keys:
+            await store.commit(Commit(master_keys=new_keys))
+        tokens = TokenIssuer([*snapshot.master_keys, *new_keys], snapshot.identity.cluster_timestamp_ms)
+        rm = self._rm = ResourceManager(self, ClusterState.of(snapshot), tokens, store)
+        recovery.expect_attempts(rm.engine, self.clock)
+        rm.writer = asyncio.create_task(rm.engine.run(), name="engine")
+        recovery.resume(rm.engine, self.clock, rm.launches.add, rm.reconciles.add)
+        self.relist()
+
+    async def stop(self) -> None:
+        """The process is gone; nothing is said to anybody."""
+        rm, self._rm = self._rm, None
+        if rm is not None and rm.writer is not None:
+            rm.writer.cancel()
+            await asyncio.gather(rm.writer, return_exceptions=True)
+
+    async def restart(self) -> None:
+        await self.stop()
+        await self.start()
+
+    def relist(self) -> None:
+        """The watch begins with the whole truth."""
+        self.pods.events.clear()
+        self.rm.reconciler.pods_listed(list(self.pods.pods.values()))
+
+    # --- driving --------------------------------------------------------------------------------------------------
+
+    async def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """Await a call; a crash of the writer ends it.
+
+        Raises:
+            Crash: the ResourceManager died under it.
+        """
+        assert self.rm.writer is not None
+        task = asyncio.create_task(work)
+        await asyncio.wait({task, self.rm.writer}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            error = self.rm.writer.exception()
+            assert error is not None
+            raise error
+        return task.result()
+
+    async def settle(self) -> None:
+        """Take every step that is due until nothing is."""
+        for _ in range(ROUNDS_MAX):
+            if not await self.step():
+                return
+        raise AssertionError(f"still busy after {ROUNDS_MAX} steps")
+
+    async def step(self) -> bool:
+        """One round of somebody who has something to do; False when nobody has."""
+        rm = self.rm
+        await self.run(rm.engine.do(lambda _: None))
+        if self.pods.events:
+            self.deliver_one_event()
+        elif (attempt_id := rm.launches.take()) is not None:
+            await self._round(rm.launches, attempt_id, rm.launcher.launch(attempt_id))
+        elif (container_id := rm.reconciles.take()) is not None:
+            await self._round(rm.reconciles, container_id, rm.reconciler.reconcile(container_id))
+        elif rm.scheduler_woken:
+            rm.scheduler_woken = False
+            try:
+                rm.scheduler_woken |= await self.run(rm.scheduler.tick())
+            except Unavailable:
+                rm.scheduler_woken = True
+        else:
+            return False
+        return True
+
+    def deliver_one_event(self) -> None:
+        kind, pod = self.pods.events.pop(0)
+        sink = self.rm.reconciler
+        (sink.pod_seen if kind == "seen" else sink.pod_gone)(pod)
+
+    async def _round(self, queue: Due, key: Any, work: Coroutine[Any, Any, float | None]) -> None:
+        try:
+            again_s = await self.run(work)
+        except Unavailable:
+            again_s = 1.0
+        if again_s is not None:
+            queue.later(key, again_s)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Time goes by, and everybody looks at the clock."""
+        self.clock.advance(seconds)
+        self.rm.liveness.look()
+        await self.settle()
+
+    def _step(self, name: str) -> None:
+        self.steps.append(name)
+        if self.crash_at_step is not None and len(self.steps) - 1 == self.crash_at_step:
+            raise Crash(name)
+
+    def _at_store(self, point: Point) -> None:
+        if point is Point.BEFORE_COMMIT and self.commit_errors:
+            raise self.commit_errors.pop(0)
+        if point is not Point.OPENING:
+            self._step(point.value)
+
+    # --- what people and agents do ---------------------------------------------------------------------------------
+
+    async def submit(self, **changes: Any) -> ApplicationId:
+        application_id = await self.run(self.rm.submission.new_application_id())
+        await self.run(self.rm.submission.submit(application_id, a_submission(**changes)))
+        return application_id
+
+    async def register_node(
+        self, node_id: NodeId = NODE, capability: Resource = NODE_SIZE, containers: Sequence[ContainerReport] = ()
+    ) -> None:
+        registration = NodeRegistration(
+            node_id=node_id,
+            http_port=8042,
+            capability=capability,
+            kubernetes_node_name=node_id.host,
+            version="test",
+            containers=containers,
+        )
+        await self.run(self.rm.nodes.register(registration))
+        self._response_ids[node_id] = 0
+
+    async def beat(
+        self, *containers: ContainerReport, node_id: NodeId = NODE, response_id: int | None = None, **changes: Any
+    ) -> HeartbeatAnswer:
+        """One heartbeat with the last response id that its node agent has heard, or with a given one."""
+        last_id = self._response_ids.get(node_id, 0) if response_id is None else response_id
+        beat = Heartbeat(node_id=node_id, response_id=last_id, containers=containers, **changes)
+        answer = self.rm.nodes.heartbeat(beat) or await self.run(self.rm.nodes.heartbeat_slow(beat))
+        self._response_ids[node_id] = answer.response_id
+        return answer
+
+    async def bind_and_settle(self, node_name: str = NODE.host) -> None:
+        self.pods.bind_all(node_name)
+        await self.settle()
+
+    async def running_am(self, **changes: Any) -> Am:
+        """An application up to its registered ApplicationMaster, on a registered node."""
+        if NODE not in self.rm.state.nodes:
+            await self.register_node()
+        application_id = await self.submit(**changes)
+        await self.settle()
+        await self.bind_and_settle()
+        am = Am(self, self.application(application_id).current_attempt_id)
+        if not changes.get("is_unmanaged"):
+            await self.beat(running(am.container.id))
+        await am.register()
+        return am
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    def application(self, application_id: ApplicationId) -> Application:
+        return self.rm.state.applications[application_id]
+
+    def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
+        return self.rm.state.attempts[attempt_id]
+
+    def container(self, container_id: ContainerId) -> Container:
+        return self.rm.state.containers[container_id]
+
+    def has_pod(self, container_id: ContainerId) -> bool:
+        return pod_name(container_id) in self.pods.pods
+
+    def live_tasks(self) -> list[Container]:
+        return [c for c in self.rm.state.live_containers() if not c.is_am]
+
+
+@dataclass(slots=True)
+class Am:
+    """An ApplicationMaster: keeps the response id as Hadoop's AMRMClient does."""
+
+    world: World
+    attempt_id: ApplicationAttemptId
+    response_id: int = 0
+
+    @property
+    def application_id(self) -> ApplicationId:
+        return self.attempt_id.application_id
+
+    @property
+    def container(self) -> Container:
+        container_id = self.world.attempt(self.attempt_id).am_container_id
+        assert container_id is not None
+        return self.world.container(container_id)
+
+    async def register(self) -> Registration:
+        self.response_id = 0
+        master = self.world.rm.master
+        return await self.world.run(master.register(self.attempt_id, "am-host", 4040, "http://am-host:4040"))
+
+    async def beat(self, *asks: Ask, **changes: Any) -> AllocateResult:
+        """One heartbeat with the response id that is next."""
+        result = await self.allocate(AllocateRequest(response_id=self.response_id, asks=asks, **changes))
+        self.response_id = result.response_id
+        return result
+
+    async def allocate(self, request: AllocateRequest) -> AllocateResult:
+        """As the port does: synchronous if possible, else with the queue."""
+        result = self.world.rm.master.allocate(self.attempt_id, request)
+        if isinstance(result, AllocateResult):
+            return result
+        return await self.world.run(self.world.rm.master.allocate_slow(self.attempt_id, request))
+
+    async def finish(self, status: FinalApplicationStatus = FinalApplicationStatus.SUCCEEDED, text: str = "") -> bool:
+        return await self.world.run(self.world.rm.master.finish(self.attempt_id, status, text, ""))
+
+    async def obtain(self, count: int, **changes: Any) -> list[ContainerId]:
+        """Ask, wait, and take the containers."""
+        await self.beat(ask(count, **changes))
+        await self.world.settle()
+        await self.world.bind_and_settle()
+        result = await self.beat()
+        assert len(result.granted) == count
+        return [granted.container.id for granted in result.granted]
+
+    async def exit(self, status: int = 0, diagnostics: str = "") -> None:
+        """The AM's process ends, and its node agent says so."""
+        await self.world.beat(complete(self.container.id, status, diagnostics))
+        await self.world.settle()
+
+
+def a_submission(**changes: Any) -> Submission:
+    context = pb.ApplicationSubmissionContextProto()
+    context.am_container_spec.command.append("run the AM")
+    fields: dict[str, Any] = {
+        "name": "pi",
+        "user": "alice",
+        "queue": "default",
+        "am_capability": SMALL,
+        "am_asked_capability": SMALL,
+        "context": context.SerializeToString(),
+    }
+    return Submission(**{**fields, **changes})
+
+
+def key(priority: int = 1, capability: Resource = SMALL, allocation_request_id: int = -1) -> AskKey:
+    return AskKey(priority, allocation_request_id, ExecutionType.GUARANTEED, capability)
+
+
+def ask(count: int, resource_name: str = ANY, *, relax_locality: bool = True, **of_key: Any) -> Ask:
+    return Ask(key=key(**of_key), resource_name=resource_name, count=count, relax_locality=relax_locality)
+
+
+def running(container_id: ContainerId) -> ContainerReport:
+    return ContainerReport(container_id=container_id, is_running=True, is_complete=False)
+
+
+def complete(container_id: ContainerId, exit_status: int = 0, diagnostics: str = "") -> ContainerReport:
+    return ContainerReport(
+        container_id=container_id,
+        is_running=False,
+        is_complete=True,
+        exit_status=exit_status,
+        diagnostics=diagnostics,
+    )
+
+
+def owner_label(pod: PodObservation) -> ContainerId | None:
+    return names.container_of(pod.labels)
