@@ -278,10 +278,7 @@ def _as_text(value: Any, where: str) -> str:
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)):
         raise InvalidValue(where, _kind(value), "text")
-    text = str(value)
-    if not text.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise InvalidValue(where, _kind(value), "text without lone surrogates")
-    return text
+    return str(value)
 
 
 def _integer(fields: Json, name: str, default: int, most: int) -> int:

@@ -48,7 +48,7 @@ async def read_object(request: Request, bytes_max: int) -> dict[str, Any]:
     data = await read_bytes(request, bytes_max)
     try:
         value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise malformed_body() from error
     if not isinstance(value, dict):
         raise malformed_body()

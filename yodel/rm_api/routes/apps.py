@@ -121,7 +121,7 @@ def _rendered(api: Api, view: ApplicationView, user: str, left_out: frozenset[st
     facts = wire.AppFacts(
         web_address=api.web_address,
         cluster_id=services.settings.cluster_id,
-        queue_share=_queue_share(api, view.application),
+        queue_memory_mib=_queue_memory_mib(api, view.application),
         may_view=may_view,
         deselected=left_out,
         asks=runtime.asks.lines() if runtime is not None and not view.has_ended else (),
@@ -133,14 +133,15 @@ def _rendered(api: Api, view: ApplicationView, user: str, left_out: frozenset[st
     return body
 
 
-def _queue_share(api: Api, application: Application) -> float:
-    """The queue's part of the cluster, 0..1: the product along its path."""
-    queues = api.services.queries.state.queues
+def _queue_memory_mib(api: Api, application: Application) -> int:
+    """What the queue is guaranteed: the product along its path of the cluster's memory."""
+    state = api.services.queries.state
+    queues = state.queues
     share, queue = 1.0, queues.get(application.submission.queue)
     while queue is not None:
         share *= queue.capacity_percent / 100.0
         queue = queues.get(queue.parent_path) if queue.parent_path is not None else None
-    return share
+    return int(state.usable_resource.memory_mib * share)
 
 
 ROUTES = (

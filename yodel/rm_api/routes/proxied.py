@@ -7,6 +7,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from yodel.domain.ids import ApplicationId
+from yodel.domain.states import ApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue, Unavailable
 from yodel.rm_api import pages
 from yodel.rm_api.bodies import read_bytes
@@ -35,7 +36,8 @@ async def proxied(request: Request) -> Response:
     if not slash:
         return _moved(f"{PREFIX}{application_id}/" + (f"?{request.url.query}" if request.url.query else ""))
     tracking_url = view.attempt.tracking_url if view.attempt is not None else ""
-    if tracking_url in NOT_AVAILABLE:
+    is_lost = view.application.state in (ApplicationState.FAILED, ApplicationState.KILLED)
+    if tracking_url in NOT_AVAILABLE or is_lost:
         return _moved(f"/cluster/app/{application_id}")
     try:
         if view.application.finished_ms:

@@ -30,11 +30,11 @@ DE_SELECTS = ("resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppFacts:
-    """What the shape needs beside the view.  ``queue_share`` is the queue's part of the cluster, 0..1."""
+    """What the shape needs beside the view.  ``queue_memory_mib`` is what its queue is guaranteed."""
 
     web_address: str
     cluster_id: int
-    queue_share: float
+    queue_memory_mib: int
     may_view: bool = True
     deselected: frozenset[str] = frozenset()
     asks: Sequence[Ask] = ()
@@ -161,6 +161,7 @@ def _amounts(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
     gone = -1 if view.has_ended and view.attempt is not None else 0
     is_shown = not view.has_ended and facts.may_view
     share = view.cluster_share_percent if is_shown else 0.0
+    queue_share = 100.0 * view.used.memory_mib / facts.queue_memory_mib if is_shown and facts.queue_memory_mib else 0.0
     found: dict[str, Any] = {
         "allocatedMB": view.used.memory_mib if is_shown else gone,
         "allocatedVCores": view.used.vcores if is_shown else gone,
@@ -169,7 +170,7 @@ def _amounts(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
         "runningContainers": view.running_containers if is_shown else gone,
         "memorySeconds": view.memory_mib_s,
         "vcoreSeconds": view.vcore_s,
-        "queueUsagePercentage": java_float(share / facts.queue_share) if facts.queue_share else 0.0,
+        "queueUsagePercentage": java_float(queue_share),
         "clusterUsagePercentage": java_float(share),
     }
     if view.attempt is not None:

@@ -16,7 +16,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, java_float, resource, usage_by_partition
 
 APPLICATIONS_MAX = 10_000  # CapacitySchedulerConfiguration.DEFAULT_MAXIMUM_SYSTEM_APPLICATIONS
-_EVERYBODY = "*"
+_EVERYBODY, _NOBODY = "*", " "
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "capacities": _capacities(tree, root),
                 "health": _health(tree.started_ms),
                 "maximumAllocation": resource(tree.limits.maximum),
-                "queueAcls": _acls(),
+                "queueAcls": _acls(is_root=True),
                 "queuePriority": 0,
                 "orderingPolicyInfo": "utilization",
                 **_modes(root),
@@ -135,7 +135,7 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "minEffectiveCapacity": resource(effective_minimum),
         "maxEffectiveCapacity": resource(effective_maximum),
         "maximumAllocation": resource(tree.limits.maximum),
-        "queueAcls": _acls(),
+        "queueAcls": _acls(is_root=False),
         "queuePriority": 0,
         "orderingPolicyInfo": "fifo" if queue.is_leaf else "utilization",
         "autoCreateChildQueueEnabled": False,
@@ -230,10 +230,9 @@ def _usage(tree: Tree, load: Load, *, is_user: bool) -> dict[str, Any]:
 
 def _used_percents(tree: Tree, queue: Queue) -> tuple[float, float]:
     """Of the queue's own capacity, and of the cluster."""
-    total = tree.cluster.memory_mib
-    absolute = 100.0 * tree.load(queue).total.used.memory_mib / total if total else 0.0
-    capacity = tree.absolute_capacity(queue)
-    return java_float(100.0 * absolute / capacity if capacity else 0.0), java_float(absolute)
+    used, total = 100.0 * tree.load(queue).total.used.memory_mib, tree.cluster.memory_mib
+    own = _effective(tree, queue)[0].memory_mib
+    return java_float(used / own if own else 0.0), java_float(used / total if total else 0.0)
 
 
 def _effective(tree: Tree, queue: Queue) -> tuple[Resource, Resource]:
@@ -271,9 +270,11 @@ def _modes(queue: Queue) -> dict[str, Any]:
     }
 
 
-def _acls() -> dict[str, Any]:
-    kinds = ("ADMINISTER_QUEUE", "APPLICATION_MAX_PRIORITY", "SUBMIT_APP")
-    return {"queueAcl": [{"accessType": kind, "accessControlList": _EVERYBODY} for kind in kinds]}
+def _acls(*, is_root: bool) -> dict[str, Any]:
+    """The CapacityScheduler's defaults: the root is open to everybody, and rights pass down the tree."""
+    own = _EVERYBODY if is_root else _NOBODY
+    texts = {"ADMINISTER_QUEUE": own, "APPLICATION_MAX_PRIORITY": _EVERYBODY, "SUBMIT_APP": own}
+    return {"queueAcl": [{"accessType": kind, "accessControlList": text} for kind, text in texts.items()]}
 
 
 def _health(started_ms: int) -> dict[str, Any]:

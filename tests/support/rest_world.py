@@ -1,0 +1,126 @@
+"""A ResourceManager's web side without network, disk or time: real services and routes over rows a test puts there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from fastapi import FastAPI
+
+from tests.support.playbook import FakeClock
+from tests.support.records import CLUSTER_TIMESTAMP_MS
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.allocation import AllocationLimits
+from yodel.domain.effects import OutsideEffect
+from yodel.domain.queue import Queue, default_queues
+from yodel.domain.resource import Resource
+from yodel.ports.store import Commit, Row
+from yodel.rm_api.app import RestServices, RestSettings, create_app
+from yodel.services.engine import Engine
+from yodel.services.queries import Queries
+from yodel.services.state import ClusterState
+from yodel.services.submission import SubmissionLimits, SubmissionService
+from yodel.services.tokens import TokenIssuer
+from yodel.store.memory_store import MemoryStore
+
+WEB_ADDRESS = "rm-host:8088"
+SECRET = b"a secret of thirty-two bytes....."
+SIZES = AllocationLimits(minimum=Resource(256, 1), maximum=Resource(8192, 8))
+
+
+class NoGroups:
+    def groups_of(self, user: str) -> Sequence[str]:
+        return ()
+
+
+class Unperformed:
+    """Effects go nowhere: what the web side shows are rows."""
+
+    def perform(self, effect: OutsideEffect) -> None:
+        return
+
+
+@dataclass(slots=True, kw_only=True)
+class RestWorld:
+    clock: FakeClock
+    state: ClusterState
+    store: MemoryStore
+    queries: Queries
+    submission: SubmissionService
+    app: FastAPI
+    client: httpx2.AsyncClient
+
+    async def put(self, *rows: Row) -> None:
+        """Rows as if they had come about."""
+        await self.store.commit(Commit(rows=rows))
+        self.state.publish(rows)
+
+    async def get(self, path: str, **arguments: Any) -> httpx2.Response:
+        return await self.client.get(f"/ws/v1/cluster{path}", **arguments)
+
+    async def json(self, path: str) -> Any:
+        answer = await self.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def post(self, path: str, body: Any = None, **arguments: Any) -> httpx2.Response:
+        content = {"json": body} if body is not None else {}
+        return await self.client.post(f"/ws/v1/cluster{path}", **content, **arguments)
+
+    async def put_state(self, application_id: object, body: Any, user: str | None = "alice") -> httpx2.Response:
+        query = {"user.name": user} if user is not None else {}
+        return await self.client.put(f"/ws/v1/cluster/apps/{application_id}/state", json=body, params=query)
+
+    async def new_id(self, user: str = "alice") -> str:
+        answer = await self.post("/apps/new-application", params={"user.name": user})
+        return str(answer.json()["application-id"])
+
+
+@contextlib.asynccontextmanager
+async def rest_world(
+    *,
+    cluster_id: int = CLUSTER_TIMESTAMP_MS,
+    queues: Sequence[Queue] = (),
+    rules: AccessRules | None = None,
+    **settings: Any,
+) -> AsyncIterator[RestWorld]:
+    clock, store = FakeClock(), MemoryStore()
+    snapshot = await store.open(now_ms=cluster_id, default_queues=queues or default_queues())
+    state = ClusterState.of(snapshot)
+    engine = Engine(state, store, clock)
+    engine.perform_with(Unperformed())
+    queries = Queries(state, clock, TokenIssuer((), cluster_id), SIZES)
+    access = rules or AccessRules(admin_acl=Acl.parse("admin"))
+    submission = SubmissionService(engine, NoGroups(), access, SubmissionLimits(), SIZES)
+    facts = {
+        "cluster_id": cluster_id,
+        "started_ms": cluster_id,
+        "rm_web_address": WEB_ADDRESS,
+        "login_user": "yarn",
+        "cookie_secret": SECRET,
+    }
+    app = create_app(
+        RestServices(
+            queries=queries, submission=submission, clock=clock, settings=RestSettings(**{**facts, **settings})
+        )
+    )
+    writer = asyncio.create_task(engine.run())
+    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+    try:
+        async with httpx2.AsyncClient(transport=transport, base_url=f"http://{WEB_ADDRESS}") as client:
+            yield RestWorld(
+                clock=clock,
+                state=state,
+                store=store,
+                queries=queries,
+                submission=submission,
+                app=app,
+                client=client,
+            )
+    finally:
+        writer.cancel()
+        await app.state.api.proxy.close()
