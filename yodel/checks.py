@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from yodel.errors import YodelError
+from yodel.errors import InvalidValue, YodelError
 from yodel.kube.client import check_reachable, open_kube
+from yodel.kube.retrying import RetryLimits
+from yodel.local.cluster_files import closed_parents
+from yodel.local.options import LocalOptions
+from yodel.local.port_choice import HOST, STANDARD, is_free
 from yodel.settings import Settings
 from yodel.store.engine import parsed_url
 from yodel.store.schema import current_and_head
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
+DISK_MINIMUM_MIB = 512
+DISK_COMFORTABLE_MIB = 5 * 1024
+KUBERNETES_PATIENCE = RetryLimits(attempts=2, total_s=5.0, wait_initial_s=0.2, wait_max_s=0.5)
 
 
 class Verdict(Enum):
@@ -35,7 +41,7 @@ class Finding:
 
 
 async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
-    """One finding a check, as it comes."""
+    """What ``yodel serve`` needs: one finding a check, as it comes."""
     for name, port in (
         ("client port", settings.client_port),
         ("scheduler port", settings.scheduler_port),
@@ -50,14 +56,78 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
     yield await _kubernetes_finding(settings)
 
 
+async def local_checks(directory: Path) -> AsyncIterator[Finding]:
+    """What ``yodel local --dir DIRECTORY`` needs: one finding a check, as it comes."""
+    directory = Path(os.path.abspath(directory))
+    yield directory_finding(directory)
+    yield reach_finding(directory)
+    yield disk_finding(directory)
+    yield local_ports_finding(is_running=(directory / "ready.json").exists())
+    yield java_finding()
+
+
+def directory_finding(directory: Path) -> Finding:
+    """It can be made and written, and its name can be part of class paths and URLs."""
+    try:
+        LocalOptions(directory=directory)
+    except InvalidValue as error:
+        return Finding(name="directory", verdict=Verdict.FAILED, text=str(error))
+    if directory.exists() and not directory.is_dir():
+        text = f"{directory} is not a directory: choose another --dir"
+        return Finding(name="directory", verdict=Verdict.FAILED, text=text)
+    if not os.access(existing_part(directory), os.W_OK | os.X_OK):
+        text = f"no permission to write {existing_part(directory)}: run as its owner, or choose a --dir that is yours"
+        return Finding(name="directory", verdict=Verdict.FAILED, text=text)
+    return Finding(name="directory", verdict=Verdict.OK, text=f"{directory} can be written")
+
+
+def reach_finding(directory: Path) -> Finding:
+    """As root, containers run as their submitters, who have to pass through every folder above."""
+    if os.geteuid() != 0:
+        text = "containers run as you, because yodel does not run as root"
+        return Finding(name="other users", verdict=Verdict.OK, text=text)
+    if closed := closed_parents(directory):
+        text = (
+            f"containers of other users cannot pass through {closed[0]}: chmod o+x {closed[0]}, or choose a --dir "
+            "elsewhere; root's own containers run"
+        )
+        return Finding(name="other users", verdict=Verdict.WARNING, text=text)
+    return Finding(name="other users", verdict=Verdict.OK, text=f"their containers can reach {directory}")
+
+
+def disk_finding(directory: Path) -> Finding:
+    """Spark's shuffle files and localized archives are below the directory."""
+    free_mib = shutil.disk_usage(existing_part(directory)).free // (1024 * 1024)
+    if free_mib < DISK_MINIMUM_MIB:
+        text = f"{free_mib} MiB free at {directory}, at least {DISK_MINIMUM_MIB} are needed: make room, or move --dir"
+        return Finding(name="disk", verdict=Verdict.FAILED, text=text)
+    if free_mib < DISK_COMFORTABLE_MIB:
+        text = f"{free_mib} MiB free at {directory}: jobs that shuffle much may fill it"
+        return Finding(name="disk", verdict=Verdict.WARNING, text=text)
+    return Finding(name="disk", verdict=Verdict.OK, text=f"{free_mib} MiB free at {directory}")
+
+
+def local_ports_finding(*, is_running: bool) -> Finding:
+    """A taken standard port is a warning only: ``--ports auto`` goes around it."""
+    taken = sorted(port for port in STANDARD.values() if not is_free(HOST, port))
+    if taken and is_running:
+        text = f"{', '.join(map(str, taken))} are taken; the yodel local that runs here may be who has them"
+        return Finding(name="standard ports", verdict=Verdict.WARNING, text=text)
+    if taken:
+        text = f"{', '.join(map(str, taken))} are taken: use --ports auto (`ss -ltnp` shows who has them)"
+        return Finding(name="standard ports", verdict=Verdict.WARNING, text=text)
+    return Finding(name="standard ports", verdict=Verdict.OK, text="all are free")
+
+
+def existing_part(path: Path) -> Path:
+    """The path itself, or the nearest folder above it that is there."""
+    return next(p for p in (path, *path.parents) if p.exists())
+
+
 def port_finding(name: str, host: str, port: int) -> Finding:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            text = f"{host}:{port} cannot be used ({error.strerror}); `ss -ltnp 'sport = :{port}'` shows who has it"
-            return Finding(name=name, verdict=Verdict.FAILED, text=text)
+    if not is_free(host, port):
+        text = f"{host}:{port} is taken or not this machine's; `ss -ltnp 'sport = :{port}'` shows who has it"
+        return Finding(name=name, verdict=Verdict.FAILED, text=text)
     return Finding(name=name, verdict=Verdict.OK, text=f"{host}:{port} is free")
 
 
@@ -98,8 +168,7 @@ def _store_path_findings(settings: Settings) -> list[Finding]:
     if not url.drivername.startswith("sqlite") or not url.database:
         return []
     directory = Path(url.database).parent
-    existing = next(p for p in (directory, *directory.parents) if p.exists())
-    if not os.access(existing, os.W_OK):
+    if not os.access(existing_part(directory), os.W_OK | os.X_OK):
         text = f"no permission to write {directory}: run as its owner, or set store_url to a place that is yours"
         return [Finding(name="database folder", verdict=Verdict.FAILED, text=text)]
     return [Finding(name="database folder", verdict=Verdict.OK, text=f"{directory} can be written")]
@@ -119,7 +188,7 @@ async def _store_finding(settings: Settings) -> Finding:
 async def _kubernetes_finding(settings: Settings) -> Finding:
     try:
         async with await open_kube(settings.kubeconfig, settings.kube_context) as client:
-            server_version = await check_reachable(client)
+            server_version = await check_reachable(client, KUBERNETES_PATIENCE)
     except (YodelError, OSError) as error:
         text = f"{error}; see that kubeconfig names a running API server (kubectl version asks the same)"
         return Finding(name="kubernetes", verdict=Verdict.FAILED, text=text)

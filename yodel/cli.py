@@ -1,4 +1,8 @@
-"""The ``yodel`` command line.  Commands, no logic: each reads its options and calls what does the work."""
+"""The ``yodel`` command line.  Commands, no logic: each reads its options and calls what does the work.
+
+A command imports what it needs when it runs: loading everything takes seconds of CPU, and ``yodel local`` starts two
+processes of this program.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +10,33 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-import uvloop
-from pydantic import ValidationError
-from rich.console import Console
 
-from yodel import __version__, checks
-from yodel.app import run_rm
-from yodel.errors import YodelError
-from yodel.local.auth import prepare_credentials
-from yodel.local.nodes import LocalNode
-from yodel.local.quickstart import LocalOptions, default_memory_mib, run_local, stop_on_signals
-from yodel.local.server import LocalKubernetesConfig, run_local_kubernetes
-from yodel.local.supervisor import ChildFailed
-from yodel.settings import Settings, load
-from yodel.store.schema import current_and_head, migrate_if_behind
-from yodel.telemetry import logs
+from yodel import __version__
+from yodel.errors import InvalidValue, YodelError
+
+if TYPE_CHECKING:
+    from yodel.checks import Finding
+    from yodel.settings import Settings
 
 EXIT_FAILED, EXIT_MISCONFIGURED = 1, 2
+MARKS = {"ok": "ok     ", "warning": "warning", "failed": "FAILED "}
 app = typer.Typer(
     name="yodel",
     help="A YARN ResourceManager whose containers are Kubernetes pods.\n\n"
-    "Try it on this machine with [bold]yodel local[/bold]; run it for real with [bold]yodel serve[/bold].",
+    "Try it on this machine with [bold]yodel local[/bold]; run it for real with [bold]yodel migrate[/bold] and "
+    "[bold]yodel serve[/bold]; when something does not work, ask [bold]yodel check[/bold].\n\n"
+    "Example: yodel local --dir /tmp/yodel --ports auto",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-err = Console(stderr=True, highlight=False)
 
 
 class PortChoice(StrEnum):
@@ -67,11 +65,13 @@ def local(
     directory: Annotated[Path, typer.Option("--dir", help="Where everything is kept; made when missing.")] = Path(
         ".yodel"
     ),
-    nodes: Annotated[int, typer.Option(help="Node agents to start.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Node agents to start, 1 to 50.")] = 1,
     ports: Annotated[
         PortChoice, typer.Option(help="YARN's standard ports (8032, 8088, …), or any free ones.")
     ] = PortChoice.standard,
-    memory_mib: Annotated[int | None, typer.Option(help="Memory of each node, MiB.")] = None,
+    memory_mib: Annotated[
+        int | None, typer.Option(help="Memory of each node, MiB.", show_default="3/4 of the machine, at most 8192")
+    ] = None,
     vcores: Annotated[int, typer.Option(help="Virtual cores of each node.")] = 8,
     minimum_allocation_mib: Annotated[
         int, typer.Option(help="Containers are rounded up to multiples of this, MiB.")
@@ -80,25 +80,30 @@ def local(
 ) -> None:
     """Run a whole cluster on this machine, in the foreground, until Ctrl-C.
 
-    It writes DIR/hadoop-conf (point HADOOP_CONF_DIR at it), DIR/kubeconfig (for kubectl) and DIR/ready.json (addresses,
-    ports and pids).  Containers are processes of this machine, run as the user who submits them when yodel is root.
+    It writes DIR/hadoop-conf (point HADOOP_CONF_DIR at it), DIR/kubeconfig (for kubectl), DIR/logs and, when all is up,
+    DIR/ready.json (addresses, ports and pids).  Containers are processes of this machine; when yodel runs as root they
+    run as the user who submits, else all as you.
 
     Example: yodel local --dir /tmp/yodel --nodes 2 --ports auto
+
+    Then:    HADOOP_CONF_DIR=/tmp/yodel/hadoop-conf spark-submit --master yarn --deploy-mode cluster job.py
     """
-    memory = memory_mib if memory_mib is not None else default_memory_mib(nodes)
+    from yodel.local.options import LocalOptions, default_memory_mib
+    from yodel.local.quickstart import run_local, stop_on_signals
+    from yodel.telemetry import logs
 
     async def run() -> None:
-        stop = asyncio.Event()
-        stop_on_signals(stop)
         options = LocalOptions(
             directory=directory,
             nodes=nodes,
             ports=ports.value,
-            memory_mib=memory,
+            memory_mib=memory_mib if memory_mib is not None else default_memory_mib(nodes),
             vcores=vcores,
             minimum_allocation_mib=minimum_allocation_mib,
             dialect=dialect.value,
         )
+        stop = asyncio.Event()
+        stop_on_signals(stop)
         await run_local(options, stop, lambda text: print(text, flush=True))
 
     logs.configure("warning", "console" if sys.stderr.isatty() else "json")
@@ -116,8 +121,15 @@ def serve(
     It needs a database (store_url) and a Kubernetes (kubeconfig, or in-cluster).  Stop it with SIGTERM: containers go
     on running, and the next start takes them over.
 
+    Every setting can be given as a variable too: YODEL_CLIENT_PORT=18032 is client_port = 18032.
+
     Example: yodel serve --config /etc/yodel/rm.toml
     """
+    from yodel.app import run_rm
+    from yodel.local.quickstart import stop_on_signals
+    from yodel.store.schema import migrate_if_behind
+    from yodel.telemetry import logs
+
     settings = _settings(config)
     logs.configure(settings.log_level, settings.log_format)
 
@@ -138,8 +150,12 @@ def migrate_command(
 ) -> None:
     """Bring the database up to date.  Safe to run twice, and while ResourceManagers run.
 
+    Example: yodel migrate --config /etc/yodel/rm.toml
+
     Example: yodel migrate --store-url postgresql+asyncpg://yodel@db/yodel
     """
+    from yodel.store.schema import current_and_head, migrate_if_behind
+
     url = store_url or _settings(config).store_url
 
     async def run() -> None:
@@ -151,22 +167,28 @@ def migrate_command(
 
 
 @app.command()
-def check(config: Config = None) -> None:
-    """Look for the usual mistakes and say how to mend each: ports, Java, permissions, database, Kubernetes.
+def check(
+    config: Config = None,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Check this machine for yodel local --dir DIR instead.")
+    ] = None,
+) -> None:
+    """Look for the usual mistakes and say how to mend each: ports, Java, permissions, disk, database, Kubernetes.
 
-    Exit status 0 when nothing stands in the way.
+    Exit status 0 when nothing stands in the way (warnings do not).
+
+    Example, before yodel serve: yodel check --config /etc/yodel/rm.toml
+
+    Example, before yodel local: yodel check --dir /tmp/yodel
     """
-    settings = _settings(config)
+    from yodel import checks
+
+    if config is not None and directory is not None:
+        _misconfigured("Invalid --dir: it is for yodel local, and --config for yodel serve; expected one of them")
 
     async def run() -> None:
-        failed = False
-        async for result in checks.run_checks(settings):
-            mark = {checks.Verdict.OK: "[green]ok[/]", checks.Verdict.WARNING: "[yellow]warning[/]"}.get(
-                result.verdict, "[red]failed[/]"
-            )
-            Console(highlight=False).print(f"{mark}  {result.name}: {result.text}")
-            failed = failed or result.verdict is checks.Verdict.FAILED
-        if failed:
+        findings = checks.local_checks(directory) if directory else checks.run_checks(_settings(config))
+        if await _print_findings(findings):
             raise typer.Exit(EXIT_FAILED)
 
     _run(run)
@@ -174,13 +196,22 @@ def check(config: Config = None) -> None:
 
 @app.command()
 def version() -> None:
-    """Print the version."""
-    print(f"yodel {__version__}")
+    """Print the version of Yodel and of Python: what a bug report starts with.
+
+    Example: yodel version
+    """
+    print(f"yodel {__version__} (Python {sys.version.split()[0]})")
 
 
 @app.command(name="local-kubernetes", hidden=True)
 def local_kubernetes(config: Annotated[Path, typer.Option("--config")], ready_fd: ReadyFd = None) -> None:
     """The small Kubernetes of ``yodel local``; started by it."""
+    from yodel.local.auth import prepare_credentials
+    from yodel.local.nodes import LocalNode
+    from yodel.local.quickstart import stop_on_signals
+    from yodel.local.server import LocalKubernetesConfig, run_local_kubernetes
+    from yodel.telemetry import logs
+
     given = json.loads(config.read_text())
     data_dir = Path(given["data_dir"])
     credentials = prepare_credentials(data_dir)
@@ -193,6 +224,7 @@ def local_kubernetes(config: Annotated[Path, typer.Option("--config")], ready_fd
         tls_key=credentials.tls_key,
         nodes=tuple(LocalNode(**node) for node in given["nodes"]),
         stop_pods_on_exit=True,
+        stop_grace_s=given["stop_grace_s"],
     )
     logs.configure()
 
@@ -205,30 +237,61 @@ def local_kubernetes(config: Annotated[Path, typer.Option("--config")], ready_fd
 
 
 def _settings(config: Path | None) -> Settings:
+    from pydantic import ValidationError
+
+    from yodel.settings import load, mistakes_in
+
     try:
         return load(config)
-    except (YodelError, ValidationError) as error:
-        err.print(f"[red]error[/]: {error}", markup=True)
-        raise typer.Exit(EXIT_MISCONFIGURED) from None
+    except InvalidValue as error:
+        _misconfigured(str(error))
+    except ValidationError as error:
+        _misconfigured("\n".join(mistakes_in(error)))
+
+
+def _misconfigured(text: str) -> NoReturn:
+    print(f"error: {text}", file=sys.stderr)
+    raise typer.Exit(EXIT_MISCONFIGURED)
+
+
+async def _print_findings(findings: AsyncIterator[Finding]) -> bool:
+    """As they come; whether one of them stands in the way."""
+    failed = False
+    async for finding in findings:
+        print(f"{MARKS[finding.verdict.value]}  {finding.name}: {finding.text}", flush=True)
+        failed = failed or finding.verdict.value == "failed"
+    return failed
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """On uvloop; expected failures become one line and an exit status, bugs keep their traceback."""
+    import uvloop
+
     try:
         uvloop.run(_unwrapped(work()))
-    except (YodelError, ChildFailed, OSError) as error:
-        err.print(f"error: {error}", markup=False)
+    except InvalidValue as error:
+        _misconfigured(str(error))
+    except (YodelError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_FAILED) from None
 
 
 async def _unwrapped(work: Awaitable[None]) -> None:
-    """A task group's only failure, as itself."""
+    """The first of a task group's failures as itself, when all of them are expected ones."""
     try:
         await work
     except BaseExceptionGroup as group:
-        if len(group.exceptions) == 1 and isinstance(group.exceptions[0], YodelError | OSError):
-            raise group.exceptions[0] from None
-        raise
+        expected, bugs = group.split((YodelError, OSError, asyncio.CancelledError))
+        if expected is None or bugs is not None:
+            raise
+        raise _first(expected) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _say_ready(fd: int | None) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from yodel.errors import InvalidValue
@@ -113,3 +113,15 @@ def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Set
             return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=config)
 
     return _Layered(**(overrides or {}))
+
+
+def mistakes_in(error: ValidationError) -> list[str]:
+    """One line a mistake: the setting, what was given, what is expected."""
+    lines = []
+    for mistake in error.errors(include_url=False, include_context=False):
+        name = ".".join(str(part) for part in mistake["loc"]) or "settings"
+        if mistake["type"] == "extra_forbidden":
+            lines.append(f"Invalid {name}: there is no such setting; docs/configuration.md lists them")
+        else:
+            lines.append(f"Invalid {name}: {mistake['input']!r}; {mistake['msg']}")
+    return lines

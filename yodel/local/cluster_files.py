@@ -1,0 +1,180 @@
+"""The folders and configuration files of a local cluster: each program is configured as it is in production, by a file.
+
+Secrets are in files of mode 0600 in folders of mode 0700.  What containers of other users pass through or read is open
+to them and holds no secret.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+from yodel.errors import InvalidValue
+from yodel.local.atomic_file import write_atomically
+from yodel.local.auth import prepare_credentials, write_kubeconfig
+from yodel.local.client_config import client_files, write_hadoop_conf
+from yodel.local.options import LocalOptions
+from yodel.local.port_choice import HOST, NodePorts, Ports
+
+NODE_EXPIRY_S = 30.0
+"""A dead node is noticed sooner than in production: somebody is watching."""
+POD_STOP_GRACE_S = 2.0
+"""At Ctrl-C: what has not ended by then is killed."""
+
+
+def make_directories(directory: Path) -> None:
+    """Raises InvalidValue when ``directory`` cannot be one of ours."""
+    try:
+        _make_root(directory)
+        for name, mode in (("logs", 0o700), ("rm", 0o700), ("kube", 0o700), ("nodes", 0o755), ("handover", 0o711)):
+            (directory / name).mkdir(exist_ok=True)
+            (directory / name).chmod(mode)
+        token = directory / "node-token"
+        if not token.exists():
+            write_atomically(token, secrets.token_hex(32) + "\n", 0o600)
+    except OSError as error:
+        expected = f"a directory that {getpass.getuser()} can make and write ({error.strerror})"
+        raise InvalidValue("--dir", str(directory), expected) from error
+
+
+def write_configuration(options: LocalOptions, ports: Ports) -> None:
+    """Every program's file, the kubeconfig, and Hadoop's client configuration; all written anew at each start."""
+    directory = options.directory
+    credentials = prepare_credentials(directory / "kube")
+    write_kubeconfig(
+        directory / "kubeconfig",
+        server=f"https://{HOST}:{ports.kube}",
+        ca_certificate=credentials.ca_certificate,
+        token=credentials.token,
+        name="yodel-local",
+    )
+    write_hadoop_conf(
+        directory / "hadoop-conf",
+        client_files(
+            host=HOST,
+            client_port=ports.client,
+            scheduler_port=ports.scheduler,
+            tracker_port=ports.tracker,
+            webapp_port=ports.webapp,
+            maximum_mib=options.memory_mib,
+            maximum_vcores=options.vcores,
+            minimum_mib=options.minimum_allocation_mib,
+        ),
+    )
+    _write_toml(rm_file(directory), rm_settings(options, ports))
+    write_atomically(kube_file(directory), json.dumps(kube_settings(options, ports), indent=2) + "\n", 0o600)
+    for node in ports.nodes:
+        agent_file(directory, node.name).parent.mkdir(exist_ok=True)
+        _write_toml(agent_file(directory, node.name), agent_settings(options, ports, node))
+
+
+def rm_file(directory: Path) -> Path:
+    return directory / "rm" / "rm.toml"
+
+
+def kube_file(directory: Path) -> Path:
+    return directory / "kube" / "kube.json"
+
+
+def agent_file(directory: Path, node: str) -> Path:
+    return directory / "nodes" / node / "nm.toml"
+
+
+def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
+    """Fields of yodel.settings.Settings."""
+    directory = options.directory
+    return {
+        "store_url": f"sqlite+aiosqlite:///{directory / 'rm' / 'rm.db'}",
+        "kubeconfig": str(directory / "kubeconfig"),
+        "cluster_name": "local",
+        "bind_host": HOST,
+        "host": HOST,
+        "client_port": ports.client,
+        "scheduler_port": ports.scheduler,
+        "tracker_port": ports.tracker,
+        "webapp_port": ports.webapp,
+        "minimum_allocation_mib": options.minimum_allocation_mib,
+        "maximum_allocation_mib": options.memory_mib,
+        "maximum_allocation_vcores": options.vcores,
+        "dialect": options.dialect,
+        "handover_dir": str(directory / "handover"),
+        "host_paths": [str(directory / "nodes")],
+        "allowed_system_users": [getpass.getuser()],
+        "node_token_file": str(directory / "node-token"),
+        "node_expiry_s": NODE_EXPIRY_S,
+        "pod_creates_per_second": 500.0,
+    }
+
+
+def kube_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
+    """What ``yodel local-kubernetes`` reads."""
+    cpu_milli, memory_bytes = options.vcores * 1000, options.memory_mib * 1024 * 1024
+    size = {
+        "cpu_milli": cpu_milli,
+        "memory_bytes": memory_bytes,
+        "batch_cpu_milli": cpu_milli,
+        "batch_memory_bytes": memory_bytes,
+    }
+    return {
+        "data_dir": str(options.directory / "kube"),
+        "host": HOST,
+        "port": ports.kube,
+        "stop_grace_s": POD_STOP_GRACE_S,
+        "nodes": [{"name": node.name, "address": node.host, **size} for node in ports.nodes],
+    }
+
+
+def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict[str, Any]:
+    """Fields of nm_plugin.settings.Settings."""
+    base = options.directory / "nodes" / node.name
+    return {
+        "host": node.host,
+        "bind_host": node.host,
+        "rpc_port": node.rpc_port,
+        "http_port": node.http_port,
+        "resource_tracker_host": HOST,
+        "resource_tracker_port": ports.tracker,
+        "kubernetes_node_name": node.name,
+        "node_token_file": str(options.directory / "node-token"),
+        "memory_mib": options.memory_mib,
+        "vcores": options.vcores,
+        "local_dirs": [str(base / "local")],
+        "log_dirs": [str(base / "logs")],
+        "handover_dir": str(options.directory / "handover"),
+        "state_dir": str(base / "state"),
+        "allowed_system_users": [getpass.getuser()],
+        "java_home": java_home() or "",
+        "hadoop_conf_dir": str(options.directory / "hadoop-conf"),
+    }
+
+
+def java_home() -> str | None:
+    """``$JAVA_HOME``, or where the ``java`` on the path really lives."""
+    if os.environ.get("JAVA_HOME"):
+        return os.environ["JAVA_HOME"]
+    java = shutil.which("java")
+    return str(Path(java).resolve().parent.parent) if java else None
+
+
+def closed_parents(directory: Path) -> list[Path]:
+    """Folders above ``directory`` which other users may not pass through: their containers cannot run below."""
+    return [parent for parent in directory.parents if parent.exists() and not parent.stat().st_mode & 0o001]
+
+
+def _make_root(directory: Path) -> None:
+    """A folder that was there keeps its mode, except that root's containers of other users must pass through."""
+    if not directory.exists():
+        directory.mkdir(parents=True)
+        directory.chmod(0o755)
+    elif os.geteuid() == 0:
+        directory.chmod(directory.stat().st_mode & 0o7777 | 0o111)
+
+
+def _write_toml(path: Path, values: dict[str, Any]) -> None:
+    """JSON's strings, numbers and lists of strings are TOML's too."""
+    write_atomically(path, "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()), 0o600)
