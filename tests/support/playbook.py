@@ -1,8 +1,8 @@
 """A ResourceManager without network, disk or time: real services over a store in memory, driven step by step.
 
 Nothing happens by itself.  ``World`` holds what outlives a ResourceManager (disk, Kubernetes, node agents, the clock),
-``ResourceManager`` one life of it.  ``settle`` works until nothing is left to do; ``restart`` begins another life on the
-same disk.  A ``Crash`` can be planned for any step at which a process may die.
+``ResourceManager`` one life of it.  ``settle`` works until nothing is left to do; ``restart`` begins another life on
+the same disk.  A ``Crash`` can be planned for any step at which a process may die.
 """
 
 from __future__ import annotations
@@ -183,9 +183,9 @@ class Options:
     """What tests vary of a ResourceManager's settings."""
 
     allocation: AllocationLimits = LIMITS
-    submission: SubmissionLimits = SubmissionLimits()
-    liveness: LivenessSettings = LivenessSettings()
-    reconciler: ReconcilerSettings = ReconcilerSettings()
+    submission: SubmissionLimits = field(default_factory=SubmissionLimits)
+    liveness: LivenessSettings = field(default_factory=LivenessSettings)
+    reconciler: ReconcilerSettings = field(default_factory=ReconcilerSettings)
     admin_acl: str = "admin"
 
 

@@ -8,7 +8,7 @@ only after the rows that caused them are on disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
@@ -154,19 +154,25 @@ class Transaction:
 
     def _stops(self, effect: StopContainers | StopContainersOnNode) -> list[Tell]:
         event = StopRequested(effect.exit_status, effect.diagnostics, self.now_ms)
-        of_attempt = isinstance(effect, StopContainers)
-        known = self._state.containers_of(effect.attempt_id) if of_attempt else self._state.live_containers()
-        ids = {c.id for c in known}
+        if isinstance(effect, StopContainers):
+            committed: Iterable[Container] = self._state.containers_of(effect.attempt_id)
+        else:
+            committed = self._state.live_containers()
+        ids = {c.id for c in committed}
         for rows in (self._below, self.rows):
             ids |= {i for i in rows if isinstance(i, ContainerId)}
         live = (c for c in map(self.container, sorted(ids)) if c.state is not ContainerState.COMPLETED)
-        if isinstance(effect, StopContainers):
-            return [Tell(c.id, event) for c in live if c.id.attempt_id == effect.attempt_id]
-        return [Tell(c.id, event) for c in live if c.node_id == effect.node_id]
+        return [Tell(c.id, event) for c in live if _is_meant(effect, c)]
 
     def _find(self, entity_id: EntityId, table: dict[Any, Any]) -> Row | None:
         row = self.rows.get(entity_id) or self._below.get(entity_id)
         return row if row is not None else table.get(entity_id)
+
+
+def _is_meant(effect: StopContainers | StopContainersOnNode, container: Container) -> bool:
+    if isinstance(effect, StopContainers):
+        return container.id.attempt_id == effect.attempt_id
+    return container.node_id == effect.node_id
 
 
 def _table(state: ClusterState, entity_id: EntityId) -> dict[Any, Any]:
