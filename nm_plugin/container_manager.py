@@ -95,6 +95,7 @@ class ContainerManager:
         self._links: dict[ContainerId, tuple[tuple[command.Link, ...], command.Counters]] = {}
         self._recent: dict[ContainerId, float] = {}
         self._acknowledged: set[ContainerId] = set()
+        self._cleaning: set[ContainerId] = set()
         self._log = structlog.get_logger(__name__)
 
     # What others look at.
@@ -212,6 +213,8 @@ class ContainerManager:
 
     async def _apply(self, container_id: ContainerId, event: containers.Event) -> None:
         """One event: new record, saved, then the effects."""
+        if container_id not in self._containers:
+            return
         async with self._locks.setdefault(container_id, asyncio.Lock()):
             before = self._containers.get(container_id)
             if before is None:
@@ -254,6 +257,7 @@ class ContainerManager:
         elif effect is Effect.TERMINATE:
             self._spawn(self._terminate(container_id), f"terminate-{container_id}")
         else:
+            self._cleaning.add(container_id)
             self._spawn(self._clean_up(container_id), f"clean-up-{container_id}")
 
     def _work(self, container_id: ContainerId, work: Coroutine[Any, Any, None]) -> None:
@@ -412,6 +416,15 @@ class ContainerManager:
             end.cancel()
 
     async def _clean_up(self, container_id: ContainerId) -> None:
+        try:
+            await self._remove_traces(container_id)
+        finally:
+            # Whatever was left, the container is over: its application's directories go next.
+            self._cleaning.discard(container_id)
+            await self._apply(container_id, containers.CleanedUp())
+            self._clean_application_if_idle(container_id.application_id)
+
+    async def _remove_traces(self, container_id: ContainerId) -> None:
         container = self._containers.get(container_id)
         if container is None:
             return
@@ -423,7 +436,6 @@ class ContainerManager:
             work_dir = Path(container.local_dir)
             await self._parts.threads.run_as(user, _remove_launch_files, work_dir)
             self._delete(user, (work_dir,), f"delete-{container_id}")
-        await self._apply(container_id, containers.CleanedUp())
 
     def _delete(self, user: OsUser, paths: tuple[Path, ...], name: str) -> None:
         """Remove a user's trees after the debug delay."""
@@ -445,6 +457,8 @@ class ContainerManager:
         if application is None or not application.finished:
             return
         if any(c.state is not State.DONE for c in self._of(application_id)):
+            return
+        if any(container_id.application_id == application_id for container_id in self._cleaning):
             return
         del self._applications[application_id]
         self._spawn(self._clean_application(application), f"clean-up-{application_id}")

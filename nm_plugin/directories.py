@@ -16,9 +16,9 @@ Whatever lies below a directory of a user is made, written, read and removed wit
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,14 +167,10 @@ def remove_tree(path: Path) -> None:
                 pass
         finally:
             os.close(root)
-        os.rmdir(path.name, dir_fd=parent)
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(path.name, dir_fd=parent)
     finally:
         os.close(parent)
-
-
-def remove_all(paths: Sequence[Path]) -> None:
-    for path in paths:
-        remove_tree(path)
 
 
 def _is_dir(name: str, parent: int) -> bool:
@@ -202,17 +198,22 @@ def _empty(directory: int, root: int, depth: int) -> bool:
     with os.scandir(directory) as entries:
         listed = [(e.name, e.is_dir(follow_symlinks=False)) for e in entries]
     for name, is_dir in listed:
-        if not is_dir:
-            os.unlink(name, dir_fd=directory)
-            continue
-        if depth >= REMOVE_DEPTH_MAX:
-            os.rename(name, f".deep-{os.urandom(8).hex()}", src_dir_fd=directory, dst_dir_fd=root)
-            complete = False
-            continue
-        child = _open_dir(name, directory)
-        try:
-            complete = _empty(child, root, depth + 1) and complete
-        finally:
-            os.close(child)
-        os.rmdir(name, dir_fd=directory)
+        with contextlib.suppress(FileNotFoundError):  # somebody else removes it too
+            complete = _remove_entry(name, is_dir, directory, root, depth) and complete
+    return complete
+
+
+def _remove_entry(name: str, is_dir: bool, directory: int, root: int, depth: int) -> bool:
+    if not is_dir:
+        os.unlink(name, dir_fd=directory)
+        return True
+    if depth >= REMOVE_DEPTH_MAX:
+        os.rename(name, f".deep-{os.urandom(8).hex()}", src_dir_fd=directory, dst_dir_fd=root)
+        return False
+    child = _open_dir(name, directory)
+    try:
+        complete = _empty(child, root, depth + 1)
+    finally:
+        os.close(child)
+    os.rmdir(name, dir_fd=directory)
     return complete

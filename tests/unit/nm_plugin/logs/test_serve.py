@@ -137,7 +137,8 @@ async def test_log_stream_is_framed(rig: Rig, web: httpx2.AsyncClient, query: st
     assert lines[0] == f"Container: {CONTAINER} on {rig.running.node_id}"
     assert lines[1:4] == ["LogAggregationType: LOCAL", "=" * 67, "LogType:stdout"]
     assert lines[5] == "LogLength:13"
-    end = f"\nEnd of LogType:stdout.This log file belongs to a running container ({CONTAINER}) and so may not be complete."
+    end = "\nEnd of LogType:stdout.This log file belongs to a running container "
+    end += f"({CONTAINER}) and so may not be complete."
     assert lines[6] == "LogContents:\n" + content + end + "\n" + "*" * 72 + "\n\n\n"
 
 
