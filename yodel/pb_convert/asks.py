@@ -7,9 +7,9 @@ from yodel.domain.container import Container
 from yodel.domain.node import Node
 from yodel.domain.states import ExecutionType
 from yodel.domain.tokens import Token
-from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import ids
+from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 
 NAME_LENGTH_MAX = 512
@@ -17,9 +17,7 @@ NAME_LENGTH_MAX = 512
 
 def ask(message: pb.ResourceRequestProto) -> Ask:
     """Raises InvalidValue."""
-    name = message.resource_name or ANY
-    if len(name) > NAME_LENGTH_MAX:
-        raise InvalidValue("resource_name", name[:80], f"at most {NAME_LENGTH_MAX} characters")
+    name = text("resource_name", message.resource_name, NAME_LENGTH_MAX) or ANY
     key = AskKey(
         message.priority.priority,
         message.allocation_request_id,
@@ -31,7 +29,7 @@ def ask(message: pb.ResourceRequestProto) -> Ask:
         resource_name=name,
         count=message.num_containers,
         relax_locality=message.relax_locality,
-        node_label=message.node_label_expression,
+        node_label=text("node_label_expression", message.node_label_expression, NAME_LENGTH_MAX),
     )
 
 

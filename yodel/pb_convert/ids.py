@@ -43,7 +43,12 @@ def container_id_pb(value: ContainerId) -> pb.ContainerIdProto:
 
 def node_id(message: pb.NodeIdProto) -> NodeId:
     """Raises InvalidValue."""
-    if not message.host or len(message.host) > HOST_LENGTH_MAX or ":" in message.host:
+    if (
+        not isinstance(message.host, str)
+        or not message.host
+        or len(message.host) > HOST_LENGTH_MAX
+        or ":" in message.host
+    ):
         raise InvalidValue("NodeId.host", message.host[:HOST_LENGTH_MAX], "a host name or IPv4 address")
     if not 0 < message.port < 65536:
         raise InvalidValue("NodeId.port", message.port, "1 to 65535")

@@ -17,6 +17,7 @@ from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.writable import Credentials, WireToken, encode_credentials, parse_credentials
 from yodel.pb_convert import ids
+from yodel.pb_convert.texts import text
 
 ANY = "*"
 DEFAULT_QUEUE = "default"
@@ -35,11 +36,11 @@ def submission(context: pb.ApplicationSubmissionContextProto, user: str) -> Subm
         parse_credentials(context.am_container_spec.tokens)
     asked = _am_resource(context)
     return Submission(
-        name=context.application_name,
+        name=text("application_name", context.application_name),
         user=user,
-        queue=context.queue or DEFAULT_QUEUE,
-        application_type=context.applicationType,
-        tags=tuple(tag.lower() for tag in context.applicationTags),
+        queue=text("queue", context.queue) or DEFAULT_QUEUE,
+        application_type=text("applicationType", context.applicationType),
+        tags=tuple(text("applicationTags", tag).lower() for tag in context.applicationTags),
         priority=context.priority.priority if context.HasField("priority") else 0,
         max_attempts=context.maxAppAttempts,
         attempt_failures_validity_interval_ms=context.attempt_failures_validity_interval,
@@ -48,7 +49,7 @@ def submission(context: pb.ApplicationSubmissionContextProto, user: str) -> Subm
         am_capability=asked,
         am_asked_capability=asked,
         am_node_label=_am_node_label(context),
-        node_label=context.node_label_expression,
+        node_label=text("node_label_expression", context.node_label_expression),
         view_acl=_acl(context, pb.APPACCESS_VIEW_APP),
         modify_acl=_acl(context, pb.APPACCESS_MODIFY_APP),
         lifetime_s=_lifetime_s(context),
@@ -104,14 +105,14 @@ def _am_resource(context: pb.ApplicationSubmissionContextProto) -> Resource:
 def _am_node_label(context: pb.ApplicationSubmissionContextProto) -> str:
     for request in context.am_container_resource_request:
         if request.resource_name == ANY and request.node_label_expression:
-            return request.node_label_expression
-    return context.node_label_expression
+            return text("node_label_expression", request.node_label_expression)
+    return text("node_label_expression", context.node_label_expression)
 
 
 def _acl(context: pb.ApplicationSubmissionContextProto, kind: pb.ApplicationAccessTypeProto) -> str:
     for entry in context.am_container_spec.application_ACLs:
         if entry.accessType == kind:
-            return entry.acl
+            return text("acl", entry.acl)
     return " "
 
 

@@ -16,6 +16,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.server_connection import TokenGrant
 from yodel.pb_convert import asks, ids, reports
+from yodel.pb_convert.texts import TEXT_LENGTH_MAX, text
 from yodel.pb_convert.tokens import amrm_identity, token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
@@ -56,7 +57,10 @@ class MasterProtocol:
         self, context: CallContext, request: msg.RegisterApplicationMasterRequestProto
     ) -> msg.RegisterApplicationMasterResponseProto:
         registration = await self._master.register(
-            caller(context), request.host, request.rpc_port, request.tracking_url
+            caller(context),
+            text("host", request.host),
+            request.rpc_port,
+            text("tracking_url", request.tracking_url),
         )
         submission = registration.application.submission
         response = msg.RegisterApplicationMasterResponseProto(
@@ -91,7 +95,9 @@ class MasterProtocol:
         self, context: CallContext, request: msg.FinishApplicationMasterRequestProto
     ) -> msg.FinishApplicationMasterResponseProto:
         status = FinalApplicationStatus(request.final_application_status)
-        done = await self._master.finish(caller(context), status, request.diagnostics, request.tracking_url)
+        done = await self._master.finish(
+            caller(context), status, _bounded(request.diagnostics), text("tracking_url", request.tracking_url)
+        )
         return msg.FinishApplicationMasterResponseProto(isUnregistered=done)
 
     async def _allocate_slow(
@@ -146,8 +152,13 @@ def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
         response_id=request.response_id,
         asks=[asks.ask(a) for a in request.ask],
         releases=[ids.container_id(r) for r in request.release],
-        blacklist_additions=blacklist.blacklist_additions,
-        blacklist_removals=blacklist.blacklist_removals,
+        blacklist_additions=[text("blacklist_additions", name) for name in blacklist.blacklist_additions],
+        blacklist_removals=[text("blacklist_removals", name) for name in blacklist.blacklist_removals],
         progress=request.progress,
-        tracking_url=request.tracking_url or None,
+        tracking_url=text("tracking_url", request.tracking_url) or None,
     )
+
+
+def _bounded(diagnostics: str) -> str:
+    """The end of a long text: an AM's last words must not keep it from finishing."""
+    return text("diagnostics", diagnostics[-TEXT_LENGTH_MAX:].replace("\0", ""))
