@@ -42,10 +42,10 @@ ADDED = frozenset({"preemptedResourceSecondsMap", "appNodeLabelExpression"})
 
 MEASURED = frozenset(
     {
-        *("elapsedTime", "memorySeconds", "vcoreSeconds", "value", "lastrun", "lastHealthUpdate", "startedOn"),
+        *("elapsedTime", "memorySeconds", "vcoreSeconds"),
         *("cpuUtilization", "memUtilization", "nodePhysicalMemoryMB", "nodeVirtualMemoryMB", "nodeCPUUsage"),
         *("aggregatedContainersPhysicalMemoryMB", "aggregatedContainersVirtualMemoryMB"),
-        *("utilizedMB", "utilizedVirtualCores", "utilizedMBPercent", "utilizedVirtualCoresPercent"),
+        *("utilizedVirtualCores", "utilizedMBPercent", "utilizedVirtualCoresPercent"),
         *("appsSubmitted", "appsCompleted", "appsFailed", "appsKilled"),
         *("rmStateStoreName", "resourceManagerBuildVersion", "resourceManagerVersionBuiltOn", "hadoopBuildVersion"),
         "logAggregationStatus",
@@ -58,7 +58,8 @@ OF_ANOTHER_SCHEDULER = re.compile(
     # Kubernetes places: single placements are not known here.
     r".*\.health\..*"
     # The recorded one counts memory only, which makes one vcore of every limit; ours limits both and no user.
-    r"|.*\.(amLimit|userAmLimit|AMResourceLimit|userAMResourceLimit|userResourceLimit)\.(memory|vCores)"
+    r"|.*\.(amLimit|userAmLimit|AMResourceLimit|userAMResourceLimit|userResourceLimit)\..*"
+    r"|.*\.resourceSecondsMap\..*"
     r"|.*\.userLimitFactor"
     # 30.000002: a float of the recorded one's own configuration.
     r"|\.scheduler\.schedulerInfo\.queues\.queue\[0\]\.(.*\.)?(capacity|absoluteCapacity)"

@@ -1,0 +1,74 @@
+"""The rim: callers, slashes, headers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.rest_world import RestWorld, rest_world
+
+
+async def test_every_answer_carries_the_headers(world: RestWorld) -> None:
+    for path in ("/ws/v1/cluster/info", "/nowhere", "/cluster"):
+        headers = (await world.client.get(path)).headers
+        assert headers["cache-control"] == "no-cache"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "SAMEORIGIN"
+
+
+async def test_name_is_answered_with_a_cookie_that_stands_for_it(world: RestWorld) -> None:
+    first = await world.get("/userinfo?user.name=alice")
+    assert first.json()["requestedUser"] == "alice"
+    assert first.headers["set-cookie"].startswith('hadoop.auth="u=alice&')
+    world.client.cookies.clear()
+    cookie = first.headers["set-cookie"].partition(";")[0]
+    second = await world.get("/userinfo", headers={"Cookie": cookie})
+    assert second.json()["requestedUser"] == "alice"
+    assert "set-cookie" not in second.headers
+
+
+async def test_reader_without_a_name_is_the_static_user(world: RestWorld) -> None:
+    assert (await world.json("/userinfo")) == {"rmLoginUser": "yarn", "requestedUser": "dr.who"}
+
+
+async def test_writer_without_a_name_is_refused(world: RestWorld) -> None:
+    for answer in (await world.post("/apps/new-application"), await world.post("/apps", {})):
+        assert answer.status_code == 401
+        assert answer.json()["RemoteException"]["exception"] == "AuthorizationException"
+
+
+async def test_static_user_may_write_where_that_is_switched_on() -> None:
+    async with rest_world(may_static_user_write=True) as world:
+        assert (await world.post("/apps/new-application")).status_code == 200
+
+
+async def test_anonymous_callers_can_be_shut_out() -> None:
+    async with rest_world(anonymous_allowed=False) as world:
+        refused = await world.get("/info")
+        assert (refused.status_code, refused.headers["www-authenticate"]) == (403, "PseudoAuth")
+        assert (await world.get("/info?user.name=alice")).status_code == 200
+
+
+async def test_impossible_name_is_refused_in_hadoops_form(world: RestWorld) -> None:
+    answer = await world.get("/info?user.name=a%26b")
+    assert answer.status_code == 400
+    assert set(answer.json()["RemoteException"]) == {"exception", "message", "javaClassName"}
+
+
+@pytest.mark.parametrize("path", ["", "/info", "/metrics", "/apps", "/nodes", "/scheduler"])
+async def test_trailing_slash_changes_nothing(world: RestWorld, path: str) -> None:
+    assert (await world.get(f"{path}/")).json() == (await world.get(path)).json()
+
+
+async def test_unknown_path_is_404_and_empty(world: RestWorld) -> None:
+    answer = await world.get("/nope")
+    assert (answer.status_code, answer.content) == (404, b"")
+
+
+async def test_wrong_method_is_405_and_empty(world: RestWorld) -> None:
+    answer = await world.client.delete("/ws/v1/cluster/info")
+    assert (answer.status_code, answer.content) == (405, b"")
+
+
+async def test_head_is_get_without_a_body(world: RestWorld) -> None:
+    answer = await world.client.head("/ws/v1/cluster/info")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json;charset=utf-8")
