@@ -256,7 +256,7 @@ class World:
         self.commit_errors: list[Exception] = []
         self.pods = FakePods(self._step)
         self.agents = FakeNodeAgents(self._step)
-        self._response_ids: dict[NodeId, int] = {}
+        self.response_ids: dict[NodeId, int] = {}
         self._rm: ResourceManager | None = None
 
     async def __aenter__(self) -> World:
@@ -398,16 +398,16 @@ class World:
             containers=containers,
         )
         await self.run(self.rm.nodes.register(registration))
-        self._response_ids[node_id] = 0
+        self.response_ids[node_id] = 0
 
     async def beat(
         self, *containers: ContainerReport, node_id: NodeId = NODE, response_id: int | None = None, **changes: Any
     ) -> HeartbeatAnswer:
         """One heartbeat with the last response id that its node agent has heard, or with a given one."""
-        last_id = self._response_ids.get(node_id, 0) if response_id is None else response_id
+        last_id = self.response_ids.get(node_id, 0) if response_id is None else response_id
         beat = Heartbeat(node_id=node_id, response_id=last_id, containers=containers, **changes)
         answer = self.rm.nodes.heartbeat(beat) or await self.run(self.rm.nodes.heartbeat_slow(beat))
-        self._response_ids[node_id] = answer.response_id
+        self.response_ids[node_id] = answer.response_id
         return answer
 
     async def bind_and_settle(self, node_name: str = NODE.host) -> None:
