@@ -1,4 +1,4 @@
-"""Strings of messages.  Python's protobuf hands a proto2 string that is not UTF-8 out as bytes: refused here, by name."""
+"""Strings of messages.  A proto2 string that is not UTF-8 comes out of Python's protobuf as bytes: refused by name."""
 
 from __future__ import annotations
 
