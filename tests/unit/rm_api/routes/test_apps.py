@@ -1,0 +1,187 @@
+"""One application, many, and their attempts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, a_container_id, a_node, an_application, an_attempt
+from tests.support.records import a_submission as submission_of
+from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.ask_book import Ask, AskKey
+from yodel.domain.node import Node
+from yodel.domain.resource import Resource
+from yodel.domain.states import (
+    ApplicationState,
+    AttemptState,
+    ContainerState,
+    ContainerType,
+    ExecutionType,
+    NodeState,
+)
+from yodel.rm_api.routes.apps import STREAMED_FROM
+from yodel.services.state import AttemptRuntime
+
+
+def a_live_node() -> Node:
+    return a_node(state=NodeState.RUNNING, http_port=8042, capability=Resource(8192, 8))
+
+
+async def put_running(world: RestWorld, **submission: object) -> None:
+    """Application 1 runs: its AM, one task."""
+    app = an_application(
+        1,
+        state=ApplicationState.RUNNING,
+        current_attempt=1,
+        submitted_ms=CLUSTER_TIMESTAMP_MS,
+        launched_ms=CLUSTER_TIMESTAMP_MS + 1,
+        submission=submission_of(**submission),
+    )
+    attempt = an_attempt(1, state=AttemptState.RUNNING, host="node-1", rpc_port=4000, tracking_url="http://node-1:4040")
+    am = a_container(
+        1,
+        container=1,
+        type=ContainerType.APPLICATION_MASTER,
+        capability=Resource(1024, 1),
+        state=ContainerState.RUNNING,
+        node_id=a_live_node().id,
+        created_ms=CLUSTER_TIMESTAMP_MS,
+    )
+    task = a_container(
+        1, state=ContainerState.RUNNING, node_id=a_live_node().id, created_ms=CLUSTER_TIMESTAMP_MS + 5000
+    )
+    await world.put(a_live_node(), app, attempt, am, task)
+
+
+async def test_running_application_shows_where_and_how_much(world: RestWorld) -> None:
+    await put_running(world)
+    world.clock.advance(10)
+    app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
+    assert app["trackingUI"] == "ApplicationMaster"
+    assert app["trackingUrl"] == f"http://rm-host:8088/proxy/{app['id']}/"
+    assert app["amContainerLogs"] == f"http://node-1:8042/node/containerlogs/{a_container_id()}/alice"
+    assert (app["amHostHttpAddress"], app["amRPCAddress"]) == ("node-1:8042", "node-1:4000")
+    assert (app["allocatedMB"], app["allocatedVCores"], app["runningContainers"]) == (3072, 3, 2)
+    assert (app["elapsedTime"], app["memorySeconds"]) == (10_000, 1024 * 10 + 2048 * 5)
+    assert (app["clusterUsagePercentage"], app["queueUsagePercentage"]) == (37.5, 37.5)
+
+
+async def test_elapsed_time_of_a_running_application_is_never_from_a_cache(world: RestWorld) -> None:
+    await put_running(world)
+    for seconds in (1, 2):
+        world.clock.advance(1)
+        (app,) = (await world.json("/apps"))["apps"]["app"]
+        assert app["elapsedTime"] == seconds * 1000
+
+
+async def test_outstanding_asks_are_listed(world: RestWorld) -> None:
+    await put_running(world)
+    runtime = AttemptRuntime(attempt_id=an_attempt(1).id, last_seen_s=0)
+    key = AskKey(3, 7, ExecutionType.GUARANTEED, Resource(512, 1))
+    runtime.asks.replace(Ask(key=key, resource_name="*", count=2))
+    world.state.runtimes[runtime.attempt_id] = runtime
+    app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
+    (request,) = app["resourceRequests"]
+    assert (request["priority"], request["allocationRequestId"], request["numContainers"]) == (3, 7, 2)
+    assert (request["resourceName"], request["capability"]["memory"]) == ("*", 512)
+    pending = app["resourceInfo"]["resourceUsagesByPartition"][0]["pending"]
+    assert (pending["memory"], pending["vCores"]) == (1024, 2)
+    without = (await world.json(f"/apps/{an_application(1).id}?deSelects=resourceRequests"))["app"]
+    assert "resourceRequests" not in without
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (AttemptState.SCHEDULED, "waiting for resources to be assigned for AM"),
+        (AttemptState.ALLOCATED, "waiting for AM container to be launched"),
+        (AttemptState.LAUNCHED, "waiting for AM container to Register with RM"),
+    ],
+)
+async def test_waiting_application_says_for_what(world: RestWorld, state: AttemptState, text: str) -> None:
+    await world.put(an_application(1, current_attempt=1), an_attempt(1, state=state))
+    app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
+    assert text in app["diagnostics"]
+    assert (app["trackingUI"], "trackingUrl" in app) == ("UNASSIGNED", False)
+
+
+async def test_ended_application_has_no_live_amounts(world: RestWorld) -> None:
+    await world.put(
+        an_application(1, state=ApplicationState.KILLED, current_attempt=1, finished_ms=1500),
+        an_attempt(1, state=AttemptState.KILLED),
+    )
+    app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
+    names = ("allocatedMB", "allocatedVCores", "reservedMB", "reservedVCores", "runningContainers")
+    assert [app[name] for name in names] == [-1] * 5
+    assert (app["trackingUI"], app["trackingUrl"]) == ("History", f"http://rm-host:8088/cluster/app/{app['id']}")
+    assert app["elapsedTime"] == 500
+
+
+async def test_lifetime_is_shown_with_what_remains(world: RestWorld) -> None:
+    await put_running(world, lifetime_s=3600)
+    world.clock.advance(600)
+    app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
+    (timeout,) = app["timeouts"]["timeout"]
+    assert timeout == {
+        "type": "LIFETIME",
+        "expiryTime": "2023-11-14T23:13:20.000+0000",
+        "remainingTimeInSeconds": 3000,
+    }
+
+
+async def test_who_may_not_view_sees_that_it_exists_and_zeros() -> None:
+    async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
+        await put_running(world)
+        path = f"/apps/{an_application(1).id}"
+        mine = (await world.json(f"{path}?user.name=alice"))["app"]
+        world.client.cookies.clear()
+        theirs = (await world.json(f"{path}?user.name=mallory"))["app"]
+    assert mine["allocatedMB"] == 3072
+    hidden = {"amContainerLogs", "amHostHttpAddress", "amRPCAddress", "logAggregationStatus", "resourceInfo"}
+    assert set(mine) - set(theirs) == hidden
+    zeros = ("startedTime", "launchTime", "elapsedTime", "allocatedMB", "allocatedVCores", "runningContainers")
+    assert [theirs[name] for name in zeros] == [0] * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("app_x", "Invalid ApplicationId prefix: app_x. The valid ApplicationId should start with prefix application"),
+        ("application_1", "Invalid ApplicationId: application_1"),
+        ("application_1_x", "Invalid ApplicationId: application_1_x"),
+    ],
+)
+async def test_malformed_id_is_refused(world: RestWorld, text: str, message: str) -> None:
+    for path in (f"/apps/{text}", f"/apps/{text}/state", f"/apps/{text}/appattempts"):
+        answer = await world.get(path)
+        assert (answer.status_code, answer.json()["RemoteException"]["message"]) == (400, message)
+
+
+async def test_attempts_show_their_am(world: RestWorld) -> None:
+    await put_running(world)
+    (attempt,) = (await world.json(f"/apps/{an_application(1).id}/appattempts"))["appAttempts"]["appAttempt"]
+    assert attempt["containerId"] == str(a_container_id())
+    assert attempt["nodeId"] == "node-1:8041"
+    assert attempt["logsLink"] == f"http://node-1:8042/node/containerlogs/{a_container_id()}/alice"
+
+
+async def test_long_list_comes_in_parts_and_whole(world: RestWorld) -> None:
+    count = STREAMED_FROM + 7
+    rows = [an_application(n, state=ApplicationState.FAILED, finished_ms=2000) for n in range(1, count + 1)]
+    await world.put(*rows)
+    answer = await world.get("/apps")
+    assert "content-length" not in answer.headers
+    ids = [app["id"] for app in answer.json()["apps"]["app"]]
+    assert ids == [str(row.id) for row in reversed(rows)]
+
+
+async def test_kept_bodies_follow_the_rows(world: RestWorld) -> None:
+    ended = an_application(1, state=ApplicationState.FAILED, diagnostics="first", finished_ms=2000)
+    await world.put(ended)
+    first = (await world.get("/apps")).content
+    assert (await world.get("/apps")).content == first
+    await world.put(an_application(1, state=ApplicationState.FAILED, diagnostics="second", finished_ms=2000))
+    assert json.loads((await world.get("/apps")).content)["apps"]["app"][0]["diagnostics"] == "second"
+    assert (await world.json(f"/apps/{ended.id}"))["app"]["diagnostics"] == "second"

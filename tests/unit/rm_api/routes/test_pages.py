@@ -1,0 +1,61 @@
+"""The pages."""
+
+from __future__ import annotations
+
+from tests.support.records import a_submission, an_application, an_attempt
+from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.states import ApplicationState, AttemptState
+
+EVIL = "<script>alert('x')</script>"
+ROW = an_application(
+    1,
+    state=ApplicationState.FINISHED,
+    submission=a_submission(name=EVIL, user=EVIL, tags=(EVIL,), application_type=EVIL),
+    diagnostics=f"reason {EVIL}",
+    current_attempt=1,
+    finished_ms=5,
+)
+
+
+async def test_root_leads_to_the_cluster_page(world: RestWorld) -> None:
+    answer = await world.client.get("/")
+    assert (answer.status_code, answer.headers["location"]) == (302, "/cluster")
+    assert (await world.client.get("/cluster")).status_code == 200
+
+
+async def test_everything_on_a_page_is_escaped(world: RestWorld) -> None:
+    attempt = an_attempt(1, state=AttemptState.FINISHED, tracking_url="javascript:alert(1)", diagnostics=EVIL)
+    await world.put(ROW, attempt)
+    for path in ("/cluster", f"/cluster/app/{ROW.id}"):
+        answer = await world.client.get(path)
+        assert answer.status_code == 200
+        assert "<script" not in answer.text
+        assert "&lt;script&gt;" in answer.text
+        assert 'href="javascript' not in answer.text
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+async def test_application_page_shows_reason_and_attempts(world: RestWorld) -> None:
+    await world.put(ROW, an_attempt(1))
+    text = (await world.client.get(f"/cluster/app/{ROW.id}")).text
+    assert "reason" in text
+    assert str(an_attempt(1).id) in text
+
+
+async def test_stranger_does_not_see_the_reason() -> None:
+    async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
+        await world.put(ROW, an_attempt(1))
+        assert "reason" not in (await world.client.get(f"/cluster/app/{ROW.id}?user.name=mallory")).text
+
+
+async def test_pages_of_what_is_not_there(world: RestWorld) -> None:
+    assert (await world.client.get("/cluster/app/application_1_0001")).status_code == 404
+    assert (await world.client.get("/cluster/app/nonsense")).status_code == 400
+
+
+async def test_prometheus_speaks_hadoops_names(world: RestWorld) -> None:
+    await world.put(ROW)
+    answer = await world.client.get("/prom")
+    assert 'queue_metrics_apps_completed{queue="root"} 1.0' in answer.text
+    assert "cluster_metrics_num_active_n_ms 0.0" in answer.text

@@ -1,0 +1,85 @@
+"""The queue tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
+from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.queue import Queue, QueueState
+from yodel.domain.resource import Resource
+from yodel.domain.states import ApplicationState, ContainerState, ContainerType, NodeState
+
+TREE = (
+    Queue(path="root", is_leaf=False),
+    Queue(path="root.etl", is_leaf=False, capacity_percent=60.0, maximum_capacity_percent=80.0),
+    Queue(path="root.etl.night", capacity_percent=50.0, maximum_capacity_percent=50.0, state=QueueState.STOPPED),
+    Queue(path="root.default", capacity_percent=40.0),
+)
+
+
+def find(queue: dict[str, Any], name: str) -> dict[str, Any]:
+    """As exporters walk it: parents have ``queues.queue``, leaves have none."""
+    found = [child for child in queue.get("queues", {}).get("queue", []) if child["queueName"] == name]
+    return found[0]
+
+
+async def put_load(world: RestWorld, queue: str) -> None:
+    node = a_node(state=NodeState.RUNNING, capability=Resource(10_000, 10))
+    submission = a_submission(queue=queue)
+    app = an_application(1, state=ApplicationState.RUNNING, current_attempt=1, submission=submission)
+    am = a_container(
+        container=1,
+        type=ContainerType.APPLICATION_MASTER,
+        capability=Resource(1000, 1),
+        state=ContainerState.RUNNING,
+        node_id=node.id,
+        queue=queue,
+    )
+    task = a_container(capability=Resource(500, 1), state=ContainerState.RUNNING, node_id=node.id, queue=queue)
+    waiting = an_application(2, submission=submission, current_attempt=1)
+    await world.put(node, app, an_attempt(1), am, task, waiting, an_attempt(2))
+
+
+async def test_default_tree_is_a_root_with_a_leaf(world: RestWorld) -> None:
+    info = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]
+    assert (info["type"], info["queueName"], info["capacity"]) == ("capacityScheduler", "root", 100.0)
+    leaf = find(info, "default")
+    assert (leaf["type"], leaf["state"]) == ("capacitySchedulerLeafQueueInfo", "RUNNING")
+    assert (leaf["users"], "queues" in leaf) == ({}, False)
+
+
+@pytest.mark.parametrize("path", ["root.etl.night"])
+async def test_load_counts_up_the_tree(path: str) -> None:
+    async with rest_world(queues=TREE) as world:
+        await put_load(world, path)
+        info = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]
+    parent = find(info, "etl")
+    leaf = find(parent, "night")
+    assert "type" not in parent
+    assert info["usedCapacity"] == 15.0
+    assert (parent["absoluteUsedCapacity"], parent["usedCapacity"]) == (15.0, 25.0)
+    assert (leaf["absoluteCapacity"], leaf["absoluteMaxCapacity"], leaf["usedCapacity"]) == (30.0, 40.0, 50.0)
+    assert (leaf["state"], leaf["minEffectiveCapacity"]["memory"], leaf["maxApplications"]) == ("STOPPED", 3000, 3000)
+    for queue in (parent, leaf):
+        assert (queue["resourcesUsed"]["memory"], queue["allocatedContainers"], queue["numApplications"]) == (
+            1500,
+            2,
+            2,
+        )
+    assert (leaf["numActiveApplications"], leaf["numPendingApplications"], leaf["numContainers"]) == (1, 1, 2)
+    assert leaf["usedAMResource"]["memory"] == 1000
+    (user,) = leaf["users"]["user"]
+    assert (user["username"], user["resourcesUsed"]["memory"], user["AMResourceUsed"]["memory"]) == (
+        "alice",
+        1500,
+        1000,
+    )
+    assert find(info, "default")["resourcesUsed"]["memory"] == 0
+
+
+async def test_cluster_without_nodes_divides_by_nothing(world: RestWorld) -> None:
+    info = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]
+    assert (info["usedCapacity"], find(info, "default")["absoluteUsedCapacity"]) == (0.0, 0.0)
