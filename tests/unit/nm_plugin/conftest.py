@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -74,3 +75,11 @@ def threads() -> Iterator[FileThreads]:
 @pytest.fixture
 def agent_user() -> OsUser:
     return own_user("")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _collect_before_the_summary() -> Iterator[None]:
+    """Event loops leave cycles with finalizers; CPython 3.11 fails when it collects those inside ``ast.parse``, which a
+    plugin's late import runs at the end of the session (gh-106905)."""
+    yield
+    gc.collect()
