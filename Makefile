@@ -5,7 +5,7 @@ SHELL := bash
 VENV := .venv/bin
 PYTEST := $(VENV)/pytest
 # A summary line for each part would hide how the whole ended, so the parts of `make test` are two runs: quick, then slow.
-QUICK := $(wildcard tests/unit tests/playbook tests/property)
+QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
 SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 
 .PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow bench demo clean
@@ -45,7 +45,7 @@ test-slow: setup ## contract, fault and conformance tests (real Spark)
 	$(PYTEST) $(SLOW)
 
 bench: setup ## measure; results are printed and never judged
-	@for program in bench/*.py; do echo "==> $$program"; $(VENV)/python "$$program"; done
+	@for name in heartbeats submissions latency pi; do $(VENV)/python -m "bench.$$name"; done
 
 demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end
 	@scripts/spark-venv 4.x >/dev/null
