@@ -47,9 +47,9 @@ class Master:
             request.release.add().CopyFrom(release)
         response = await self.rpc.call("allocate", request, msg.AllocateResponseProto)
         self.response_id = response.response_id
-        for entry in response.nm_tokens:
-            token = entry.token
-            self.nm_tokens[f"{entry.nodeId.host}:{entry.nodeId.port}"] = WireToken(
+        for given in response.nm_tokens:
+            token = given.token
+            self.nm_tokens[f"{given.nodeId.host}:{given.nodeId.port}"] = WireToken(
                 identifier=token.identifier, password=token.password, kind=token.kind, service=token.service
             )
         return list(response.allocated_containers)
