@@ -129,10 +129,10 @@ class _Streamed(StreamingResponse):
 
 
 class WebProxy:
-    """One HTTP client for all applications; closed with the application."""
+    """One HTTP client for all applications, made when first needed; closed with the application."""
 
-    def __init__(self) -> None:
-        self._client: httpx2.AsyncClient | None = None
+    def __init__(self, client: httpx2.AsyncClient | None = None) -> None:
+        self._client = client
         self._slots = asyncio.Semaphore(FETCHES_MAX)
 
     async def forward(self, request: Request, url: str, target: Target, user: str | None, body: bytes) -> Response:

@@ -1,0 +1,209 @@
+"""The web proxy, against an ApplicationMaster made of a function."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import httpx2
+import pytest
+
+from tests.support.records import a_node, an_application, an_attempt
+from tests.support.rest_world import RestWorld
+from yodel.domain.states import ApplicationState, AttemptState, NodeState
+from yodel.errors import InvalidValue
+from yodel.rm_api.proxy import Target, WebProxy
+
+APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
+HERE = f"/proxy/{APP.id}"
+Answer = Callable[[httpx2.Request], httpx2.Response]
+
+
+async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
+    """A body as a network gives it."""
+    for part in parts:
+        yield part
+
+
+def page(text: str) -> httpx2.Response:
+    return httpx2.Response(200, content=chunks(*(text[n : n + 2].encode() for n in range(0, len(text), 2))))
+
+
+class Am:
+    """Remembers what it was asked; ``answer`` is what it says."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx2.Request] = []
+        self.answer: Answer = lambda _: page("hello")
+
+    async def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        self.requests.append(request)
+        return self.answer(request)
+
+
+@pytest.fixture
+async def am(world: RestWorld) -> AsyncIterator[Am]:
+    made = Am()
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(made), follow_redirects=False)
+    world.app.state.api.proxy = WebProxy(client)
+    await register(world, "http://node-1:4040")
+    yield made
+
+
+async def register(world: RestWorld, tracking_url: str, host: str = "node-1") -> None:
+    attempt = an_attempt(1, state=AttemptState.RUNNING, host=host, tracking_url=tracking_url)
+    await world.put(a_node(state=NodeState.RUNNING), APP, attempt)
+
+
+async def test_page_is_fetched_with_path_query_and_user(world: RestWorld, am: Am) -> None:
+    answer = await world.client.get(f"{HERE}/jobs/a%2Fb%20c/?id=1&user.name=alice", headers={"Cookie": "secret=1"})
+    assert (answer.status_code, answer.text) == (200, "hello")
+    (request,) = am.requests
+    assert str(request.url) == "http://node-1:4040/jobs/a%2Fb%20c/?id=1&user.name=alice"
+    assert request.headers["cookie"] == "proxy-user=alice"
+
+
+async def test_nameless_callers_cookies_and_credentials_stay_here(world: RestWorld, am: Am) -> None:
+    headers = {"Cookie": "secret=1", "Authorization": "Basic x", "X-Forwarded-For": "1.2.3.4", "Accept": "text/css"}
+    await world.client.get(f"{HERE}/", headers=headers)
+    sent = am.requests[0].headers
+    assert not {"cookie", "authorization", "x-forwarded-for"} & set(sent)
+    assert sent["accept"] == "text/css"
+
+
+async def test_body_and_method_go_through(world: RestWorld, am: Am) -> None:
+    await world.client.post(f"{HERE}/jobs/kill", content=b"id=1", headers={"Content-Type": "application/x-www-form"})
+    assert (am.requests[0].method, am.requests[0].content) == ("POST", b"id=1")
+
+
+async def test_headers_of_the_connection_stay_behind(world: RestWorld, am: Am) -> None:
+    am.answer = lambda _: httpx2.Response(
+        203,
+        content=chunks(b"x"),
+        headers=[
+            ("Connection", "x-hop, close"),
+            ("X-Hop", "1"),
+            ("Keep-Alive", "5"),
+            ("ETag", "e"),
+            ("Set-Cookie", "a=1"),
+            ("Set-Cookie", "b=2"),
+            ("Set-Cookie", "hadoop.auth=forged"),
+        ],
+    )
+    answer = await world.client.get(f"{HERE}/")
+    assert (answer.status_code, answer.headers["etag"]) == (203, "e")
+    assert not {"x-hop", "keep-alive", "connection"} & set(answer.headers)
+    assert answer.headers.get_list("set-cookie") == ["a=1", "b=2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "followed"),
+    [
+        ("http://node-1:4040/jobs/", f"{HERE}/jobs/"),
+        ("/jobs/", f"{HERE}/jobs/"),
+        (f"{HERE}/jobs/", f"{HERE}/jobs/"),
+        ("jobs/", "jobs/"),
+        ("//elsewhere/x", "//elsewhere/x"),
+        ("http://elsewhere/x", "http://elsewhere/x"),
+        (f"http://rm-host:8088/proxy/redirect/{APP.id}/jobs", f"/cluster/failure/{APP.id}"),
+    ],
+)
+async def test_redirect_is_handed_on_and_never_followed(world: RestWorld, am: Am, given: str, followed: str) -> None:
+    am.answer = lambda _: httpx2.Response(302, headers={"Location": given}, content=chunks())
+    answer = await world.client.get(f"{HERE}/")
+    assert (answer.status_code, answer.headers["location"]) == (302, followed)
+    assert len(am.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "tracking_url",
+    [
+        "http://169.254.169.254/latest",
+        "http://localhost:9000",
+        "http://node-1@evil:80/",
+        "http://evil:80#node-1",
+        "http://node-1.evil/",
+        "file:///etc/passwd",
+        "gopher://node-1/",
+        "http://[::1/",
+        "http://node-1:0/",
+        "http://node-1:99999/",
+    ],
+)
+async def test_only_the_clusters_own_hosts_are_fetched_from(world: RestWorld, am: Am, tracking_url: str) -> None:
+    await register(world, tracking_url)
+    answer = await world.client.get(f"{HERE}/")
+    assert (answer.status_code, am.requests) == (502, [])
+
+
+@pytest.mark.parametrize(
+    ("tracking_url", "host", "fetched"),
+    [
+        ("node-1:4040", "N/A", "http://node-1:4040/x"),
+        ("HTTP://NODE-1:4040/ui/", "N/A", "http://node-1:4040/ui/x"),
+        ("https://driver-host:4443", "driver-host", "https://driver-host:4443/x"),
+    ],
+)
+async def test_nodes_and_the_registered_host_are_fetched_from(
+    world: RestWorld, am: Am, tracking_url: str, host: str, fetched: str
+) -> None:
+    await register(world, tracking_url, host)
+    assert (await world.client.get(f"{HERE}/x")).status_code == 200
+    assert str(am.requests[0].url) == fetched
+
+
+async def test_caller_bounced_by_the_am_is_served(world: RestWorld, am: Am) -> None:
+    assert (await world.client.get(f"/proxy/redirect/{APP.id}/jobs")).text == "hello"
+    assert am.requests[0].url.path == "/jobs"
+
+
+async def test_address_without_a_slash_gets_one(world: RestWorld, am: Am) -> None:
+    answer = await world.client.get(f"{HERE}?a=1")
+    assert (answer.status_code, answer.headers["location"], am.requests) == (302, f"{HERE}/?a=1", [])
+
+
+async def test_am_that_does_not_answer_is_a_bad_gateway_and_holds_no_slot(world: RestWorld, am: Am) -> None:
+    def refuse(_: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused")
+
+    am.answer = refuse
+    for _ in range(70):
+        assert (await world.client.get(f"{HERE}/")).status_code == 502
+    am.answer = lambda _: page("back")
+    for _ in range(70):
+        assert (await world.client.get(f"{HERE}/")).text == "back"
+
+
+@pytest.mark.parametrize(
+    ("state", "tracking_url", "location"),
+    [
+        (ApplicationState.FINISHED, "http://history:19888/job_1?q=1", "http://history:19888/job_1/below?q=1&a=2"),
+        (ApplicationState.FINISHED, "", f"/cluster/app/{APP.id}"),
+        (ApplicationState.FINISHED, "N/A", f"/cluster/app/{APP.id}"),
+        (ApplicationState.FAILED, "http://node-1:4040", f"/cluster/app/{APP.id}"),
+    ],
+)
+async def test_ended_application_leads_to_its_history(
+    world: RestWorld, am: Am, state: ApplicationState, tracking_url: str, location: str
+) -> None:
+    row = an_application(1, state=state, current_attempt=1, finished_ms=5)
+    await world.put(row, an_attempt(1, tracking_url=tracking_url))
+    answer = await world.client.get(f"{HERE}/below?a=2")
+    assert (answer.status_code, answer.headers["location"], am.requests) == (302, location, [])
+
+
+async def test_unknown_application_leads_to_its_page_and_nonsense_nowhere(world: RestWorld) -> None:
+    unknown = await world.client.get("/proxy/application_1_0001/")
+    assert (unknown.status_code, unknown.headers["location"]) == (302, "/cluster/app/application_1_0001")
+    assert (await world.client.get("/proxy/nonsense/")).status_code == 404
+
+
+def test_target_keeps_to_the_trackings_path() -> None:
+    target = Target.of("http://node-1:4040/ui/", HERE, {"node-1"})
+    assert target.url("/jobs", "") == "http://node-1:4040/ui/jobs"
+    assert target.location("http://node-1:4040/ui/jobs") == f"{HERE}/jobs"
+
+
+def test_no_host_allows_nothing() -> None:
+    with pytest.raises(InvalidValue, match="a host of this cluster"):
+        Target.of("http://node-1", HERE, ())
