@@ -42,12 +42,12 @@ class Am:
 
 
 @pytest.fixture
-async def am(world: RestWorld) -> AsyncIterator[Am]:
+async def am(world: RestWorld) -> Am:
     made = Am()
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(made), follow_redirects=False)
     world.app.state.api.proxy = WebProxy(client)
     await register(world, "http://node-1:4040")
-    yield made
+    return made
 
 
 async def register(world: RestWorld, tracking_url: str, host: str = "node-1") -> None:
