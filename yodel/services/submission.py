@@ -58,16 +58,17 @@ class SubmissionService:
 
     async def new_application_id(self) -> ApplicationId:
         """The next id; ids are reserved on disk in blocks."""
-        if self._next >= self._reserved:
-            target = self._reserved + ID_BLOCK
-
-            def reserve(tx: Transaction) -> None:
-                tx.application_sequence = target
-
-            await self._engine.do(reserve)
-            self._reserved = max(self._reserved, target)
+        while self._next >= self._reserved:  # again when others took the whole block meanwhile
+            await self._reserve(self._reserved + ID_BLOCK)
         self._next += 1
         return ApplicationId(self._engine.state.identity.cluster_timestamp_ms, self._next)
+
+    async def _reserve(self, target: int) -> None:
+        def work(tx: Transaction) -> None:
+            tx.application_sequence = target
+
+        await self._engine.do(work)
+        self._reserved = max(self._reserved, target)
 
     async def submit(self, application_id: ApplicationId, submission: Submission) -> None:
         """Accept an application.  One for a queue that cannot take it is kept as FAILED with the reason, as in YARN.
@@ -104,6 +105,7 @@ class SubmissionService:
         """
         application = self._engine.state.applications.get(application_id)
         if application is not None and application.state.is_final:
+            self._require_modify(application, user)
             return True
         text = f"Application {application_id} was killed by user {user}" + (f" at {host}" if host else "")
         text += f" {diagnostics}" if diagnostics else ""
