@@ -125,7 +125,7 @@ class _Purse:
 
     def __init__(self, capacity: Capacity, limits: AllocationLimits) -> None:
         self._free = capacity.total - capacity.used
-        self._am_used = capacity.am_used
+        self._am_used = _memory_and_cores(capacity.am_used)
         self._am_limit = Resource(
             int(capacity.total.memory_mib * limits.am_share), int(capacity.total.vcores * limits.am_share)
         )
@@ -140,8 +140,14 @@ class _Purse:
 
     def pay_for_am(self, capability: Resource) -> bool:
         """The first AM may always have what it needs, or nothing would ever start on a small cluster."""
-        within_share = self._am_used == NONE or (self._am_used + capability).fits_in(self._am_limit)
+        am_used = self._am_used + _memory_and_cores(capability)
+        within_share = self._am_used == NONE or am_used.fits_in(self._am_limit)
         if not within_share or not self.pay(capability):
             return False
-        self._am_used += capability
+        self._am_used = am_used
         return True
+
+
+def _memory_and_cores(resource: Resource) -> Resource:
+    """The share of AMs is of these two only."""
+    return Resource(resource.memory_mib, resource.vcores)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.records import an_attempt_id
+from yodel.domain.allocation import AllocationLimits, Capacity, Decision, Demand, TakeBack, decide
+from yodel.domain.ask_book import AskKey, Wish
+from yodel.domain.container import Placement
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ExecutionType
+
+SIZE = Resource(1024, 1)
+LIMITS = AllocationLimits(minimum=SIZE)
+KEY = AskKey(1, -1, ExecutionType.GUARANTEED, SIZE)
+
+
+def wish(count: int, key: AskKey = KEY, **placement: Any) -> Wish:
+    return Wish(key=key, count=count, placement=Placement(**placement))
+
+
+def demand(application: int = 1, **changes: Any) -> Demand:
+    fields: dict[str, Any] = {"attempt_id": an_attempt_id(application), "priority": 0, "submitted_ms": application}
+    return Demand(**{**fields, **changes})
+
+
+def room(containers: int, **changes: Any) -> Capacity:
+    return Capacity(**{"total": SIZE * containers, "used": NONE, **changes})
+
+
+def planned(decision: Decision) -> list[int]:
+    """Applications in the order in which their containers were planned."""
+    return [plan.attempt_id.application_id.sequence for plan in decision.plans]
+
+
+def test_plans_are_what_is_wanted_less_what_is_under_way() -> None:
+    decision = decide([demand(wishes=[wish(5)], in_flight={KEY: 2})], room(100), LIMITS)
+    assert len(decision.plans) == 3
+    assert decision.take_backs == ()
+
+
+def test_never_more_than_the_cluster_has_free() -> None:
+    assert len(decide([demand(wishes=[wish(9)])], room(4, used=SIZE), LIMITS).plans) == 3
+
+
+def test_what_does_not_fit_does_not_hold_up_what_does() -> None:
+    large = AskKey(1, -1, ExecutionType.GUARANTEED, Resource(8192, 4))
+    decision = decide([demand(1, wishes=[wish(1, large)]), demand(2, wishes=[wish(1)])], room(2), LIMITS)
+    assert planned(decision) == [2]
+
+
+def test_first_come_first_served_and_higher_priority_before() -> None:
+    demands = [
+        demand(1, wishes=[wish(1)]),
+        demand(2, wishes=[wish(1)]),
+        demand(3, wishes=[wish(1)], priority=9),
+    ]
+    assert planned(decide(demands, room(10), LIMITS)) == [3, 1, 2]
+    assert planned(decide(demands, room(2), LIMITS)) == [3, 1]
+
+
+def test_size_is_rounded_up_and_the_key_is_as_asked() -> None:
+    key = AskKey(1, -1, ExecutionType.GUARANTEED, Resource(1500, 1))
+    (plan,) = decide([demand(wishes=[wish(1, key)])], room(10), LIMITS).plans
+    assert (plan.capability, plan.key) == (Resource(2048, 1), key)
+
+
+def test_one_tick_and_the_pods_under_way_have_limits() -> None:
+    limits = AllocationLimits(minimum=SIZE, in_flight_max=10, per_tick_max=4)
+    assert len(decide([demand(wishes=[wish(50)])], room(100), limits).plans) == 4
+    assert len(decide([demand(wishes=[wish(50)])], room(100, in_flight=8), limits).plans) == 2
+    assert decide([demand(wishes=[wish(50)])], room(100, in_flight=11), limits).plans == ()
+
+
+def test_too_many_under_way_are_taken_back() -> None:
+    decision = decide([demand(wishes=[wish(1)], in_flight={KEY: 3})], room(10), LIMITS)
+    assert decision.take_backs == (TakeBack(attempt_id=an_attempt_id(), key=KEY, count=2),)
+    assert decide([demand(in_flight={KEY: 1})], room(10), LIMITS).take_backs[0].count == 1
+
+
+def test_blacklisted_hosts_go_with_the_plan_and_keep_the_rest_of_the_placement() -> None:
+    wishes = [wish(1, hosts=("a",), racks=("/r",), is_strict=True, node_label="gpu")]
+    (plan,) = decide([demand(wishes=wishes, avoid=("b",))], room(10), LIMITS).plans
+    assert plan.placement == Placement(hosts=("a",), racks=("/r",), is_strict=True, avoid=("b",), node_label="gpu")
+
+
+# --- ApplicationMasters --------------------------------------------------------------------------------------------
+
+
+def test_am_comes_before_everything_its_attempt_wants() -> None:
+    decision = decide([demand(am_capability=SIZE, wishes=[wish(5)])], room(10), LIMITS)
+    assert [(plan.key, plan.capability) for plan in decision.plans] == [(None, SIZE)]
+
+
+def test_ams_together_hold_at_most_their_share() -> None:
+    ams = [demand(n, am_capability=SIZE) for n in range(1, 9)]
+    assert planned(decide(ams, room(8), LIMITS)) == [1, 2, 3, 4]
+    assert planned(decide(ams, room(8, used=SIZE * 4, am_used=SIZE * 4), LIMITS)) == []
+
+
+def test_first_am_may_have_more_than_the_share() -> None:
+    large = Resource(3072, 3)
+    assert planned(decide([demand(am_capability=large)], room(4), LIMITS)) == [1]
+    assert planned(decide([demand(am_capability=large)], room(4, am_used=SIZE, used=SIZE), LIMITS)) == []
+
+
+def test_first_am_is_first_also_when_an_am_with_further_resources_was_there() -> None:
+    """A sum that has come back to nothing still names the types it counted."""
+    nothing_left = Resource(0, 0, (("gpu", 0),))
+    assert planned(decide([demand(am_capability=Resource(3072, 3))], room(4, am_used=nothing_left), LIMITS)) == [1]
+
+
+def test_share_of_ams_is_of_memory_and_cores_only() -> None:
+    with_gpu = Resource(1024, 1, (("gpu", 1),))
+    capacity = Capacity(total=Resource(8192, 8, (("gpu", 4),)), used=SIZE, am_used=SIZE)
+    assert planned(decide([demand(am_capability=with_gpu)], capacity, LIMITS)) == [1]
+
+
+def test_nothing_wanted_is_nothing_decided() -> None:
+    assert decide([], room(1), LIMITS) == decide([demand()], room(1), LIMITS) == Decision(plans=(), take_backs=())
