@@ -78,13 +78,13 @@ class AskBook:
         if lines is None:
             if ask.count <= 0:
                 return
-            self._require_room()
+            self._require_room(1 if ask.resource_name == ANY else 2)
             lines = self._lines[ask.key] = _Lines()
         if ask.resource_name == ANY:
             lines.any_count, lines.is_strict, lines.node_label = ask.count, not ask.relax_locality, ask.node_label
         elif ask.count > 0:
             if ask.resource_name not in lines.places:
-                self._require_room()
+                self._require_room(1)
                 self._line_count += 1
             lines.places[ask.resource_name] = ask.count
         elif lines.places.pop(ask.resource_name, None) is not None:
@@ -139,8 +139,8 @@ class AskBook:
             found += [Ask(key=key, resource_name=name, count=count) for name, count in lines.places.items()]
         return found
 
-    def _require_room(self) -> None:
-        if self._line_count + len(self._lines) >= LINES_MAX:
+    def _require_room(self, lines: int) -> None:
+        if self._line_count + len(self._lines) + lines > LINES_MAX:
             raise InvalidResourceRequest(f"Too many outstanding resource requests: at most {LINES_MAX} lines are kept")
 
 

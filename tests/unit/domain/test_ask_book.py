@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from yodel.domain import ask_book
+from yodel.domain.ask_book import ANY, Ask, AskBook, AskKey
+from yodel.domain.resource import Resource
+from yodel.domain.states import ExecutionType
+from yodel.errors import InvalidResourceRequest
+
+SIZE = Resource(1000, 1)
+KEY = AskKey(1, -1, ExecutionType.GUARANTEED, SIZE)
+
+
+def a_key(priority: int = 1, request_id: int = -1) -> AskKey:
+    return AskKey(priority, request_id, ExecutionType.GUARANTEED, SIZE)
+
+
+def line(count: int, name: str = ANY, key: AskKey = KEY, **changes: Any) -> Ask:
+    return Ask(key=key, resource_name=name, count=count, **changes)
+
+
+def book_of(*asks: Ask) -> AskBook:
+    book = AskBook()
+    for ask in asks:
+        book.replace(ask)
+    return book
+
+
+def test_newer_count_replaces_the_older() -> None:
+    book = book_of(line(3), line(5), line(2))
+    assert book.count(KEY) == 2
+    assert book.pending() == (2, SIZE * 2)
+
+
+def test_only_the_any_line_says_how_many() -> None:
+    (wish,) = book_of(line(2), line(2, "host-b"), line(1, "host-a"), line(2, "/rack")).wishes()
+    assert wish.count == 2
+    assert (wish.placement.hosts, wish.placement.racks) == (("host-a", "host-b"), ("/rack",))
+    assert not wish.placement.is_strict
+
+
+def test_hosts_without_an_any_line_are_no_wish() -> None:
+    book = book_of(line(2, "host-a"))
+    assert book.wishes() == []
+    assert book.pending() == (0, Resource(0, 0))
+
+
+def test_locality_that_may_not_be_relaxed_is_strict_only_with_places() -> None:
+    assert book_of(line(1, relax_locality=False), line(1, "host-a")).wishes()[0].placement.is_strict
+    assert not book_of(line(1, relax_locality=False)).wishes()[0].placement.is_strict
+
+
+def test_node_label_goes_with_the_wish() -> None:
+    assert book_of(line(1, node_label="gpu")).wishes()[0].placement.node_label == "gpu"
+
+
+def test_lower_priority_number_comes_first() -> None:
+    book = book_of(*(line(1, key=a_key(p)) for p in (20, 5, 10)))
+    assert [wish.key.priority for wish in book.wishes()] == [5, 10, 20]
+
+
+def test_sizes_and_request_ids_are_wishes_of_their_own() -> None:
+    book = book_of(line(1), line(1, key=a_key(request_id=7)))
+    assert len(book.wishes()) == 2
+
+
+def test_handing_over_lowers_the_total_and_the_places_of_the_container() -> None:
+    book = book_of(line(2), line(1, "host-a"), line(1, "host-b"), line(2, "/rack"))
+    book.handed_over(KEY, "host-a", "/rack")
+
+    (wish,) = book.wishes()
+    assert wish.count == 1
+    assert (wish.placement.hosts, wish.placement.racks) == (("host-b",), ("/rack",))
+
+
+def test_handing_over_more_than_was_asked_stays_at_nothing() -> None:
+    book = book_of(line(1))
+    for _ in range(3):
+        book.handed_over(KEY, "host", "/rack")
+    assert book.count(KEY) == 0
+    assert book.lines() == []
+
+
+def test_count_of_zero_forgets_the_line() -> None:
+    book = book_of(line(2), line(1, "host-a"), line(0, "host-a"), line(0))
+    assert book.lines() == []
+    assert book_of(line(0), line(-1)).lines() == []
+
+
+def test_lines_are_shown_as_they_were_asked() -> None:
+    lines = book_of(line(2, relax_locality=False), line(1, "host-a")).lines()
+    assert [(one.resource_name, one.count, one.relax_locality) for one in lines] == [
+        (ANY, 2, False),
+        ("host-a", 1, True),
+    ]
+
+
+def test_full_book_refuses_new_lines_and_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask_book, "LINES_MAX", 4)
+    book = book_of(line(1), line(1, "a"), line(1, "b"), line(1, "c"))
+    for refused in (line(1, "d"), line(1, "e", key=a_key(9)), line(1, key=a_key(9))):
+        with pytest.raises(InvalidResourceRequest, match="at most 4 lines"):
+            book.replace(refused)
+    book.replace(line(7, "c"))
+    assert {one.resource_name: one.count for one in book.lines()} == {ANY: 1, "a": 1, "b": 1, "c": 7}
+
+    book.replace(line(0, "a"))
+    book.replace(line(1, "d"))
+    assert len(book.lines()) == 4
+
+
+def test_line_that_does_not_fit_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask_book, "LINES_MAX", 2)
+    book = book_of(line(1))
+    with pytest.raises(InvalidResourceRequest):
+        book.replace(line(1, "host", key=a_key(9)))  # it would take two: its own and its wish's
+    assert [one.key for one in book.lines()] == [KEY]
