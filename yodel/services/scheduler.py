@@ -59,7 +59,9 @@ class Scheduler:
         planned = await self._engine.do(lambda tx: self._write(tx, decision))
         for plan, container_id in planned:
             runtime = self._engine.state.runtimes.get(plan.attempt_id)
-            if plan.key is not None and runtime is not None:
+            # It may be over already: ended in the batch that planned it.
+            is_live = self._engine.state.containers[container_id].is_live
+            if plan.key is not None and runtime is not None and is_live:
                 runtime.in_flight.setdefault(plan.key, set()).add(container_id)
         return len(decision.plans) >= self._limits.per_tick_max
 
