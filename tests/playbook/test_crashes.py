@@ -110,8 +110,7 @@ async def test_crash_between_pod_and_answer_makes_no_second_pod(world: World) ->
 async def test_application_ids_are_never_given_twice_whatever_happens(world: World) -> None:
     given: list[ApplicationId] = []
     for _ in range(5):
-        for _ in range(30):
-            given.append(await world.run(world.rm.submission.new_application_id()))
+        given += [await world.run(world.rm.submission.new_application_id()) for _ in range(30)]
         await world.restart()
 
     assert len({*given}) == len(given) == 150
