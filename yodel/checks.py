@@ -57,8 +57,7 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
-    """What ``yodel local --dir DIRECTORY`` needs: one finding a check, as it comes."""
-    directory = Path(os.path.abspath(directory))
+    """What ``yodel local --dir DIRECTORY`` needs: one finding a check, as it comes.  ``directory`` is absolute."""
     yield directory_finding(directory)
     yield reach_finding(directory)
     yield disk_finding(directory)
@@ -143,7 +142,7 @@ def java_finding() -> Finding:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         return Finding(name="java", verdict=Verdict.WARNING, text=f"{java} does not run: {error}")
-    first = (done.stderr or done.stdout).splitlines()[0]
+    first = next(iter((done.stderr or done.stdout).splitlines()), "(no version)")
     major = java_major(first)
     if major < JAVA_MINIMUM:
         text = f"{first} at {java}: Spark 4 needs {JAVA_MINIMUM} or later"
@@ -176,6 +175,10 @@ def _store_path_findings(settings: Settings) -> list[Finding]:
 
 async def _store_finding(settings: Settings) -> Finding:
     try:
+        url = parsed_url(settings.store_url)
+        if url.drivername.startswith("sqlite") and not os.path.exists(str(url.database)):  # noqa: ASYNC240 - one stat
+            text = f"there is no {url.database} yet: run `yodel migrate`"  # asking its version would make the file
+            return Finding(name="database", verdict=Verdict.FAILED, text=text)
         current, head = await current_and_head(settings.store_url)
     except (YodelError, OSError) as error:
         return Finding(name="database", verdict=Verdict.FAILED, text=str(error))

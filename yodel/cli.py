@@ -182,12 +182,14 @@ def check(
     Example, before yodel local: yodel check --dir /tmp/yodel
     """
     from yodel import checks
+    from yodel.telemetry import logs
 
+    logs.configure("error", "console")  # the findings say it all
     if config is not None and directory is not None:
         _misconfigured("Invalid --dir: it is for yodel local, and --config for yodel serve; expected one of them")
 
     async def run() -> None:
-        findings = checks.local_checks(directory) if directory else checks.run_checks(_settings(config))
+        findings = checks.local_checks(directory.absolute()) if directory else checks.run_checks(_settings(config))
         if await _print_findings(findings):
             raise typer.Exit(EXIT_FAILED)
 

@@ -31,7 +31,7 @@ def make_directories(directory: Path) -> None:
     """Raises InvalidValue when ``directory`` cannot be one of ours."""
     try:
         _make_root(directory)
-        for name, mode in (("logs", 0o700), ("rm", 0o700), ("kube", 0o700), ("nodes", 0o755), ("handover", 0o711)):
+        for name, mode in (("logs", 0o700), ("rm", 0o700), ("kube", 0o700), ("nodes", 0o755), ("handover", 0o755)):
             (directory / name).mkdir(exist_ok=True)
             (directory / name).chmod(mode)
         token = directory / "node-token"
@@ -107,6 +107,9 @@ def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
         "allowed_system_users": [getpass.getuser()],
         "node_token_file": str(directory / "node-token"),
         "node_expiry_s": NODE_EXPIRY_S,
+        # On one's own machine a plain curl is its owner, as a plain spark-submit is.
+        "http_static_user": getpass.getuser(),
+        "http_static_user_may_write": True,
         "pod_creates_per_second": 500.0,
     }
 

@@ -1,0 +1,56 @@
+"""Options of ``yodel local``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from yodel.errors import InvalidValue
+from yodel.local import options
+from yodel.local.options import LocalOptions, default_memory_mib
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"nodes": 0}, "--nodes"),
+        ({"nodes": 51}, "--nodes"),
+        ({"memory_mib": 1023}, "--memory-mib"),
+        ({"memory_mib": 256, "minimum_allocation_mib": 512}, "--memory-mib"),
+        ({"minimum_allocation_mib": 0}, "--minimum-allocation-mib"),
+        ({"vcores": 0}, "--vcores"),
+    ],
+)
+def test_values_out_of_range_are_refused_by_their_option(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidValue, match=named):
+        LocalOptions(directory=Path("/tmp/y"), **given)
+
+
+@pytest.mark.parametrize(
+    "path", ["/tmp/a b", "/tmp/a,b", "/tmp/a:b", "/tmp/a?b", "/tmp/a#b", "/tmp/a%b", "/tmp/$a", "/a\n"]
+)
+def test_directories_that_class_paths_and_urls_cannot_hold_are_refused(path: str) -> None:
+    with pytest.raises(InvalidValue, match="--dir"):
+        LocalOptions(directory=Path(path))
+
+
+def test_directory_becomes_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert LocalOptions(directory=Path("a/../b")).directory == tmp_path / "b"
+
+
+@pytest.mark.parametrize(
+    ("machine_gib", "nodes", "expected_mib"), [(64, 1, 8192), (8, 1, 6144), (8, 2, 3072), (1, 1, 2048), (8, 0, 6144)]
+)
+def test_default_memory_is_three_quarters_of_the_machine_within_bounds(
+    monkeypatch: pytest.MonkeyPatch, machine_gib: int, nodes: int, expected_mib: int
+) -> None:
+    class Memory:
+        total = machine_gib * 1024**3
+
+    monkeypatch.setattr(psutil, "virtual_memory", Memory)
+    assert default_memory_mib(nodes) == expected_mib
+    assert options.NODE_MEMORY_MIN_MIB <= expected_mib <= options.NODE_MEMORY_MAX_MIB

@@ -1,0 +1,65 @@
+"""Logs as they leave the process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from yodel.telemetry import logs
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+    structlog.contextvars.clear_contextvars()
+
+
+def test_json_is_one_line_of_facts_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure()
+    structlog.get_logger("x").info("node registered", node_id="n:1", memory_mib=2048)
+    said = capsys.readouterr()
+    assert said.out == ""
+    line = json.loads(said.err)
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {"event": "node registered", "level": "info", "node_id": "n:1", "memory_mib": 2048}
+
+
+def test_level_leaves_out_what_is_below(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("warning")
+    structlog.get_logger("x").info("hidden")
+    structlog.get_logger("x").warning("shown")
+    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["shown"]
+
+
+def test_context_variables_are_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure()
+    with structlog.contextvars.bound_contextvars(application_id="application_1_0001"):
+        structlog.get_logger("x").info("state changed")
+    assert json.loads(capsys.readouterr().err)["application_id"] == "application_1_0001"
+
+
+def test_exceptions_are_text_in_a_field(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure()
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        structlog.get_logger("x").exception("bug")
+    assert "ValueError: broken" in json.loads(capsys.readouterr().err)["exception"]
+
+
+def test_console_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "console")
+    structlog.get_logger("x").info("node registered", node_id="n:1")
+    said = capsys.readouterr().err
+    assert "node registered" in said
+    assert not said.startswith("{")
+
+
+def test_unknown_level_is_refused() -> None:
+    with pytest.raises(AttributeError):
+        logs.configure("chatty")

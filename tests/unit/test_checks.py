@@ -1,0 +1,200 @@
+"""``yodel check``: each usual mistake is found, and its finding says what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+from yodel import checks
+from yodel.checks import Finding, Verdict
+from yodel.settings import Settings
+from yodel.store.migrating import migrate
+
+
+async def findings_of(settings: Settings) -> dict[str, Finding]:
+    return {finding.name: finding async for finding in checks.run_checks(settings)}
+
+
+def settings_for(tmp_path: Path, **fields: object) -> Settings:
+    with socket.socket() as closed:  # nobody listens at a port that was just given back
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        f'{{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{{"name":"c","context":'
+        f'{{"cluster":"c","user":"u"}}}}],"users":[{{"name":"u","user":{{}}}}],"clusters":[{{"name":"c","cluster":'
+        f'{{"server":"http://127.0.0.1:{port}"}}}}]}}'
+    )
+    ports = dict.fromkeys(("client_port", "scheduler_port", "tracker_port", "webapp_port"), 0)
+    values = {"store_url": f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}", "kubeconfig": kubeconfig, **ports}
+    return Settings(**{**values, "bind_host": "127.0.0.1", **fields})  # type: ignore[arg-type]
+
+
+def java_in(tmp_path: Path, script: str) -> Path:
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+    return tmp_path
+
+
+def test_taken_port_is_found_with_the_command_that_shows_who_has_it() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        finding = checks.port_finding("client port", "127.0.0.1", port)
+    assert finding.verdict is Verdict.FAILED
+    assert f"127.0.0.1:{port} is taken" in finding.text
+    assert f"ss -ltnp 'sport = :{port}'" in finding.text
+    assert checks.port_finding("client port", "127.0.0.1", port).verdict is Verdict.OK
+
+
+def test_missing_java_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    finding = checks.java_finding()
+    assert finding.verdict is Verdict.WARNING
+    assert "apt-get install" in finding.text
+
+
+def test_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert f"JAVA_HOME={tmp_path}" in checks.java_finding().text
+
+
+def test_java_that_is_too_old_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_in(tmp_path, """echo 'openjdk version "11.0.2" 2019' >&2""")))
+    finding = checks.java_finding()
+    assert finding.verdict is Verdict.WARNING
+    assert "needs 17 or later" in finding.text
+
+
+@pytest.mark.parametrize("script", ["exit 1", "true"])
+def test_java_that_does_not_tell_its_version_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_in(tmp_path, script)))
+    assert checks.java_finding().verdict is Verdict.WARNING
+
+
+def test_good_java_is_fine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_in(tmp_path, """echo 'openjdk version "17.0.15" 2025' >&2""")))
+    assert checks.java_finding().verdict is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("line", "major"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_392"', 8),
+        ('openjdk version "21" 2023-09-19', 21),
+        ("no number", 0),
+        ('version "ea"', 0),
+    ],
+)
+def test_java_major_version(line: str, major: int) -> None:
+    assert checks.java_major(line) == major
+
+
+async def test_tables_that_were_never_made_are_found_and_not_made(tmp_path: Path) -> None:
+    found = await findings_of(settings_for(tmp_path))
+    assert found["database"].verdict is Verdict.FAILED
+    assert "yodel migrate" in found["database"].text
+    assert not (tmp_path / "rm.db").exists()
+
+
+async def test_empty_database_is_not_migrated(tmp_path: Path) -> None:
+    (tmp_path / "rm.db").touch()
+    found = await findings_of(settings_for(tmp_path))
+    assert "tables are at nothing" in found["database"].text
+    assert "yodel migrate" in found["database"].text
+
+
+async def test_migrated_database_is_fine(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    await migrate(settings.store_url)
+    assert (await findings_of(settings))["database"].verdict is Verdict.OK
+
+
+async def test_unusable_store_url_is_explained(tmp_path: Path) -> None:
+    found = await findings_of(settings_for(tmp_path, store_url="mysql://x"))
+    assert found["database"].verdict is Verdict.FAILED
+    assert "sqlite+aiosqlite://" in found["database"].text
+
+
+async def test_unreachable_api_server_is_named(tmp_path: Path) -> None:
+    found = await findings_of(settings_for(tmp_path))
+    assert found["kubernetes"].verdict is Verdict.FAILED
+    assert "http://127.0.0.1:" in found["kubernetes"].text
+    assert "kubectl version" in found["kubernetes"].text
+
+
+async def test_missing_kubeconfig_is_named(tmp_path: Path) -> None:
+    found = await findings_of(settings_for(tmp_path, kubeconfig=tmp_path / "none"))
+    assert found["kubernetes"].verdict is Verdict.FAILED
+    assert str(tmp_path / "none") in found["kubernetes"].text
+
+
+async def test_folder_without_write_permission_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write everywhere, so the answer of the system is put in its mouth."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    found = await findings_of(settings_for(tmp_path))
+    assert found["database folder"].verdict is Verdict.FAILED
+    assert f"no permission to write {tmp_path}" in found["database folder"].text
+
+
+async def test_local_checks_ask_for_everything_a_local_cluster_needs(tmp_path: Path) -> None:
+    found = [finding.name async for finding in checks.local_checks(tmp_path / "local")]
+    assert found == ["directory", "other users", "disk", "standard ports", "java"]
+    assert not (tmp_path / "local").exists()
+
+
+def test_directory_that_is_a_file_is_found(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("")
+    assert "is not a directory" in checks.directory_finding(tmp_path / "f").text
+    assert checks.directory_finding(tmp_path).verdict is Verdict.OK
+
+
+def test_directory_of_somebody_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    finding = checks.directory_finding(tmp_path / "local")
+    assert finding.verdict is Verdict.FAILED
+    assert f"no permission to write {tmp_path}:" in finding.text
+
+
+def test_directory_whose_name_class_paths_cannot_hold_is_found() -> None:
+    assert checks.directory_finding(Path("/tmp/a b")).verdict is Verdict.FAILED
+
+
+def test_closed_parent_matters_to_root_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    finding = checks.reach_finding(tmp_path / "local")
+    assert finding.verdict is Verdict.WARNING
+    assert f"chmod o+x {tmp_path}" in finding.text
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert checks.reach_finding(tmp_path / "local").verdict is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("free_mib", "verdict"), [(100, Verdict.FAILED), (1000, Verdict.WARNING), (100_000, Verdict.OK)]
+)
+def test_little_disk_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_mib: int, verdict: Verdict) -> None:
+    usage = type("Usage", (), {"free": free_mib * 1024 * 1024})
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    finding = checks.disk_finding(tmp_path / "local")
+    assert finding.verdict is verdict
+    assert f"{free_mib} MiB free" in finding.text
+
+
+def test_taken_standard_ports_point_to_automatic_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "is_free", lambda host, port: port != 8088)
+    assert "8088 are taken: use --ports auto" in checks.local_ports_finding(is_running=False).text
+    assert "the yodel local that runs here" in checks.local_ports_finding(is_running=True).text
+    monkeypatch.setattr(checks, "is_free", lambda host, port: True)
+    assert checks.local_ports_finding(is_running=True).verdict is Verdict.OK

@@ -1,0 +1,160 @@
+"""The command line: what its help teaches, its exit statuses, and the words of its refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+import typer
+from typer.testing import CliRunner
+
+from yodel import __version__, checks, cli
+from yodel.checks import Finding, Verdict
+from yodel.errors import InvalidValue, Refused
+
+COMMANDS = ("local", "serve", "migrate", "check", "version")
+RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200"})
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """Commands set logging up for a whole process."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+def test_help_lists_the_commands_and_says_where_to_begin() -> None:
+    said = RUNNER.invoke(cli.app, ["--help"]).output
+    assert all(command in said for command in COMMANDS)
+    assert "yodel local --dir" in said
+    assert "local-kubernetes" not in said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_commands_help_has_an_example(command: str) -> None:
+    result = RUNNER.invoke(cli.app, [command, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.output
+    assert f"yodel {command}" in result.output
+
+
+def test_no_command_shows_the_help() -> None:
+    assert "Usage" in RUNNER.invoke(cli.app, []).output
+
+
+def test_version_is_the_packages() -> None:
+    assert RUNNER.invoke(cli.app, ["version"]).output.startswith(f"yodel {__version__} (Python ")
+
+
+def test_local_refuses_before_it_touches_anything(tmp_path: Path) -> None:
+    result = RUNNER.invoke(cli.app, ["local", "--dir", str(tmp_path / "x"), "--nodes", "0"])
+    assert result.exit_code == 2
+    assert "Invalid --nodes: 0; expected 1 to 50" in result.output
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate", "check"])
+def test_unreadable_configuration_is_one_line(tmp_path: Path, command: str) -> None:
+    result = RUNNER.invoke(cli.app, [command, "--config", str(tmp_path / "none.toml")])
+    assert result.exit_code == 2
+    assert result.output.startswith("error: Invalid --config")
+    assert "Traceback" not in result.output
+
+
+def test_every_wrong_setting_gets_its_line(tmp_path: Path) -> None:
+    (tmp_path / "rm.toml").write_text('client_port = 70000\nam_share = "x"\nclientport = 1\n')
+    result = RUNNER.invoke(cli.app, ["serve", "--config", str(tmp_path / "rm.toml")])
+    assert result.exit_code == 2
+    assert [line.split(":")[-2].split()[-1] for line in result.output.splitlines()[:1]] == ["client_port"]
+    assert all(name in result.output for name in ("client_port", "am_share", "clientport"))
+
+
+def test_migrate_makes_the_tables_and_a_second_one_finds_nothing_to_do(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}"
+    first = RUNNER.invoke(cli.app, ["migrate", "--store-url", url])
+    second = RUNNER.invoke(cli.app, ["migrate", "--store-url", url])
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert first.output.startswith("applied ")
+    assert second.output.startswith("up to date")
+
+
+def test_migrate_explains_a_bad_url() -> None:
+    result = RUNNER.invoke(cli.app, ["migrate", "--store-url", "mysql://x"])
+    assert result.exit_code == 2
+    assert "sqlite+aiosqlite://" in result.output
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(Verdict.OK, 0), (Verdict.WARNING, 0), (Verdict.FAILED, 1)])
+def test_check_fails_only_for_what_stands_in_the_way(
+    monkeypatch: pytest.MonkeyPatch, verdict: Verdict, status: int
+) -> None:
+    async def found(settings: object) -> AsyncIterator[Finding]:
+        yield Finding(name="java", verdict=verdict, text="said [so]")
+
+    monkeypatch.setattr(checks, "run_checks", found)
+    result = RUNNER.invoke(cli.app, ["check"])
+    assert result.exit_code == status
+    assert "java: said [so]" in result.output
+
+
+def test_check_of_a_directory_is_for_yodel_local(tmp_path: Path) -> None:
+    result = RUNNER.invoke(cli.app, ["check", "--dir", str(tmp_path / "local")])
+    assert result.exit_code == 0
+    assert "standard ports" in result.output
+    assert "kubernetes" not in result.output
+
+
+def test_check_takes_one_of_its_two_ways(tmp_path: Path) -> None:
+    result = RUNNER.invoke(cli.app, ["check", "--dir", str(tmp_path), "--config", str(tmp_path / "rm.toml")])
+    assert result.exit_code == 2
+    assert "expected one of them" in result.output
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(InvalidValue("--dir", "x", "y"), 2), (Refused("taken"), 1), (OSError("full"), 1)]
+)
+def test_expected_failure_is_one_line_and_a_status(
+    error: Exception, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def fail() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(fail_inside())
+
+    async def fail_inside() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as caught:
+        cli._run(fail)
+    assert caught.value.exit_code == status
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+async def test_bug_beside_an_expected_failure_is_not_hidden() -> None:
+    async def fail() -> None:
+        raise BaseExceptionGroup("both", [Refused("x"), ZeroDivisionError()])
+
+    with pytest.raises(BaseExceptionGroup):
+        await cli._unwrapped(fail())
+
+
+def test_readiness_is_told_once_and_the_pipe_closed() -> None:
+    read_fd, write_fd = os.pipe()
+    cli._say_ready(write_fd)
+    cli._say_ready(None)
+    with os.fdopen(read_fd, "rb") as pipe:
+        assert pipe.read() == b"ready\n"
+
+
+def test_help_loads_none_of_the_heavy_parts() -> None:
+    """``yodel local`` starts this program twice more: what it imports is paid three times."""
+    code = "import sys, yodel.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    heavy = {"sqlalchemy", "kubernetes", "fastapi", "uvicorn", "alembic", "pydantic", "aiohttp", "cryptography"}
+    assert heavy.isdisjoint(loaded.stdout.split())
