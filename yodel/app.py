@@ -236,7 +236,10 @@ class _Rm:
             started_ms=self._clock.now_ms(),
             rm_web_address=f"{settings.host}:{settings.webapp_port}",
             login_user=getpass.getuser(),
-            cookie_secret=secrets.token_bytes(32),
+            # Cookies survive a restart: the key is made from one that is on disk.
+            cookie_secret=hmac.new(self._tokens.current("amrm").secret, b"hadoop.auth", hashlib.sha256).digest(),
+            static_user=settings.http_static_user,
+            may_static_user_write=settings.http_static_user_may_write,
         )
         services = RestServices(queries=self.queries, submission=self.submission, clock=self._clock, settings=rest)
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)

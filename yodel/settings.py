@@ -76,6 +76,10 @@ class Settings(BaseSettings):
     allowed_system_users: tuple[str, ...] = ()
     admin_acl: str = Field(default_factory=getpass.getuser, description="yarn.admin.acl: users and groups")
     acl_enable: bool = Field(default=False, description="yarn.acl.enable: check viewing too")
+    http_static_user: str = Field(default="dr.who", description="hadoop.http.staticuser.user")
+    http_static_user_may_write: bool = Field(
+        default=False, description="let calls without a name submit and kill, as Hadoop without Kerberos does"
+    )
     proxy_users: Mapping[str, str] = Field(default_factory=dict, description="hadoop.proxyuser.* properties")
     node_token_file: Path | None = Field(default=None, description="shared secret that node agents must know")
 

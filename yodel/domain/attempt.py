@@ -99,7 +99,7 @@ def _unregistered(attempt: Attempt, event: AmUnregistered) -> Step[Attempt]:
         state=AttemptState.FINISHING,
         final_status=event.final_status,
         diagnostics=event.diagnostics[-DIAGNOSTICS_LENGTH_MAX:],
-        tracking_url=event.tracking_url or attempt.tracking_url,
+        tracking_url=event.tracking_url,
     )
     told = Tell(attempt.id.application_id, AttemptUnregistered(event.final_status, event.diagnostics, event.at_ms))
     if attempt.is_unmanaged:

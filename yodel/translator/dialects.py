@@ -58,7 +58,9 @@ def dialect(name: str) -> Dialect:
 
 
 def quantities(engine: Dialect, capability: Resource, milli_per_vcore: int) -> dict[str, str]:
-    """Requests (and limits) of a pod: the dialect's own, and further countable types by their names."""
-    amounts = dict(engine.amounts(capability, milli_per_vcore))
-    amounts.update({name: str(value) for name, value in capability.extras if value > 0})
-    return amounts
+    """Requests (and limits) of a pod: the dialect's own, and further countable types by their names.
+
+    A further type that bears one of the dialect's names counts for nothing: it would stand in for what was granted.
+    """
+    own = engine.amounts(capability, milli_per_vcore)
+    return {**own, **{name: str(value) for name, value in capability.extras if value > 0 and name not in own}}

@@ -1,7 +1,8 @@
 """Locality of an ask to node affinity.
 
 Hosts asked for are preferred, or required when locality is not relaxed; blacklisted hosts are excluded.  Node names are
-matched by ``kubernetes.io/hostname``, racks by the topology label.
+matched by ``kubernetes.io/hostname``, racks by the topology label.  Names are bent into a label's letters: one that has
+others is no node's name, and Kubernetes would refuse the whole pod for it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from yodel.domain.container import Placement
+from yodel.translator.names import label_value
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 RACK_LABEL = "topology.kubernetes.io/rack"
@@ -55,4 +57,4 @@ def _preferred(placement: Placement) -> list[dict[str, Any]]:
 
 
 def _expression(key: str, operator: str, values: tuple[str, ...]) -> dict[str, Any]:
-    return {"key": key, "operator": operator, "values": list(values[:HOSTS_MAX])}
+    return {"key": key, "operator": operator, "values": [label_value(value) for value in values[:HOSTS_MAX]]}

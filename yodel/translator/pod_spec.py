@@ -78,7 +78,7 @@ def manifest(
     if preferred:
         spec["affinity"] = preferred
     if container.placement.node_label:
-        spec["nodeSelector"] = {names.PREFIX + "node-label": container.placement.node_label}
+        spec["nodeSelector"] = {names.PREFIX + "node-label": names.label_value(container.placement.node_label)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
