@@ -64,7 +64,7 @@ def test_attempt_is_bound_launched_registered_unregistered_and_finished() -> Non
     unregistered = AttemptUnregistered(FinalApplicationStatus.SUCCEEDED, "done", 50)
     assert effects(RUNNING, SUCCEEDED) == (Tell(APPLICATION, unregistered),)
     finishing = after(RUNNING, SUCCEEDED)
-    assert (finishing.state, finishing.tracking_url) == (AttemptState.FINISHING, "http://am:4040")
+    assert (finishing.state, finishing.tracking_url) == (AttemptState.FINISHING, "")
 
     finished = ATTEMPT_MACHINE.apply(finishing, AmContainerCompleted(0, "", 60))
     assert (finished.entity.state, finished.entity.finished_ms) == (AttemptState.FINISHED, 60)
