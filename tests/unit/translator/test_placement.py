@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.records import texts
+from yodel.domain.container import Placement
+from yodel.translator.placement import HOSTS_MAX, affinity
+
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+names = st.lists(texts, max_size=3).map(tuple)
+
+
+def node_affinity(**placement: Any) -> Any:
+    return affinity(Placement(**placement))["nodeAffinity"]
+
+
+def test_anywhere_is_no_affinity() -> None:
+    assert affinity(Placement()) == {}
+    assert affinity(Placement(is_strict=True)) == {}
+
+
+def test_hosts_are_preferred_before_racks() -> None:
+    assert node_affinity(hosts=("a", "b"), racks=("/dc/r1",)) == {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 100,
+                "preference": {
+                    "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["a", "b"]}]
+                },
+            },
+            {
+                "weight": 10,
+                "preference": {
+                    "matchExpressions": [{"key": "topology.kubernetes.io/rack", "operator": "In", "values": ["dc.r1"]}]
+                },
+            },
+        ]
+    }
+
+
+def test_strict_locality_is_required_and_places_are_alternatives() -> None:
+    found = node_affinity(hosts=("a",), racks=("/r1",), is_strict=True)
+    terms = found["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert [[e["values"] for e in term["matchExpressions"]] for term in terms] == [[["a"]], [["r1"]]]
+    assert "preferredDuringSchedulingIgnoredDuringExecution" not in found
+
+
+def test_avoided_hosts_are_excluded_in_every_alternative() -> None:
+    without = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["bad"]}
+    (term,) = node_affinity(avoid=("bad",))["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term == {"matchExpressions": [without]}
+
+    strict = node_affinity(hosts=("a",), racks=("/r",), is_strict=True, avoid=("bad",))
+    terms = strict["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert all(without in term["matchExpressions"] for term in terms)
+
+
+def test_number_of_hosts_has_a_limit() -> None:
+    hosts = tuple(f"h{n:04d}" for n in range(500))
+    (preferred,) = node_affinity(hosts=hosts)["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert len(preferred["preference"]["matchExpressions"][0]["values"]) == HOSTS_MAX
+
+
+@given(st.builds(Placement, hosts=names, racks=names, avoid=names, is_strict=st.booleans()))
+def test_whatever_an_am_names_the_values_are_legal(placement: Placement) -> None:
+    def check(found: Any) -> None:
+        if isinstance(found, dict):
+            assert all(LABEL_VALUE.fullmatch(value) for value in found.get("values", ()))
+            for part in found.values():
+                check(part)
+        elif isinstance(found, list):
+            for part in found:
+                check(part)
+
+    check(affinity(placement))
+    json.dumps(affinity(placement))

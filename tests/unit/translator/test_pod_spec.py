@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.support.records import a_container
+from yodel.domain.container import Placement
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerType
+from yodel.translator.dialects import dialect
+from yodel.translator.parked_script import SCRIPT
+from yodel.translator.pod_spec import PodSettings, PosixIdentity, manifest
+
+NAME = "application-1700000000000-0001-01-000002"
+SETTINGS = PodSettings(
+    cluster="prod",
+    namespace="jobs",
+    image="registry/base:1",
+    dialect=dialect("native"),
+    handover_dir="/run/yodel",
+    host_paths=("/data/local", "/data/logs"),
+)
+IDENTITY = PosixIdentity(uid=2001, gid=2002, groups=(2003,))
+
+
+def a_manifest(settings: PodSettings = SETTINGS, identity: PosixIdentity | None = IDENTITY, **changes: Any) -> Any:
+    return manifest(a_container(**changes), settings, identity, "pi", "SPARK")
+
+
+def golden(amounts: dict[str, str]) -> dict[str, Any]:
+    """What a task of 2048 MiB and 2 vcores becomes, whatever the dialect."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": NAME,
+            "namespace": "jobs",
+            "labels": {
+                "app.kubernetes.io/managed-by": "yodel",
+                "yodel.io/cluster": "prod",
+                "yodel.io/application-id": "application_1700000000000_0001",
+                "yodel.io/attempt-id": "appattempt_1700000000000_0001_000001",
+                "yodel.io/container-id": "container_1700000000000_0001_01_000002",
+                "yodel.io/role": "task",
+                "yodel.io/user": "alice",
+                "yodel.io/queue": "root.default",
+            },
+            "annotations": {
+                "yodel.io/user": "alice",
+                "yodel.io/queue": "root.default",
+                "yodel.io/capability": "<memory:2048, vCores:2>",
+                "yodel.io/priority": "1",
+                "yodel.io/application-name": "pi",
+                "yodel.io/application-type": "SPARK",
+            },
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "schedulerName": "default-scheduler",
+            "terminationGracePeriodSeconds": 5,
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "hostNetwork": True,
+            "dnsPolicy": "ClusterFirstWithHostNet",
+            "securityContext": {"runAsUser": 2001, "runAsGroup": 2002, "supplementalGroups": [2003]},
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "registry/base:1",
+                    "imagePullPolicy": "IfNotPresent",
+                    "command": ["/bin/sh", "-c", SCRIPT],
+                    "env": [
+                        {"name": "YODEL_HANDOVER_DIR", "value": f"/run/yodel/{NAME}"},
+                        {"name": "YODEL_CONTAINER_ID", "value": "container_1700000000000_0001_01_000002"},
+                    ],
+                    "resources": {"requests": amounts, "limits": amounts},
+                    "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+                    "volumeMounts": [
+                        {"name": "yodel-handover", "mountPath": f"/run/yodel/{NAME}"},
+                        {"name": "host-0", "mountPath": "/data/local"},
+                        {"name": "host-1", "mountPath": "/data/logs"},
+                    ],
+                }
+            ],
+            "volumes": [
+                {
+                    "name": "yodel-handover",
+                    "hostPath": {"path": f"/run/yodel/{NAME}", "type": "DirectoryOrCreate"},
+                },
+                {"name": "host-0", "hostPath": {"path": "/data/local", "type": "Directory"}},
+                {"name": "host-1", "hostPath": {"path": "/data/logs", "type": "Directory"}},
+            ],
+        },
+    }
+
+
+def test_golden_manifest_of_the_native_dialect() -> None:
+    assert a_manifest() == golden({"cpu": "2000m", "memory": "2048Mi"})
+
+
+def test_golden_manifest_of_the_koordinator_dialect() -> None:
+    wanted = golden({"kubernetes.io/batch-cpu": "2000", "kubernetes.io/batch-memory": "2147483648"})
+    wanted["metadata"]["labels"]["koordinator.sh/qosClass"] = "BE"
+    wanted["spec"]["priorityClassName"] = "koord-batch"
+
+    assert a_manifest(replace(SETTINGS, dialect=dialect("koordinator"))) == wanted
+
+
+def test_same_row_makes_the_same_bytes() -> None:
+    assert json.dumps(a_manifest()) == json.dumps(a_manifest())
+
+
+def test_am_and_tasks_may_have_priority_classes_of_their_own() -> None:
+    settings = replace(
+        SETTINGS, dialect=dialect("koordinator"), priority_class_am="am-class", priority_class_task="task-class"
+    )
+    assert a_manifest(settings)["spec"]["priorityClassName"] == "task-class"
+    am = a_manifest(settings, type=ContainerType.APPLICATION_MASTER)
+    assert am["spec"]["priorityClassName"] == "am-class"
+    assert am["metadata"]["labels"]["yodel.io/role"] == "am"
+
+
+def test_without_an_identity_the_pod_runs_as_its_image_says() -> None:
+    assert "securityContext" not in a_manifest(identity=None)["spec"]
+
+
+def test_without_the_hosts_network_dns_is_the_clusters() -> None:
+    spec = a_manifest(replace(SETTINGS, host_network=False))["spec"]
+    assert (spec["hostNetwork"], spec["dnsPolicy"]) == (False, "ClusterFirst")
+
+
+def test_placement_becomes_affinity_and_node_label_a_selector() -> None:
+    spec = a_manifest(placement=Placement(hosts=("node-1",), node_label="gpu"))["spec"]
+    assert "nodeAffinity" in spec["affinity"]
+    assert spec["nodeSelector"] == {"yodel.io/node-label": "gpu"}
+
+
+@pytest.mark.parametrize("odd", ['"; rm -rf / #', "a b", "../../etc", "$(id)", "x" * 5000, "naïve\n☃"])
+def test_users_words_reach_labels_bent_annotations_whole_and_nothing_else(odd: str) -> None:
+    plain = a_manifest()
+    found = manifest(
+        a_container(user=odd, queue=odd, placement=Placement(node_label=odd, avoid=(odd,))),
+        SETTINGS,
+        IDENTITY,
+        odd,
+        odd,
+    )
+
+    assert found["metadata"]["name"] == NAME
+    spec = dict(found["spec"])
+    selector, affinity = spec.pop("nodeSelector", {}), spec.pop("affinity")
+    assert spec == plain["spec"]
+    assert odd not in json.dumps([selector, affinity, found["metadata"]["labels"]], ensure_ascii=False)
+    for value in (*selector.values(), *found["metadata"]["labels"].values()):
+        assert len(value) <= 63
+        assert value.strip("._-") == value
+        assert value.isascii()
+    assert all(len(value) <= 4096 for value in found["metadata"]["annotations"].values())
+
+
+def test_further_resources_are_asked_for_by_name() -> None:
+    (main,) = a_manifest(capability=Resource(1024, 1, (("example.com/gpu", 2),)))["spec"]["containers"]
+    assert main["resources"]["limits"]["example.com/gpu"] == "2"
+    assert main["resources"]["limits"] == main["resources"]["requests"]
