@@ -12,7 +12,7 @@ and is treated as a claim: it can only change what this container reports about 
 
 ``ParkedPods`` watches all directories with one inotify descriptor; a slow sweep covers what inotify cannot see (other
 file systems, a shell that was killed and left no ``exit``).  A shell is taken for dead when nobody has had
-``H/signal`` open for reading for GONE_SWEEPS sweeps.
+``H/signal`` open for reading for GONE_AFTER_S.
 
 Refuses: to signal processes by number; pids in ``H`` are the user's claims.
 """
@@ -39,7 +39,7 @@ from yodel.errors import YodelError
 
 SWEEP_INTERVAL_S = 0.5
 FIRST_SWEEPS_S = 0.02  # while a script has just been handed over
-GONE_SWEEPS = 4
+GONE_AFTER_S = 2.0
 LISTEN_TRIES = 50
 LISTEN_POLL_S = 0.02
 STARTING_WAIT_S = 10.0  # between a shell's reading of the lines and its ``pid``
@@ -65,8 +65,7 @@ class _Watched:
     exit_status: asyncio.Future[int]
     go: int | None = None
     signal: int | None = None
-    had_reader: bool = False
-    missed_sweeps: int = 0
+    deaf_since_s: float | None = None
 
 
 class ParkedPods:
@@ -229,10 +228,14 @@ class ParkedPods:
 
     async def _check_listener(self, container_id: ContainerId, watched: _Watched) -> None:
         if await self._listen(watched):
-            watched.missed_sweeps = 0
+            watched.deaf_since_s = None
             return
-        watched.missed_sweeps += 1
-        if watched.missed_sweeps >= GONE_SWEEPS:
+        # By the clock and not by sweeps, which come in bursts while scripts are handed over: a shell that has just
+        # begun, or just ended, is deaf for a moment.
+        now_s = asyncio.get_running_loop().time()
+        if watched.deaf_since_s is None:
+            watched.deaf_since_s = now_s
+        if now_s - watched.deaf_since_s >= GONE_AFTER_S:
             self._look(container_id)
             if not watched.exit_status.done():
                 watched.exit_status.set_exception(ShellGone("The pod's shell is gone and left no exit status"))
