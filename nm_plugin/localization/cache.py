@@ -27,7 +27,7 @@ import structlog
 from nm_plugin.directories import USER_DIR_MODE, make_dir, make_user_dir, remove_tree
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase, acting_as
 from nm_plugin.localization import archive
-from nm_plugin.localization.fetch import FetchRequest, Sources, source_for
+from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
 from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
 from nm_plugin.node_store import write_atomically
 from nm_plugin.task_owner import TaskOwner
@@ -82,6 +82,8 @@ class _Entry:
     name: str
     ready: asyncio.Future[int]
     users: set[ContainerId] = field(default_factory=set)
+    expected_bytes: int = 0
+    """What the first who asked said of the source; 0 when nothing."""
     size_bytes: int = 0
     last_used: int = 0
     task: asyncio.Task[None] | None = None
@@ -195,6 +197,7 @@ class ResourceCache:
             directory=root / scope.directory() / str(number),
             name=wanted.key.url.name,
             ready=asyncio.get_running_loop().create_future(),
+            expected_bytes=wanted.size_bytes,
         )
         # A failure nobody waits for any more is not worth a warning at garbage collection.
         entry.ready.add_done_callback(lambda future: future.cancelled() or future.exception())
@@ -261,6 +264,8 @@ class ResourceCache:
                 credentials=claim.credentials,
             )
         )
+        if not await self._threads.run_as(owner, destination.is_dir):
+            check_size(entry.key.url, entry.expected_bytes, size_bytes)
         if unpacks and not await self._threads.run_as(owner, destination.is_dir):
             size_bytes = await self._threads.run_as(owner, self._unpack, entry, destination, temporary, public)
         elif unpacks:

@@ -1,8 +1,7 @@
 """Reading a resource from where it is: one ``Source`` per scheme, found in a registry.
 
 A source checks that what it reads is what the client saw (exact modification time in milliseconds, as ``FSDownload``
-does; the size in a LocalResource is not checked, because Hadoop does not), that a PUBLIC resource really is public, and
-that no more than the allowed bytes arrive.  ``file:`` is read with the submitting user's rights: naming a file must not
+does; the cache checks the size when one was given), that a PUBLIC resource really is public, and that no more than the allowed bytes arrive.  ``file:`` is read with the submitting user's rights: naming a file must not
 give more than reading it would.
 
 Refuses: unknown schemes, and anything over ``resource_bytes_max``.
@@ -86,6 +85,18 @@ def check_unchanged(url: SourceUrl, expected_ms: int, actual_ms: int, now_ms: in
         raise FetchFailed(
             f'Resource {url} changed on src filesystem - expected: "{iso8601(expected_ms)}", '
             f'was: "{iso8601(actual_ms)}", current time: "{iso8601(now_ms)}"'
+        )
+
+
+def check_size(url: SourceUrl, expected_bytes: int, actual_bytes: int) -> None:
+    """Hadoop leaves the size unchecked; a source that grew within its timestamp's millisecond is refused here.
+
+    Raises:
+        FetchFailed: a size was given and is not the file's.
+    """
+    if expected_bytes > 0 and expected_bytes != actual_bytes:
+        raise FetchFailed(
+            f"Resource {url} changed on src filesystem - expected: {expected_bytes} bytes, was: {actual_bytes} bytes"
         )
 
 

@@ -70,7 +70,7 @@ def want(path: str, kind: ResourceType = ResourceType.FILE, **changes: int) -> W
     key = ResourceKey(
         url=SourceUrl(scheme="fake", authority="", path=path), timestamp_ms=changes.get("timestamp", 1), type=kind
     )
-    return Wanted(link="x", key=key, size_bytes=0, visibility=Visibility.PUBLIC)
+    return Wanted(link="x", key=key, size_bytes=changes.get("size", 0), visibility=Visibility.PUBLIC)
 
 
 @pytest.fixture
@@ -147,6 +147,14 @@ async def test_failure_is_told_to_all_and_the_next_one_tries_again(bench: Bench,
             await cache.localize(want("/f"), PUBLIC, claim(alice))
     assert len(bench.source.fetched) == 2
     await eventually(lambda: not list((bench.root / "l/filecache").iterdir()))
+
+
+async def test_a_file_of_another_size_than_told_is_refused(bench: Bench, alice: OsUser) -> None:
+    bench.source.gate.set()
+    cache = bench.make()
+    with pytest.raises(LocalizationFailure, match="changed on src filesystem - expected: 4 bytes, was: 5 bytes"):
+        await cache.localize(want("/f", size=4), PUBLIC, claim(alice))
+    assert (await cache.localize(want("/f", size=5), PUBLIC, claim(alice))).size_bytes == 5
 
 
 async def test_unknown_scheme_has_hadoops_words(bench: Bench, alice: OsUser) -> None:
