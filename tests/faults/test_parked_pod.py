@@ -73,6 +73,13 @@ class Parked:
             return (await self.process.stdout.read()).decode()
 
 
+def is_running(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def tools(directory: Path, without: str) -> str:
     """A PATH with what the script may use, less one tool."""
     bin_dir = directory / "bin"
@@ -142,7 +149,8 @@ async def test_output_goes_to_the_containers_logs_and_into_the_pods_own(parked: 
 
 async def test_script_runs_in_a_session_of_its_own_without_input(parked: Parked) -> None:
     result = parked.directory / "result"
-    await parked.launch('read -r x; echo "$? $$ $(cut -d -f6 /proc/$$/stat)" >{result}.tmp; mv {result}.tmp {result}\n')
+    session = "read -r pid comm state parent group session rest </proc/$$/stat"
+    await parked.launch(f'read -r x; code=$?; {session}; echo "$code $$ $session" >{result}\n')
 
     await parked.end()
     code, pid, session = result.read_text().split()
@@ -231,7 +239,9 @@ async def test_children_of_the_script_go_with_its_group(parked: Parked) -> None:
 
     assert await parked.end() == 137
     async with asyncio.timeout(TIMEOUT_S):
-        while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text():
+        while True:
+            if not is_running(pid):
+                return
             await asyncio.sleep(0.01)
 
 

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.records import (
+    a_container,
+    a_container_id,
+    a_node,
+    a_submission,
+    an_application,
+    an_attempt,
+    an_attempt_id,
+)
+from yodel.domain.ids import NodeId
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import (
+    ApplicationState,
+    AttemptState,
+    ContainerState,
+    FinalApplicationStatus,
+    NodeState,
+)
+from yodel.domain.tokens import Token
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.pb_convert import ids, reports
+
+
+def facts(**changes: Any) -> reports.ReportFacts:
+    fields: dict[str, Any] = {
+        "attempt": None,
+        "used": Resource(2048, 2),
+        "running_containers": 2,
+        "needed": Resource(1024, 1),
+        "memory_mib_s": 10,
+        "vcore_s": 5,
+        "progress": 0.5,
+        "cluster_share_percent": 12.5,
+        "tracking_url": "http://rm/proxy/x/",
+        "amrm_token": None,
+        "may_view": True,
+    }
+    return reports.ReportFacts(**{**fields, **changes})
+
+
+@pytest.mark.parametrize("state", ApplicationState)
+@pytest.mark.parametrize("attempt", [None, an_attempt()])
+@pytest.mark.parametrize("may_view", [True, False])
+def test_report_has_every_field_that_java_dereferences(state: ApplicationState, attempt: Any, may_view: bool) -> None:
+    report = reports.application_report(an_application(state=state), facts(attempt=attempt, may_view=may_view))
+
+    for name in (
+        "applicationId",
+        "user",
+        "queue",
+        "name",
+        "host",
+        "rpc_port",
+        "yarn_application_state",
+        "diagnostics",
+        "startTime",
+        "finishTime",
+        "final_application_status",
+        "app_resource_Usage",
+        "currentApplicationAttemptId",
+        "progress",
+        "applicationType",
+        "priority",
+        "launchTime",
+        "submitTime",
+    ):
+        assert report.HasField(name), name
+    for name in ("used_resources", "reserved_resources", "needed_resources"):
+        assert report.app_resource_Usage.HasField(name), name
+    assert [e.key for e in report.app_resource_Usage.application_resource_usage_map] == ["memory-mb", "vcores"]
+    (lifetime,) = report.appTimeouts
+    assert lifetime.application_timeout.expire_time == "UNLIMITED"
+    assert lifetime.application_timeout.remaining_time == -1
+
+
+def test_running_application_shows_its_attempt_and_its_amounts() -> None:
+    attempt = an_attempt(host="am-host", rpc_port=4040, tracking_url="http://am:1", state=AttemptState.RUNNING)
+    app = an_application(state=ApplicationState.RUNNING, launched_ms=5, diagnostics="fine")
+    report = reports.application_report(app, facts(attempt=attempt))
+
+    assert (report.host, report.rpc_port, report.originalTrackingUrl) == ("am-host", 4040, "http://am:1")
+    assert report.yarn_application_state == pb.RUNNING
+    assert report.final_application_status == pb.APP_UNDEFINED
+    usage = report.app_resource_Usage
+    assert (usage.num_used_containers, usage.used_resources.memory, usage.needed_resources.memory) == (2, 2048, 3072)
+    assert report.finishTime == 0
+
+
+def test_ended_application_shows_minus_one_as_yarn_does() -> None:
+    app = an_application(
+        state=ApplicationState.FINISHED, final_status=FinalApplicationStatus.SUCCEEDED, finished_ms=9, launched_ms=5
+    )
+    report = reports.application_report(app, facts(attempt=an_attempt()))
+    usage = report.app_resource_Usage
+    assert (usage.num_used_containers, usage.used_resources.memory, usage.used_resources.virtual_cores) == (-1, -1, -1)
+    assert usage.memory_seconds == 10
+    assert (report.finishTime, report.final_application_status) == (9, pb.APP_SUCCEEDED)
+
+
+def test_application_that_finishes_is_finished_for_clients_and_has_no_finish_time() -> None:
+    report = reports.application_report(an_application(state=ApplicationState.FINISHING, finished_ms=9), facts())
+    assert (report.yarn_application_state, report.finishTime) == (pb.FINISHED, 0)
+
+
+def test_who_may_not_view_gets_not_available() -> None:
+    attempt = an_attempt(host="am-host", rpc_port=4040, tracking_url="http://am:1")
+    app = an_application(diagnostics="secret words")
+    report = reports.application_report(app, facts(attempt=attempt, may_view=False))
+    assert [report.host, report.trackingUrl, report.originalTrackingUrl, report.diagnostics] == ["N/A"] * 4
+    assert report.rpc_port == -1
+    assert report.currentApplicationAttemptId == ids.attempt_id_pb(an_attempt_id())
+
+
+def test_token_of_an_unmanaged_am_goes_into_the_report() -> None:
+    token = Token(identifier=b"id", password=b"pw", kind="YARN_AM_RM_TOKEN", service="")
+    assert reports.application_report(an_application(), facts(amrm_token=token)).am_rm_token.identifier == b"id"
+    assert not reports.application_report(an_application(), facts()).HasField("am_rm_token")
+
+
+def test_lifetime_is_what_was_asked() -> None:
+    app = an_application(submission=a_submission(lifetime_s=60))
+    (entry,) = reports.application_report(app, facts()).appTimeouts
+    assert entry.application_timeout.remaining_time == 60
+
+
+@pytest.mark.parametrize("state", AttemptState)
+def test_every_attempt_state_has_a_public_name(state: AttemptState) -> None:
+    report = reports.attempt_report(an_attempt(state=state), "http://rm/proxy/x/")
+    assert report.HasField("yarn_application_attempt_state")
+    assert report.am_container_id == ids.container_id_pb(a_container_id())
+    assert report.original_tracking_url == "N/A"
+
+
+def test_attempt_of_an_unmanaged_am_has_no_container() -> None:
+    assert not reports.attempt_report(an_attempt(am_container_id=None), "").HasField("am_container_id")
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        (ContainerState.PLANNED, pb.C_NEW),
+        (ContainerState.ALLOCATED, pb.C_NEW),
+        (ContainerState.ACQUIRED, pb.C_NEW),
+        (ContainerState.RUNNING, pb.C_RUNNING),
+        (ContainerState.COMPLETED, pb.C_COMPLETE),
+    ],
+)
+def test_container_report_shows_yarns_states(state: ContainerState, shown: int) -> None:
+    container = a_container(state=state, node_id=NodeId("node-1", 8041), priority=0)
+    report = reports.container_report(container, a_node(http_port=8042), "http://logs")
+    assert report.container_state == shown
+    assert report.node_http_address == "http://node-1:8042"
+    assert report.HasField("priority")
+    assert report.HasField("resource")
+
+
+def test_container_without_a_node_is_reported_without_one() -> None:
+    assert not reports.container_report(a_container(), None, "").HasField("node_id")
+
+
+@pytest.mark.parametrize("state", NodeState)
+def test_node_report_has_every_field_that_java_dereferences(state: NodeState) -> None:
+    report = reports.node_report(a_node(state=state, http_port=8042, capability=Resource(9, 9)), NONE, 0)
+    for name in ("nodeId", "httpAddress", "rackName", "used", "capability", "numContainers", "node_state"):
+        assert report.HasField(name), name
+    assert report.rackName == "/default-rack"
+    assert pb.NodeStateProto.Name(report.node_state) == f"NS_{state.name}"
+
+
+def test_completion_carries_status_and_words() -> None:
+    container = a_container(state=ContainerState.COMPLETED, exit_status=-100, diagnostics="Container released")
+    status = reports.container_status(container)
+    assert (status.state, status.exit_status, status.diagnostics) == (pb.C_COMPLETE, -100, "Container released")
+    assert ids.container_id(status.container_id) == container.id
+
+
+def test_resource_types_begin_with_memory_and_cores() -> None:
+    found = [(t.name, t.units, t.type) for t in reports.resource_types(("gpu",))]
+    assert found == [("memory-mb", "Mi", pb.COUNTABLE), ("vcores", "", pb.COUNTABLE), ("gpu", "", pb.COUNTABLE)]
