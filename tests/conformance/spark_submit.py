@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -90,9 +91,9 @@ class Spark:
         conf: Mapping[str, str] | None = None,
         more: tuple[str, ...] = (),
     ) -> list[str]:
-        """The spark-submit command line; ``conf`` wins over SMALL, ``more`` are further options."""
+        """The spark-submit command line; ``conf`` wins over SMALL (empty: unset), ``more`` are further options."""
         settings = {"spark.yarn.jars": f"local:{self.jars}", **SMALL, **(conf or {})}
-        options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+        options = [word for key, value in settings.items() if value for word in ("--conf", f"{key}={value}")]
         submit = [f"{self.home}/bin/spark-submit", "--master", "yarn", "--deploy-mode", deploy_mode, *options, *more]
         return [*submit, str(JOBS / job), *(str(a) for a in arguments)]
 
@@ -130,11 +131,15 @@ class Spark:
 
 
 class Submission:
-    """A client process; its output goes to temporary files and can be read while it runs."""
+    """A client process; its output goes to temporary files and can be read while it runs.
+
+    Every submission ends with ``result()`` or ``stop()``, which also remove the files.
+    """
 
     def __init__(self, command: list[str], environment: Mapping[str, str], user: OsUser | None = None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="yodel-client-")  # removed with this object
-        self._out, self._err = pathlib.Path(self._folder.name, "stdout"), pathlib.Path(self._folder.name, "stderr")
+        self._folder = pathlib.Path(tempfile.mkdtemp(prefix="yodel-client-"))
+        self._out, self._err = self._folder / "stdout", self._folder / "stderr"
+        self._kept: tuple[str, str] | None = None  # the output, once the files are gone
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(
                 command,
@@ -150,11 +155,11 @@ class Submission:
 
     @property
     def stdout(self) -> str:
-        return self._out.read_text(errors="replace")
+        return self._kept[0] if self._kept else self._out.read_text(errors="replace")
 
     @property
     def stderr(self) -> str:
-        return self._err.read_text(errors="replace")
+        return self._kept[1] if self._kept else self._err.read_text(errors="replace")
 
     def application_id(self, timeout_s: float = 60) -> str:
         """The id as soon as the client names it; AssertionError with its log when it ends or stays silent first."""
@@ -174,6 +179,7 @@ class Submission:
         except subprocess.TimeoutExpired:
             self.stop()
             raise AssertionError(f"no end within {timeout_s} s:\n{self.stderr[-6000:]}") from None
+        self._keep_output()
         named = APPLICATION_ID.search(self.stderr + self.stdout)
         application_id = named.group() if named else ""
         return Result(returncode=returncode, stdout=self.stdout, stderr=self.stderr, application_id=application_id)
@@ -183,6 +189,12 @@ class Submission:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait(10)
+        self._keep_output()
+
+    def _keep_output(self) -> None:
+        if self._kept is None:
+            self._kept = (self.stdout, self.stderr)
+            shutil.rmtree(self._folder)
 
 
 def spark_venv(line: str) -> pathlib.Path:

@@ -17,9 +17,9 @@ DYNAMIC = {
     "spark.dynamicAllocation.minExecutors": "0",
     "spark.dynamicAllocation.initialExecutors": "0",
     "spark.dynamicAllocation.maxExecutors": "3",
-    "spark.dynamicAllocation.schedulerBacklogTimeout": "500ms",
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
     "spark.dynamicAllocation.executorIdleTimeout": "2s",
-    "spark.executor.instances": "0",
+    "spark.executor.instances": "",
 }
 
 

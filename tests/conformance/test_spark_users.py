@@ -61,10 +61,11 @@ def _public_python() -> str:
     raise AssertionError("no Python that other users can start: apt-get install python3")
 
 
-def read_as(user: OsUser, path: str) -> subprocess.CompletedProcess[str]:
+def read_as(user: OsUser, path: str) -> subprocess.CompletedProcess[bytes]:
+    """What ``cat`` says to that user; token files are not text."""
     command = ["cat", path]
     return subprocess.run(
-        command, user=user.name, group=user.name, extra_groups=[], cwd="/", timeout=10, capture_output=True, text=True
+        command, user=user.name, group=user.name, extra_groups=[], cwd="/", timeout=10, capture_output=True
     )
 
 
@@ -92,9 +93,9 @@ def test_neither_of_two_users_reads_the_others_files_and_tokens(
                 assert read_as(user, path).returncode == 0, f"{user.name} cannot read its own {path}"
                 refused = read_as(other, path)
                 assert refused.returncode != 0
-                assert "Permission denied" in refused.stderr
-                assert "Permission denied" in read_as(other, os.path.realpath(path)).stderr
-            assert read_as(user, f"{place['folder']}/secret.txt").stdout == f"{user.name}'s secret"
+                assert b"Permission denied" in refused.stderr
+                assert b"Permission denied" in read_as(other, os.path.realpath(path)).stderr
+            assert read_as(user, f"{place['folder']}/secret.txt").stdout == f"{user.name}'s secret".encode()
             assert os.stat(place["folder"]).st_uid == pwd.getpwnam(user.name).pw_uid
         for job, user in zip(jobs, users, strict=True):
             job.release()

@@ -1,0 +1,81 @@
+"""Writes docs/configuration.md from the settings' own fields.
+
+    .venv/bin/python scripts/configuration.py
+
+A test fails when the page is older than the fields.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from pathlib import Path
+from typing import Any
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from pydantic_settings import BaseSettings
+
+import nm_plugin.settings
+import yodel.settings
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
+COMPUTED = {socket.getfqdn: "this machine's full name", getpass.getuser: "the user who runs it"}
+COMPUTED_BY_NAME = {"user_mode": "os as root, else single"}
+INTRODUCTION = """# Configuration
+Made by `scripts/configuration.py` from the fields in the code; not edited by hand.
+
+A setting is looked for in this order: environment, TOML file, default. A file is a flat list of `name = value`:
+
+```toml
+store_url = "postgresql+asyncpg://yodel@db/yodel"
+client_port = 8032
+allowed_system_users = ["hdfs"]
+```
+
+In the environment the name is upper case behind a prefix; lists and tables are JSON: `YODEL_CLIENT_PORT=18032`,
+`YODEL_ALLOWED_SYSTEM_USERS='["hdfs"]'`. An unknown name is an error, not a warning. Secrets are never settings: where
+one is needed, the setting names the file it is in."""
+
+
+def render() -> str:
+    """The page."""
+    return (
+        "\n\n".join(
+            (
+                INTRODUCTION,
+                _section("ResourceManager", "`yodel serve --config FILE`", yodel.settings),
+                _section("Node agent", "`yodel-nm --config FILE`; one setting: `--set name=value`", nm_plugin.settings),
+            )
+        )
+        + "\n"
+    )
+
+
+def _section(title: str, how: str, module: Any) -> str:
+    settings: type[BaseSettings] = module.Settings
+    fields = settings.model_fields.items()
+    rows = [f"| `{name}` | {_default(name, field)} | {_meaning(field)} |" for name, field in fields]
+    head = f"## {title}\n{how}. Fields: `{module.__name__.replace('.', '/')}.py`. Prefix: `{module.ENV_PREFIX}`."
+    return "\n".join((head, "", "| Setting | Default | Meaning |", "|---|---|---|", *rows))
+
+
+def _default(name: str, field: FieldInfo) -> str:
+    if name in COMPUTED_BY_NAME:
+        return COMPUTED_BY_NAME[name]
+    if field.default_factory in COMPUTED:
+        return COMPUTED[field.default_factory]  # type: ignore[index]
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is None or value is PydanticUndefined:
+        return "none"
+    if isinstance(value, tuple):
+        return ", ".join(f"`{part}`" for part in value) or "empty"
+    return f"`{value}`" if str(value) not in ("", "{}") else "empty"
+
+
+def _meaning(field: FieldInfo) -> str:
+    return (field.description or "").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render())
