@@ -39,6 +39,19 @@ app = typer.Typer(
 )
 
 
+def whole_number(text: str, *, show_default: bool | str = True) -> Any:
+    """An option whose refusal names the value: Typer's own says only what it expected."""
+    return typer.Option(help=text, show_default=show_default, metavar="N", parser=_whole_number)
+
+
+def _whole_number(text: str | int) -> int:
+    """Raises typer.BadParameter.  Typer sends defaults, which are numbers already, through here too."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}; expected an integer") from None
+
+
 class PortChoice(StrEnum):
     standard = "standard"
     auto = "auto"
@@ -65,17 +78,15 @@ def local(
     directory: Annotated[Path, typer.Option("--dir", help="Where everything is kept; made when missing.")] = Path(
         ".yodel"
     ),
-    nodes: Annotated[int, typer.Option(help="Node agents to start, 1 to 50.")] = 1,
+    nodes: Annotated[int, whole_number("Node agents to start, 1 to 50.")] = 1,
     ports: Annotated[
         PortChoice, typer.Option(help="YARN's standard ports (8032, 8088, …), or any free ones.")
     ] = PortChoice.standard,
     memory_mib: Annotated[
-        int | None, typer.Option(help="Memory of each node, MiB.", show_default="3/4 of the machine, at most 8192")
+        int | None, whole_number("Memory of each node, MiB.", show_default="3/4 of the machine, at most 8192")
     ] = None,
-    vcores: Annotated[int, typer.Option(help="Virtual cores of each node.")] = 8,
-    minimum_allocation_mib: Annotated[
-        int, typer.Option(help="Containers are rounded up to multiples of this, MiB.")
-    ] = 1024,
+    vcores: Annotated[int, whole_number("Virtual cores of each node.")] = 8,
+    minimum_allocation_mib: Annotated[int, whole_number("Containers are rounded up to multiples of this, MiB.")] = 1024,
     dialect: Annotated[Dialect, typer.Option(help="Resources that pods ask for.")] = Dialect.native,
 ) -> None:
     """Run a whole cluster on this machine, in the foreground, until Ctrl-C.
