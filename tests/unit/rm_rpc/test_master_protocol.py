@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.playbook import NODE, Am, World, complete
+from tests.support.rpc_calls import call, client_of, context, every_method, serving
+from yodel.domain.resource import Resource
+from yodel.domain.tokens import Token
+from yodel.errors import ApplicationAttemptNotFound, InvalidResourceRequest
+from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.pb_convert import ids
+from yodel.rm_rpc.master_protocol import NAME, MasterProtocol
+from yodel.rpc_io.dispatch import RpcProtocol
+from yodel.rpc_io.server import ServerSecurity
+
+
+@pytest.fixture
+def master(world: World) -> MasterProtocol:
+    return MasterProtocol(world.rm.master, world.rm.queries, world.rm.tokens)
+
+
+@pytest.fixture
+def protocol(master: MasterProtocol) -> RpcProtocol:
+    return master.protocol()
+
+
+async def launched(world: World) -> Am:
+    await world.register_node()
+    application_id = await world.submit(view_acl="bob")
+    await world.settle()
+    await world.bind_and_settle()
+    return Am(world, world.application(application_id).current_attempt_id)
+
+
+def allocate(response_id: int, count: int | None = None, **fields: Any) -> msg.AllocateRequestProto:
+    request = msg.AllocateRequestProto(response_id=response_id, progress=0.5, **fields)
+    if count is not None:
+        ask = request.ask.add(resource_name="*", num_containers=count, allocation_request_id=-1)
+        ask.priority.priority = 0
+        ask.capability.CopyFrom(ids.resource_pb(Resource(1024, 1)))
+    return request
+
+
+async def test_dialogue_of_an_am_in_protobuf(world: World, protocol: RpcProtocol) -> None:
+    am = await launched(world)
+    caller = context(attempt_id=am.attempt_id, world=world)
+
+    registered = await call(
+        protocol,
+        "registerApplicationMaster",
+        caller,
+        msg.RegisterApplicationMasterRequestProto(host="h", rpc_port=1, tracking_url="http://h:1"),
+    )
+    assert registered.maximumCapability.memory == 8192  # absent ends MapReduce's and Flink's AM
+    assert registered.queue == "root.default"
+    assert {a.accessType: a.acl for a in registered.application_ACLs} == {
+        pb.APPACCESS_VIEW_APP: "bob",
+        pb.APPACCESS_MODIFY_APP: " ",
+    }
+    assert [t.name for t in registered.resource_types] == ["memory-mb", "vcores"]
+
+    idle = await call(protocol, "allocate", caller, allocate(0, 1))
+    assert (idle.response_id, idle.num_cluster_nodes) == (1, 1)
+    for name in ("limit", "application_priority", "enhanced_headroom"):
+        assert idle.HasField(name), name
+    await world.settle()
+    await world.bind_and_settle()
+
+    answer = await call(protocol, "allocate", caller, allocate(1))
+    (granted,) = answer.allocated_containers
+    (nm_token,) = answer.nm_tokens
+    assert granted.nodeId == nm_token.nodeId == ids.node_id_pb(NODE)
+    assert granted.priority.HasField("priority")
+    container_id = ids.container_id(granted.id)
+
+    await world.beat(complete(container_id, 3, "boom"))
+    (status,) = (await call(protocol, "allocate", caller, allocate(2))).completed_container_statuses
+    assert (ids.container_id(status.container_id), status.exit_status, status.diagnostics) == (container_id, 3, "boom")
+
+    finish = msg.FinishApplicationMasterRequestProto(final_application_status=pb.APP_SUCCEEDED)
+    first = await call(protocol, "finishApplicationMaster", caller, finish)
+    second = await call(protocol, "finishApplicationMaster", caller, finish)
+    assert [first.isUnregistered, second.isUnregistered] == [False, True]
+
+
+async def test_releases_and_nodes_that_come_and_go(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    (container_id,) = await am.obtain(1)
+    caller = context(attempt_id=am.attempt_id, world=world)
+    await world.run(world.rm.nodes.unregister(NODE))
+    await world.settle()
+
+    request = allocate(am.response_id, release=[ids.container_id_pb(container_id)])
+    with pytest.raises(ApplicationAttemptNotFound):  # its own container was on that node
+        await call(protocol, "allocate", caller, request)
+
+
+async def test_node_update_says_whether_it_is_usable(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    await am.beat()
+    await world.beat(is_healthy=False, health_report="disk full")
+    await world.settle()
+    caller = context(attempt_id=am.attempt_id, world=world)
+
+    (node,) = (await call(protocol, "allocate", caller, allocate(am.response_id))).updated_nodes
+    assert (node.node_state, node.node_update_type) == (pb.NS_UNHEALTHY, pb.NODE_UNUSABLE)
+    assert node.health_report == "disk full"
+
+
+async def test_ask_over_the_maximum_refuses_the_beat(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    request = allocate(0, 1)
+    request.ask[0].capability.memory = 8193
+    with pytest.raises(InvalidResourceRequest):
+        await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), request)
+
+
+async def test_scheduling_requests_are_refused_as_with_the_handler_disabled(
+    world: World, protocol: RpcProtocol
+) -> None:
+    am = await world.running_am()
+    request = allocate(0)
+    request.scheduling_requests.add(allocationRequestId=1)
+    with pytest.raises(RemoteFault, match="SchedulingRequests are not served"):
+        await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), request)
+
+
+async def test_caller_without_an_am_token_is_nobody(protocol: RpcProtocol) -> None:
+    for method in protocol.methods:
+        with pytest.raises(RemoteFault) as raised:
+            await call(protocol, method, context("alice"))
+        assert raised.value.java_class == "org.apache.hadoop.security.AccessControlException"
+
+
+def test_token_that_is_not_ours_gets_no_password(master: MasterProtocol) -> None:
+    assert master.token_grant(b"garbage") is None
+
+
+async def test_every_method_answers_over_the_wire_to_who_has_the_token(world: World, master: MasterProtocol) -> None:
+    am = await launched(world)
+    token = world.rm.tokens.amrm_token(am.attempt_id)
+    security = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
+    async with serving(master.protocol(), security) as port:
+        answers = await every_method(
+            client_of(NAME, port, user=str(am.attempt_id), token=token), service_pb, "ApplicationMasterProtocolService"
+        )
+        assert answers == dict.fromkeys(("registerApplicationMaster", "finishApplicationMaster", "allocate"))
+
+        forged = Token(identifier=token.identifier, password=b"x" * 20, kind=token.kind, service="")
+        for bad in (client_of(NAME, port, token=forged), client_of(NAME, port)):
+            refused = await every_method(bad, service_pb, "ApplicationMasterProtocolService")
+            assert {*refused.values()} <= {faults.SASL, faults.ACCESS_CONTROL, faults.INVALID_TOKEN}

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import pytest
+
+from tests.support.playbook import NODE, World
+from tests.support.rpc_calls import call, client_of, context, every_method, serving
+from yodel.domain.ids import ContainerId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerState, NodeState
+from yodel.domain.tokens import Token
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
+from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
+from yodel.hadoop_rpc.server_connection import TokenGrant
+from yodel.pb_convert import ids
+from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
+from yodel.rpc_io.dispatch import RpcProtocol
+from yodel.rpc_io.server import ServerSecurity
+
+
+@pytest.fixture
+def protocol(world: World) -> RpcProtocol:
+    return TrackerProtocol(world.rm.nodes, world.rm.tokens, 250, "yodel-test").protocol()
+
+
+def registration(**fields: object) -> msg.RegisterNodeManagerRequestProto:
+    request = msg.RegisterNodeManagerRequestProto(http_port=8042, nm_version="3.5.0", **fields)  # type: ignore[arg-type]
+    request.node_id.CopyFrom(ids.node_id_pb(NODE))
+    request.resource.CopyFrom(ids.resource_pb(Resource(8192, 8)))
+    return request
+
+
+def heartbeat(response_id: int = 0, *, is_healthy: bool = True) -> msg.NodeHeartbeatRequestProto:
+    request = msg.NodeHeartbeatRequestProto()
+    status = request.node_status
+    status.node_id.CopyFrom(ids.node_id_pb(NODE))
+    status.response_id = response_id
+    status.nodeHealthStatus.is_node_healthy = is_healthy
+    status.nodeHealthStatus.health_report = "" if is_healthy else "disk full"
+    return request
+
+
+def add_status(
+    request: msg.NodeHeartbeatRequestProto, container_id: ContainerId, state: pb.ContainerStateProto, exit_status: int
+) -> None:
+    status = request.node_status.containersStatuses.add(state=state, exit_status=exit_status, diagnostics="words")
+    status.container_id.CopyFrom(ids.container_id_pb(container_id))
+
+
+async def test_node_that_registers_gets_the_keys(world: World, protocol: RpcProtocol) -> None:
+    answer = await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name="k8s-1"))
+
+    assert answer.nodeAction == common.NODE_ACTION_NORMAL
+    assert answer.rm_identifier == world.rm.tokens.rm_identifier
+    for purpose, key in (("container", answer.container_token_master_key), ("nm", answer.nm_token_master_key)):
+        ours = world.rm.tokens.current(purpose)
+        assert (key.key_id, key.bytes) == (ours.key_id, ours.secret)
+    node = world.rm.state.nodes[NODE]
+    assert (node.kubernetes_node_name, node.capability, node.version) == ("k8s-1", Resource(8192, 8), "3.5.0")
+
+
+async def test_genuine_node_manager_is_taken_for_the_kubernetes_node_of_its_name(
+    world: World, protocol: RpcProtocol
+) -> None:
+    await call(protocol, "registerNodeManager", context(), registration())
+    assert world.rm.state.nodes[NODE].kubernetes_node_name == "node-1"
+
+
+@pytest.mark.parametrize("memory", [0, -1])
+async def test_node_without_anything_is_refused(protocol: RpcProtocol, memory: int) -> None:
+    request = registration()
+    request.resource.memory = memory
+    with pytest.raises(InvalidValue):
+        await call(protocol, "registerNodeManager", context(), request)
+
+
+async def test_beat_of_an_unknown_node_asks_for_its_registration(protocol: RpcProtocol) -> None:
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat())
+    assert answer.nodeAction == common.NODE_ACTION_RESYNC
+
+
+async def test_beat_is_answered_with_its_number_and_the_pause(protocol: RpcProtocol) -> None:
+    await call(protocol, "registerNodeManager", context(), registration())
+    answers = [await call(protocol, "nodeHeartbeat", context(), heartbeat(n)) for n in range(3)]
+    assert [a.response_id for a in answers] == [1, 2, 3]
+    assert {a.nextHeartBeatInterval for a in answers} == {250}
+
+
+async def test_orders_and_reports_of_containers(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    one, other = await am.obtain(2)
+    world.rm.nodes.signal(other, pb.FORCEFUL_SHUTDOWN)
+    beat = heartbeat(1)
+    add_status(beat, one, pb.C_RUNNING, -1000)
+    answer = await call(protocol, "nodeHeartbeat", context(), beat)
+    assert [(ids.container_id(s.container_id), s.command) for s in answer.containers_to_signal] == [
+        (other, pb.FORCEFUL_SHUTDOWN)
+    ]
+    assert world.container(one).state is ContainerState.RUNNING
+
+    await am.beat(releases=[other])
+    beat = heartbeat(answer.response_id)
+    add_status(beat, one, pb.C_COMPLETE, 5)
+    answer = await call(protocol, "nodeHeartbeat", context(), beat)
+    assert [ids.container_id(i) for i in answer.containers_to_cleanup] == [other]
+    assert [ids.container_id(i) for i in answer.containers_to_be_removed_from_nm] == [one]
+    assert (world.container(one).exit_status, world.container(one).diagnostics) == (5, "words")
+
+    await world.run(world.rm.submission.kill(am.application_id, "alice"))
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
+    assert [ids.application_id(i) for i in answer.applications_to_cleanup] == [am.application_id]
+
+
+async def test_health_is_kept(world: World, protocol: RpcProtocol) -> None:
+    await call(protocol, "registerNodeManager", context(), registration())
+    await call(protocol, "nodeHeartbeat", context(), heartbeat(is_healthy=False))
+    await world.settle()
+    assert world.rm.state.nodes[NODE].state is NodeState.UNHEALTHY
+    assert world.rm.state.nodes[NODE].health_report == "disk full"
+
+
+async def test_containers_named_at_registration_are_believed(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    running_one, ended_one = await am.obtain(2)
+    request = registration()
+    for container_id, state in ((running_one, pb.C_RUNNING), (ended_one, pb.C_COMPLETE)):
+        status = request.container_statuses.add(container_state=state, diagnostics="")
+        status.container_id.CopyFrom(ids.container_id_pb(container_id))
+    request.container_statuses[1].container_exit_status = 4
+    await call(protocol, "registerNodeManager", context(), request)
+
+    assert world.container(running_one).state is ContainerState.RUNNING
+    assert world.container(ended_one).exit_status == 4
+
+
+async def test_node_that_leaves_is_shut_down(world: World, protocol: RpcProtocol) -> None:
+    await call(protocol, "registerNodeManager", context(), registration())
+    request = msg.UnRegisterNodeManagerRequestProto(node_id=ids.node_id_pb(NODE))
+    await call(protocol, "unRegisterNodeManager", context(), request)
+    await world.settle()
+    assert world.rm.state.nodes[NODE].state is NodeState.SHUTDOWN
+
+
+async def test_every_method_answers_over_the_wire_to_who_has_the_secret(protocol: RpcProtocol) -> None:
+    secret = b"a shared secret of the nodes"
+
+    def grant(identifier: bytes) -> TokenGrant:
+        password = hmac.new(secret, identifier, hashlib.sha1).digest()
+        return TokenGrant(password=password, user=identifier.decode(), kind="YODEL_NODE_TOKEN")
+
+    password = hmac.new(secret, b"node-1", hashlib.sha1).digest()
+    token = Token(identifier=b"node-1", password=password, kind="YODEL_NODE_TOKEN", service="")
+    async with serving(protocol, ServerSecurity(allow_simple=False, token_passwords=grant)) as port:
+        answers = await every_method(client_of(NAME, port, token=token), service_pb, "ResourceTrackerService")
+
+    assert answers.keys() == protocol.methods.keys()
+    assert {*answers.values()} <= {None, "org.apache.hadoop.yarn.exceptions.YarnException"}
