@@ -8,7 +8,7 @@ PYTEST := $(VENV)/pytest
 QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
 SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow bench demo clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow bench demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -50,6 +50,10 @@ bench: setup ## measure; results are printed and never judged
 demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end
 	@scripts/spark-venv 4.x >/dev/null
 	@$(VENV)/python scripts/demo.py
+
+lock: setup ## requirements.lock anew from pyproject.toml: exact versions with hashes, no registry named
+	uv lock --quiet
+	uv export --quiet --frozen --all-extras --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock
 
 clean: ## remove .venv and the tools' caches in the checkout (not ~/.cache/yodel)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -157,11 +158,14 @@ def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict
 
 
 def java_home() -> str | None:
-    """``$JAVA_HOME``, or where the ``java`` on the path really lives."""
+    """``$JAVA_HOME``, or where the ``java`` on the path really lives, or the one that ``make setup`` fetched."""
     if os.environ.get("JAVA_HOME"):
         return os.environ["JAVA_HOME"]
     java = shutil.which("java")
-    return str(Path(java).resolve().parent.parent) if java else None
+    if java is not None:
+        return str(Path(java).resolve().parent.parent)
+    fetched = Path(sys.prefix) / "tools" / "java-home"
+    return str(fetched.resolve()) if fetched.exists() else None
 
 
 def closed_parents(directory: Path) -> list[Path]:
