@@ -52,8 +52,8 @@ demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and 
 	@$(VENV)/python scripts/demo.py
 
 lock: setup ## requirements.lock anew from pyproject.toml: exact versions with hashes, no registry named
-	uv lock --quiet
-	uv export --quiet --frozen --all-extras --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock
+	. scripts/lib.sh && uv=$$(find_uv) && "$$uv" lock --quiet && \
+	"$$uv" export --quiet --frozen --all-extras --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock
 
 clean: ## remove .venv and the tools' caches in the checkout (not ~/.cache/yodel)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
