@@ -26,9 +26,9 @@ from tests.support.fake_kubernetes import (
     serve,
     status_body,
 )
+from yodel.domain.backoff import Backoff
 from yodel.errors import Refused, Unavailable
 from yodel.kube.api import Request
-from yodel.kube.backoff import Backoff
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.retrying import RetryLimits

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from yodel.errors import InvalidValue, Unavailable
 from yodel.domain.backoff import Backoff
+from yodel.errors import InvalidValue, Unavailable
 from yodel.services.work_queue import QueueLimits, WorkQueue
 
 pytestmark = pytest.mark.looptime
