@@ -64,7 +64,7 @@ def _default(name: str, field: FieldInfo) -> str:
     if name in COMPUTED_BY_NAME:
         return COMPUTED_BY_NAME[name]
     if field.default_factory in COMPUTED:
-        return COMPUTED[field.default_factory]  # type: ignore[index]
+        return COMPUTED[field.default_factory]
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is None or value is PydanticUndefined:
         return "none"

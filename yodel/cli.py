@@ -93,7 +93,8 @@ def local(
 
     It writes DIR/hadoop-conf (point HADOOP_CONF_DIR at it), DIR/kubeconfig (for kubectl), DIR/logs and, when all is up,
     DIR/ready.json (addresses, ports and pids).  Containers are processes of this machine; when yodel runs as root they
-    run as the user who submits, else all as you.
+    run as the user who submits, else all as you.  A later start on DIR still knows the applications, and gives those
+    that had not ended their next attempt; to begin afresh, remove DIR.
 
     Example: yodel local --dir /tmp/yodel --nodes 2 --ports auto
 
