@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.playbook import World
+from tests.support.records import a_container, a_container_id, a_node, an_application, an_attempt, an_attempt_id
+from yodel.domain.effects import CleanUpContainer, Tell
+from yodel.domain.events import ContainerAcquired, ContainerEnded, KillRequested, NodeExpired, PodBound
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
+from yodel.errors import (
+    ApplicationAttemptNotFound,
+    ApplicationNotFound,
+    ContainerNotFound,
+    IllegalTransition,
+    NodeNotFound,
+    Unavailable,
+)
+from yodel.services import engine as engine_module
+from yodel.services.engine import Engine, Transaction
+
+NODE_ID = NodeId("node-1", 8041)
+
+
+async def fill(world: World) -> None:
+    """An application with an attempt, its AM and a task, on one node."""
+
+    def work(tx: Transaction) -> None:
+        tx.put(an_application(current_attempt=1))
+        tx.put(an_attempt(state=AttemptState.RUNNING))
+        tx.put(a_node(state=NodeState.RUNNING))
+        for n in (2, 3):
+            tx.put(a_container(container=n, state=ContainerState.RUNNING, node_id=NODE_ID))
+
+    await world.run(world.rm.engine.do(work))
+
+
+async def test_what_an_item_raises_is_its_callers_and_nothing_of_it_is_kept(world: World) -> None:
+    def work(tx: Transaction) -> None:
+        tx.put(an_application())
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await world.run(world.rm.engine.do(work))
+    assert world.rm.state.applications == world.disk.applications == {}
+
+
+async def test_items_that_wait_share_one_commit(world: World) -> None:
+    engine = world.rm.engine
+    world.steps.clear()
+    works = [engine.do(lambda tx, n=n: tx.put(an_application(n))) for n in range(1, 51)]  # type: ignore[misc]
+    await world.run(_all(works))
+
+    assert world.steps == ["before commit", "after commit"]
+    assert len(world.disk.applications) == 50
+
+
+async def test_item_sees_what_the_one_before_it_in_the_batch_did(world: World) -> None:
+    engine = world.rm.engine
+    seen: list[bool] = []
+    first = engine.do(lambda tx: tx.put(an_application()))
+    second = engine.do(lambda tx: seen.append(tx.has(an_application().id)))
+    await world.run(_all([first, second]))
+    assert seen == [True]
+
+
+async def test_failing_item_does_not_spoil_its_batch(world: World) -> None:
+    engine = world.rm.engine
+
+    def bad(tx: Transaction) -> None:
+        tx.put(an_application(9))
+        raise KeyError
+
+    results = await asyncio.gather(
+        engine.do(lambda tx: tx.put(an_application(1))), engine.do(bad), return_exceptions=True
+    )
+    assert results[0] is None
+    assert isinstance(results[1], KeyError)
+    assert [a.sequence for a in world.disk.applications] == [1]
+
+
+async def test_commit_that_fails_fails_all_its_items_and_publishes_nothing(world: World) -> None:
+    engine = world.rm.engine
+    world.commit_errors.append(Unavailable("away"))
+    results = await asyncio.gather(
+        *(engine.do(lambda tx, n=n: tx.put(an_application(n))) for n in (1, 2)),  # type: ignore[misc]
+        return_exceptions=True,
+    )
+    assert [type(r) for r in results] == [Unavailable, Unavailable]
+    assert world.rm.state.applications == {}
+
+
+async def test_nothing_changed_is_nothing_written(world: World) -> None:
+    await fill(world)
+    world.steps.clear()
+    await world.run(world.rm.engine.tell(Tell(a_container_id(1, 1, 2), PodBound(NODE_ID))))
+    assert world.steps == []
+
+
+async def test_one_event_reaches_everybody_it_concerns_in_one_transaction(world: World) -> None:
+    await fill(world)
+    application_id = an_application().id
+    world.steps.clear()
+    await world.run(world.rm.engine.tell(Tell(application_id, KillRequested("enough", 5))))
+
+    assert world.steps == ["before commit", "after commit"]
+    assert world.application(application_id).state is ApplicationState.KILLED
+    assert world.attempt(an_attempt_id()).state is AttemptState.KILLED
+    assert {c.exit_status for c in world.rm.state.containers.values()} == {-107}
+
+
+async def test_stopping_a_nodes_containers_leaves_those_of_other_nodes(world: World) -> None:
+    await fill(world)
+    elsewhere = a_container(container=4, state=ContainerState.RUNNING, node_id=NodeId("node-2", 1))
+    unbound = a_container(container=5)
+
+    def work(tx: Transaction) -> None:
+        tx.put(elsewhere)
+        tx.put(unbound)
+        tx.tell(NODE_ID, NodeExpired(1))
+
+    await world.run(world.rm.engine.do(work))
+    assert {c.id.sequence for c in world.rm.state.live_containers()} == {4, 5}
+
+
+async def test_effects_are_performed_after_the_commit_and_before_the_caller_goes_on(world: World) -> None:
+    await fill(world)
+    seen: list[tuple[object, bool]] = []
+
+    class Recorder:
+        def perform(self, effect: object) -> None:
+            ended = world.disk.containers[a_container_id(1, 1, 2)].state is ContainerState.COMPLETED
+            seen.append((effect, ended))
+
+    world.rm.engine.perform_with(Recorder())
+    await world.run(world.rm.engine.tell(Tell(a_container_id(1, 1, 2), ContainerEnded(0, "", 1))))
+    assert seen
+    assert all(ended for _, ended in seen)
+    assert not any(isinstance(effect, CleanUpContainer) for effect, _ in seen)
+
+
+async def test_impossible_event_changes_nothing(world: World) -> None:
+    await fill(world)
+    with pytest.raises(IllegalTransition):
+        await world.run(world.rm.engine.tell(Tell(a_container_id(1, 1, 2), ContainerAcquired())))
+    assert world.container(a_container_id(1, 1, 2)).state is ContainerState.RUNNING
+
+
+async def test_absent_entities_are_named(world: World) -> None:
+    container_id = ContainerId.of(an_attempt_id(), 9)
+    for wanted, error in (
+        (lambda tx: tx.application(an_application().id), ApplicationNotFound),
+        (lambda tx: tx.attempt(an_attempt_id()), ApplicationAttemptNotFound),
+        (lambda tx: tx.container(container_id), ContainerNotFound),
+        (lambda tx: tx.node(NODE_ID), NodeNotFound),
+    ):
+        with pytest.raises(error):
+            await world.run(world.rm.engine.do(wanted))
+
+
+async def test_late_word_on_what_is_gone_is_dropped_and_one_that_cannot_be_is_no_crash(world: World) -> None:
+    await fill(world)
+    world.rm.engine.tell_later(ContainerId.of(an_attempt_id(), 9), PodBound(NODE_ID))
+    world.rm.engine.tell_later(a_container_id(1, 1, 2), ContainerAcquired())
+    await world.settle()
+    assert world.container(a_container_id(1, 1, 2)).state is ContainerState.RUNNING
+
+
+async def test_full_queue_refuses_callers_and_drops_what_will_be_said_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "QUEUE_MAX", 1)
+    engine = Engine(world.rm.state, world.rm.engine._store, world.clock)
+    engine.tell_later(NODE_ID, NodeExpired(1))
+    engine.tell_later(NODE_ID, NodeExpired(1))
+    with pytest.raises(Unavailable):
+        await engine.do(lambda _: None)
+
+
+async def test_only_finished_applications_are_forgotten(world: World) -> None:
+    await fill(world)
+    application_id = an_application().id
+    world.rm.engine.forget_application(application_id)
+    await world.settle()
+    assert application_id in world.disk.applications
+
+    await world.run(world.rm.engine.tell(Tell(application_id, KillRequested("", 1))))
+    world.rm.engine.forget_application(application_id)
+    await world.settle()
+    assert world.disk.applications == world.disk.attempts == world.disk.containers == {}
+
+
+async def _all(works: list[object]) -> list[object]:
+    return await asyncio.gather(*works)  # type: ignore[arg-type]

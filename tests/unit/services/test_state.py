@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.actors import derived
+from tests.support.records import a_container, a_container_id, a_node, an_application, an_application_id, an_attempt
+from yodel.domain.ids import NodeId
+from yodel.domain.node import Node
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ContainerState, ContainerType, NodeState
+from yodel.ports.store import Identity, Row, Snapshot
+from yodel.services.state import AttemptRuntime, ClusterState, ask_key
+
+IDENTITY = Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)
+NODE_ID = NodeId("node-1", 8041)
+
+
+def state_of(*rows: Row) -> ClusterState:
+    state = ClusterState(IDENTITY)
+    state.publish([an_application(current_attempt=1), an_attempt()])
+    state.publish(rows)
+    return state
+
+
+def test_usage_is_of_live_containers_by_application_and_node() -> None:
+    am = a_container(container=1, type=ContainerType.APPLICATION_MASTER, node_id=NODE_ID, state=ContainerState.RUNNING)
+    planned = a_container(container=2)
+    state = state_of(am, planned)
+
+    assert state.cluster_usage.resource == Resource(4096, 4)
+    assert state.cluster_usage.am_resource == Resource(2048, 2)
+    assert state.used_by_application[an_application_id()].containers == 2
+    assert state.used_by_node[NODE_ID].containers == 1
+    assert state.planned_count == 1
+
+    ended = a_container(container=2, state=ContainerState.COMPLETED, created_ms=1000, finished_ms=6500)
+    state.publish([ended])
+    assert state.cluster_usage.containers == 1
+    assert state.planned_count == 0
+    seconds = state.seconds_by_application[an_application_id()]
+    assert (seconds.memory_mib_s, seconds.vcore_s) == (2048 * 5, 2 * 5)
+    state.publish([ended])
+    assert state.seconds_by_application[an_application_id()].vcore_s == 10  # once
+
+
+def test_usable_is_what_running_nodes_have() -> None:
+    node = a_node(state=NodeState.RUNNING, capability=Resource(8, 8), kubernetes_node_name="k1")
+    state = state_of(node)
+    assert (state.usable_count, state.usable_resource) == (1, Resource(8, 8))
+    assert state.node_of_kubernetes("k1") is node
+
+    state.publish([a_node(state=NodeState.UNHEALTHY, capability=Resource(8, 8), kubernetes_node_name="k1")])
+    assert (state.usable_count, state.usable_resource) == (0, NONE)
+    assert state.node_of_kubernetes("k1") is None
+    assert state.node_of_kubernetes("k2") is None
+
+
+def test_agent_that_moves_to_another_port_is_found_under_its_kubernetes_node() -> None:
+    old = Node(id=NodeId("h", 1), state=NodeState.RUNNING, kubernetes_node_name="k1")
+    new = Node(id=NodeId("h", 2), state=NodeState.RUNNING, kubernetes_node_name="k1")
+    state = state_of(old, new, Node(id=NodeId("h", 1), state=NodeState.LOST, kubernetes_node_name="k1"))
+    assert state.node_of_kubernetes("k1") == new
+
+
+def test_removed_application_leaves_nothing() -> None:
+    state = state_of(a_container(), a_container(container=3, state=ContainerState.COMPLETED))
+    state.remove_application(an_application_id())
+    assert derived(state) == derived(ClusterState(IDENTITY))
+
+
+def test_version_grows_with_every_change() -> None:
+    state = state_of()
+    before = state.version
+    state.publish([a_container()])
+    assert state.version > before
+
+
+changes = st.lists(
+    st.tuples(st.integers(1, 4), st.sampled_from(ContainerState), st.sampled_from([None, NODE_ID])), max_size=20
+)
+
+
+@settings(max_examples=50)
+@given(changes)
+def test_state_rebuilt_from_rows_is_the_state_that_grew(
+    history: list[tuple[int, ContainerState, NodeId | None]],
+) -> None:
+    """Once ended a container stays so, as its table says."""
+    grown = state_of(a_node(state=NodeState.RUNNING, capability=Resource(9, 9)))
+    for sequence, status, node_id in history:
+        old = grown.containers.get(a_container_id(1, 1, sequence))
+        if old is None or old.is_live:
+            grown.publish(
+                [a_container(container=sequence, state=status, node_id=node_id, created_ms=0, finished_ms=7000)]
+            )
+    rebuilt = ClusterState.of(
+        Snapshot(
+            identity=IDENTITY,
+            queues=tuple(grown.queues.values()),
+            applications=tuple(grown.applications.values()),
+            attempts=tuple(grown.attempts.values()),
+            containers=tuple(reversed(grown.containers.values())),
+            nodes=tuple(grown.nodes.values()),
+            master_keys=(),
+        )
+    )
+    assert derived(rebuilt) == derived(grown)
+
+
+def test_container_is_taken_off_once() -> None:
+    container = a_container()
+    runtime = AttemptRuntime(attempt_id=container.id.attempt_id, last_seen_s=0)
+    runtime.in_flight[ask_key(container)] = {container.id}
+    runtime.take_off(ask_key(container), container.id)
+    runtime.take_off(ask_key(container), container.id)
+    assert runtime.in_flight == {}
