@@ -1,8 +1,9 @@
 """Reading a resource from where it is: one ``Source`` per scheme, found in a registry.
 
 A source checks that what it reads is what the client saw (exact modification time in milliseconds, as ``FSDownload``
-does; the cache checks the size when one was given), that a PUBLIC resource really is public, and that no more than the allowed bytes arrive.  ``file:`` is read with the submitting user's rights: naming a file must not
-give more than reading it would.
+does; the cache checks the size when one was given), that a PUBLIC resource really is public, and that no more than
+the allowed bytes arrive.  ``file:`` is read with the submitting user's rights: naming a file must not give more than
+reading it would.
 
 Refuses: unknown schemes, and anything over ``resource_bytes_max``.
 """

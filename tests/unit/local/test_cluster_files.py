@@ -107,7 +107,18 @@ def test_java_home_is_found_behind_links(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_java_home_is_none_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(cluster_files.sys, "prefix", str(tmp_path))
     assert cluster_files.java_home() is None
+
+
+def test_the_java_that_setup_fetched_is_the_last_resort(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "jdk").mkdir()
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "java-home").symlink_to(tmp_path / "jdk")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setattr(cluster_files.sys, "prefix", str(tmp_path))
+    assert cluster_files.java_home() == str(tmp_path / "jdk")
 
 
 def mode(path: Path) -> int:
