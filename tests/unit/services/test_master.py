@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.playbook import World, ask
+from yodel.domain.ids import ContainerId
+from yodel.errors import InvalidResourceRequest
+from yodel.services import master as master_module
+from yodel.services.master import AllocateRequest, AllocateResult
+
+
+async def test_beat_without_news_is_answered_synchronously(world: World) -> None:
+    am = await world.running_am()
+    await am.beat()
+    result = world.rm.master.allocate(am.attempt_id, AllocateRequest(response_id=am.response_id, asks=[ask(1)]))
+    assert isinstance(result, AllocateResult)
+    assert result.pending_count == 1
+
+
+async def test_beat_with_something_to_write_is_not(world: World) -> None:
+    am = await world.running_am()
+    await am.beat()
+    request = AllocateRequest(response_id=am.response_id, releases=[ContainerId.of(am.attempt_id, 9)])
+    assert world.rm.master.allocate(am.attempt_id, request) is None
+
+
+@pytest.mark.parametrize("field", ["asks", "releases", "blacklist_additions"])
+async def test_lists_of_a_beat_have_limits(world: World, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+    for name in ("ASKS_PER_BEAT_MAX", "RELEASES_PER_BEAT_MAX", "BLACKLIST_MAX"):
+        monkeypatch.setattr(master_module, name, 2)
+    am = await world.running_am()
+    items = {
+        "asks": [ask(1)] * 3,
+        "releases": [ContainerId.of(am.attempt_id, n) for n in range(5, 8)],
+        "blacklist_additions": ["a", "b", "c"],
+    }
+    with pytest.raises(InvalidResourceRequest, match="3 entries in one allocate call; at most 2"):
+        await am.beat(**{field: items[field]}) if field != "asks" else await am.beat(*items["asks"])
+
+
+async def test_grants_of_one_beat_have_a_limit_and_none_is_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(master_module, "GRANTS_PER_BEAT_MAX", 2)
+    am = await world.running_am()
+    await am.beat(ask(5))
+    await world.settle()
+    await world.bind_and_settle()
+    granted = [len((await am.beat()).granted) for _ in range(4)]
+    assert granted == [2, 2, 1, 0]
+
+
+async def test_headroom_is_what_the_cluster_has_left(world: World) -> None:
+    am = await world.running_am()
+    await am.obtain(3)
+    result = await am.beat()
+    assert (result.headroom.memory_mib, result.headroom.vcores) == (16_384 - 4 * 1024, 12)
+
+
+async def test_unknown_releases_are_harmless(world: World) -> None:
+    am = await world.running_am()
+    result = await am.beat(
+        releases=[ContainerId.of(am.attempt_id, 99), ContainerId.parse("container_1_0001_01_000001")]
+    )
+    assert not result.completed

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from tests.support.playbook import NODE, World, ask
+from yodel.domain.effects import ExpectAttempt, ForgetAttempt, Grant, LaunchAm, NodeChanged, Reconcile, ReportCompleted
+from yodel.domain.ids import ApplicationAttemptId
+
+
+async def test_lists_of_an_attempt_that_is_gone_are_nobodys(world: World) -> None:
+    am = await world.running_am()
+    (container_id,) = await am.obtain(1)
+    world.rm.performer.perform(ForgetAttempt(am.attempt_id))
+    world.rm.performer.perform(Grant(container_id))
+    world.rm.performer.perform(ReportCompleted(container_id))
+    assert world.rm.state.runtimes == {}
+
+
+async def test_attempt_is_expected_and_wakes_the_scheduler(world: World) -> None:
+    am = await world.running_am()
+    world.rm.scheduler_woken = False
+    attempt_id = ApplicationAttemptId(am.application_id, 2)
+    world.rm.performer.perform(ExpectAttempt(attempt_id))
+    assert not world.rm.state.runtimes[attempt_id].is_registered
+    assert world.rm.scheduler_woken
+
+
+async def test_slow_things_are_queued(world: World) -> None:
+    am = await world.running_am()
+    world.rm.performer.perform(Reconcile(am.container.id))
+    world.rm.performer.perform(LaunchAm(am.attempt_id))
+    assert world.rm.reconciles.take() == am.container.id
+    assert world.rm.launches.take() == am.attempt_id
+
+
+async def test_end_takes_a_container_out_of_what_is_under_way(world: World) -> None:
+    am = await world.running_am()
+    await am.beat(ask(1))
+    await world.settle()
+    await world.bind_and_settle()
+    runtime = world.rm.state.runtimes[am.attempt_id]
+    (container_id,) = runtime.granted
+    world.pods.remove(world.pods.created[-1])
+    await world.step()
+    await world.step()
+    assert container_id not in runtime.granted
+    assert container_id not in {i for ids in runtime.in_flight.values() for i in ids}
+
+
+async def test_nodes_that_changed_are_told_to_registered_ams(world: World) -> None:
+    am = await world.running_am()
+    await am.beat()
+    await world.submit()
+    await world.settle()
+    world.rm.performer.perform(NodeChanged(NODE))
+    told = {runtime.attempt_id: [*runtime.changed_nodes] for runtime in world.rm.state.runtimes.values()}
+    assert told.pop(am.attempt_id) == [NODE]
+    assert [*told.values()] == [[]]
