@@ -1,8 +1,13 @@
 """For all tests."""
 
-# Hypothesis' pytest plugin imports this one at the very end of a session, in the middle of collecting garbage, where
-# CPython 3.11 now and then fails with "AST constructor recursion depth mismatch".  Imported at the start, it is there.
-import hypothesis.internal.conjecture.providers
-import hypothesis.internal.observability
+import gc
+
+# Hypothesis parses source while it is imported, and its pytest plugin imports part of it at the very end of a session.
+# CPython 3.11 now and then fails with "AST constructor recursion depth mismatch" when garbage is collected meanwhile.
+gc.disable()
+import hypothesis.internal.conjecture.providers  # noqa: E402
+import hypothesis.internal.observability  # noqa: E402
+
+gc.enable()
 
 __all__ = ["hypothesis"]
