@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.containers import TABLE
+from nm_plugin.containers import TABLE, State
 from nm_plugin.containers import transitions as node_transitions
 from yodel.domain.application import APPLICATION_MACHINE
 from yodel.domain.attempt import ATTEMPT_MACHINE
@@ -54,7 +54,9 @@ def _node_table() -> str:
         "ignored there, each with its reason.\n",
         "| State | Event | Handler |\n|---|---|---|",
     ]
-    rows = list(node_transitions())[: len(TABLE)]
+    order = list(State)
+    handled = list(node_transitions())[: len(TABLE)]
+    rows = sorted(handled, key=lambda row: (order.index(row[0]), row[1]))
     lines += [f"| {state.name} | {event} | {handler} |" for state, event, handler in rows]
     return "\n".join(lines)
 
