@@ -346,3 +346,32 @@ async def test_node_that_registers_again_does_not_count_twice(world: World) -> N
     await world.register_node(NodeId("node-2", 8041), capability=Resource(1024, 1))
     assert world.rm.state.usable_count == 2
     assert world.rm.state.usable_resource == Resource(16_384 + 1024, 17)
+
+
+async def test_container_that_could_not_be_given_back_at_a_restart_is_not_granted_on_top(world: World) -> None:
+    am = await world.running_am()
+    await am.beat(ask(1))
+    await world.settle()
+    (left_over,) = world.live_tasks()
+
+    await world.stop()
+    await world.start()
+    world.commit_errors.append(Unavailable("the database is away"))
+    await world.settle()
+    assert world.container(left_over.id).is_live
+    await world.register_node()
+    await am.register()
+    await am.beat(ask(1))
+    await world.settle()
+    await world.bind_and_settle()
+
+    granted = [g.container.id for _ in range(3) for g in (await am.beat()).granted]
+    assert len(granted) == 1
+    assert left_over.id not in granted
+    world.rm.liveness.look()
+    await world.beat(*(running(i) for i in (am.container.id, *granted)))
+    world.clock.advance(590)
+    await am.beat()
+    await world.beat()
+    await world.pass_time(11)
+    assert not world.container(left_over.id).is_live

@@ -16,7 +16,7 @@ from yodel.errors import Unavailable
 from yodel.services.liveness import LivenessSettings
 
 SEEDS = range(40)
-KEPT_SEEDS: dict[int, str] = {}
+KEPT_SEEDS = {1133: "a container that could not be given back at a restart was granted on top of its replacement"}
 JOBS, NODES = 5, 3
 STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
 OPTIONS = Options(liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=90))

@@ -44,7 +44,7 @@ class EffectPerformer:
             case Reconcile(container_id):
                 self._changed(container_id)
             case Grant(container_id):
-                self._runtime(container_id, lambda runtime: runtime.granted.append(container_id))
+                self._runtime(container_id, lambda runtime: self._grant(runtime, container_id))
             case ReportCompleted(container_id):
                 self._runtime(container_id, lambda runtime: runtime.completed.append(container_id))
             case LaunchAm(attempt_id):
@@ -79,6 +79,11 @@ class EffectPerformer:
                     runtime.granted.remove(container_id)
             self._wake_scheduler()
         self._reconcile(container_id)
+
+    def _grant(self, runtime: AttemptRuntime, container_id: ContainerId) -> None:
+        """Only what this life planned: one that another life planned and could not give back expires unused."""
+        if container_id in runtime.in_flight.get(ask_key(self._state.containers[container_id]), ()):
+            runtime.granted.append(container_id)
 
     def _runtime(self, container_id: ContainerId, act: Callable[[AttemptRuntime], None]) -> None:
         """An attempt that keeps containers across attempts hands their news to the attempt that lives."""
