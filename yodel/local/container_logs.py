@@ -61,14 +61,17 @@ def parse_log_options(query: Mapping[str, str], at: datetime) -> LogOptions:
 class LogWriter:
     """Moves one container's FIFO into its log file, on the event loop.  ``close`` drains what is left."""
 
-    def __init__(self, fifo: Path, path: Path, now: Callable[[], datetime], *, bytes_max: int = LOG_BYTES_MAX) -> None:
+    def __init__(
+        self, fifo: Path | int, path: Path, now: Callable[[], datetime], *, bytes_max: int = LOG_BYTES_MAX
+    ) -> None:
+        """``fifo`` is its path, or its reading end, which is closed with the writer."""
         self._path, self._now, self._bytes_max = path, now, bytes_max
         self._rest = b""
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._size = os.fstat(self._file).st_size
         self._followers: set[asyncio.Event] = set()
         self.closed = False
-        self._fifo = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._fifo = fifo if isinstance(fifo, int) else os.open(fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._fifo, self._on_readable)
 

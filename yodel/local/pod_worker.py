@@ -143,7 +143,7 @@ class PodWorker:
             self._say("Pulled", f"image {specs[view.name]['image']} is not used: the container runs as a process", view)
             files = self._files(view.name)
             try:
-                pid, pidfd = await asyncio.to_thread(processes.start, launch, files)
+                pid, pidfd, output = await asyncio.to_thread(processes.start, launch, files)
             except CannotRun as error:
                 if error.reason not in _FATAL_REASONS:
                     raise
@@ -151,14 +151,16 @@ class PodWorker:
                 continue
             started_at = self._around.now()
             self._views[view.name] = ContainerView(name=view.name, reason="", started_at=started_at)
-            self._watch(view.name, pid, pidfd)
+            self._watch(view.name, pid, pidfd, output)
             self._say("Created", f"Created container: {view.name}", view)
             self._say("Started", f"Started container {view.name}", view)
 
-    def _watch(self, name: str, pid: int, pidfd: int) -> None:
+    def _watch(self, name: str, pid: int, pidfd: int, output: int | None = None) -> None:
         files = self._files(name)
         self._shims[name] = ShimProcess(pid, pidfd, self._changed.set)
-        self._around.writers[self.uid, name] = LogWriter(files.fifo, files.log, self._around.now)
+        self._around.writers[self.uid, name] = LogWriter(
+            files.fifo if output is None else output, files.log, self._around.now
+        )
 
     def _fail_to_start(self, view: ContainerView, error: CannotRun) -> None:
         at = self._around.now()

@@ -128,8 +128,12 @@ class ShimProcess:
         self._tell()
 
 
-def start(launch: Launch, files: ContainerFiles) -> tuple[int, int]:
-    """Start a container: the shim's process id and pidfd.  May run in a thread.  Raises CannotRun."""
+def start(launch: Launch, files: ContainerFiles) -> tuple[int, int, int]:
+    """Start a container: the shim's process id, its pidfd, and the reading end of its output.
+
+    The reading end is open before the process starts: what a short-lived one says would be lost with its last writer.
+    May run in a thread.  Raises CannotRun.
+    """
     files.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     argv = (_executable(launch), *launch.argv[1:])
     user, group, extra_groups = _numbers(launch.identity)
@@ -139,6 +143,7 @@ def start(launch: Launch, files: ContainerFiles) -> tuple[int, int]:
             os.chown(files.fifo, user, group if group is not None else -1)
     status = os.open(files.status, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     output = os.open(files.fifo, os.O_RDWR | os.O_CLOEXEC)  # reading too: a restart of ours must not be a SIGPIPE
+    reader = os.open(files.fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         process = subprocess.Popen(
             ("/bin/sh", "-c", _SHIM, "sh", *argv),
@@ -154,13 +159,14 @@ def start(launch: Launch, files: ContainerFiles) -> tuple[int, int]:
             umask=0o022,
         )
     except (OSError, subprocess.SubprocessError, ValueError) as error:
+        os.close(reader)
         raise CannotRun("RunContainerError", f"failed to start container: {error}") from error
     finally:
         os.close(status)
         os.close(output)
     pidfd = os.pidfd_open(process.pid)
     process.returncode = 0  # it is reaped through its pidfd: the object is only a vessel of the id
-    return process.pid, pidfd
+    return process.pid, pidfd, reader
 
 
 def adopt(files: ContainerFiles, pod_uid: str) -> tuple[int, int] | None:
