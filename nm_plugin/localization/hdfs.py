@@ -1,8 +1,8 @@
 """``hdfs:`` and ``viewfs:``: read with the submitting user's name and delegation tokens.
 
 The HDFS client takes user name and tokens from the process's environment, so each download has a process of its own
-(``hdfs_reader``), started with the user's uid: one user's tokens never sit in a process that reads for another.  It
-speaks a small protocol over pipes: one JSON line with what it found, then the bytes.
+(``hdfs_reader``), under the user's uid: one user's tokens never sit in a process that reads for another.  It speaks a
+small protocol over pipes: a JSON message with what it found, then the bytes.
 
 Refuses: files that changed, and PUBLIC files that are not readable by all.
 """
@@ -30,9 +30,10 @@ from nm_plugin.localization.fetch import (
     now_ms,
     write_all,
 )
+from nm_plugin.localization.plan import SourceUrl
 
 HEADER_BYTES_MAX = 64 << 10
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES_MAX = 1 << 20
 ENTRIES_MAX = 100_000
 ERROR_BYTES_MAX = 4096
 END_WAIT_S = 5.0
@@ -41,10 +42,14 @@ _EMPTY_CREDENTIALS_BYTES = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdfsFiles:
-    """Needs the ``hdfs-native`` package; ``config_dir`` holds core-site.xml and hdfs-site.xml."""
+    """Needs the ``hdfs-native`` package; ``config_dir`` holds core-site.xml and hdfs-site.xml.
+
+    ``answer_timeout_s`` is for the first answer: the client library asks a NameNode that is away again and again.
+    """
 
     threads: FileThreads
     config_dir: Path | None
+    answer_timeout_s: float = 60.0
 
     async def fetch(self, request: FetchRequest) -> int:
         """Raises FetchFailed."""
@@ -56,12 +61,12 @@ class HdfsFiles:
                 "nm_plugin.localization.hdfs_reader",
                 str(request.url),
                 "public" if request.must_be_public else "private",
+                *_identity(request.reader),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 env=self._environment(request.reader, token_file),
                 limit=HEADER_BYTES_MAX,
-                **_identity(request.reader),
             )
             try:
                 assert process.stdout is not None
@@ -73,7 +78,7 @@ class HdfsFiles:
                     process.kill()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(END_WAIT_S):
-                        await process.wait()
+                        await process.communicate()  # also reads what is left: without that the pipe keeps it waiting
 
     def _environment(self, user: OsUser, token_file: str | None) -> dict[str, str]:
         environment = {
@@ -88,9 +93,7 @@ class HdfsFiles:
         return environment
 
     async def _receive(self, stream: asyncio.StreamReader, request: FetchRequest) -> int:
-        head = await _entry(stream)
-        if "error" in head:
-            raise FetchFailed(f"{request.url}: {str(head['error'])[:ERROR_BYTES_MAX]}")
+        head = await self._first_answer(stream, request)
         check_unchanged(request.url, request.timestamp_ms, int(head["modification_ms"]), now_ms())
         if request.must_be_public:
             check_public(request.url, bool(head["public"]))
@@ -98,9 +101,7 @@ class HdfsFiles:
         if head["directory"]:
             await self.threads.run(_make_directory, request.destination, request)
         for _ in range(ENTRIES_MAX):
-            entry = await _entry(stream)
-            if "error" in entry:
-                raise FetchFailed(f"{request.url}: {str(entry['error'])[:ERROR_BYTES_MAX]}")
+            entry = await _entry(stream, request.url)
             if entry.get("end"):
                 return written
             target = _inside(request.destination, str(entry["name"])) if head["directory"] else request.destination
@@ -115,13 +116,18 @@ class HdfsFiles:
             await self._store(stream, target, int(entry["length"]), request)
         raise FetchFailed(f"Directory has more than {ENTRIES_MAX} entries")
 
+    async def _first_answer(self, stream: asyncio.StreamReader, request: FetchRequest) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(self.answer_timeout_s):
+                return await _entry(stream, request.url)
+        except TimeoutError as error:
+            raise FetchFailed(f"{request.url}: no answer within {self.answer_timeout_s:.0f} s") from error
+
     async def _store(self, stream: asyncio.StreamReader, target: Path, length: int, request: FetchRequest) -> None:
         output = await self.threads.run(create_file, target, request.owner)
         try:
             while length > 0:
-                chunk = await stream.read(min(CHUNK_BYTES, length))
-                if not chunk:
-                    raise FetchFailed(f"{request.url}: the reader process ended early")
+                chunk = await _chunk(stream, length, request.url)
                 length -= len(chunk)
                 await self.threads.run(write_all, output, chunk)
             await self.threads.run(os.fchmod, output, 0o644 if request.must_be_public else 0o600)
@@ -129,14 +135,34 @@ class HdfsFiles:
             os.close(output)
 
 
-async def _entry(stream: asyncio.StreamReader) -> dict[str, Any]:
-    size = struct.unpack(">I", await stream.readexactly(4))[0]
+async def _entry(stream: asyncio.StreamReader, url: SourceUrl) -> dict[str, Any]:
+    """Raises FetchFailed when the reader tells an error."""
+    size = await _size(stream)
     if size > HEADER_BYTES_MAX:
         raise ValueError("header too long")
     content = json.loads(await stream.readexactly(size))
     if not isinstance(content, dict):
         raise ValueError("header is no object")
+    if "error" in content:
+        text = str(content["error"])[:ERROR_BYTES_MAX]
+        raise FetchFailed(text if str(url) in text else f"{url}: {text}")
     return content
+
+
+async def _chunk(stream: asyncio.StreamReader, bytes_max: int, url: SourceUrl) -> bytes:
+    """Some of a file; raises FetchFailed when the reader has no more and tells why."""
+    size = await _size(stream)
+    if size > min(bytes_max, CHUNK_BYTES_MAX):
+        raise ValueError("chunk too long")
+    if size == 0:
+        await _entry(stream, url)
+        raise ValueError("file too short")
+    return await stream.readexactly(size)
+
+
+async def _size(stream: asyncio.StreamReader) -> int:
+    size: int = struct.unpack(">I", await stream.readexactly(4))[0]
+    return size
 
 
 def _inside(root: Path, name: str) -> Path:
@@ -155,10 +181,11 @@ def _make_directory(path: Path, request: FetchRequest) -> None:
             directory.mkdir(mode=mode)
 
 
-def _identity(user: OsUser) -> dict[str, Any]:
+def _identity(user: OsUser) -> tuple[str, ...]:
+    """What the reader is to become, as ``hdfs_reader`` takes it; nothing when it is that already."""
     if os.geteuid() != 0 or user.uid == os.geteuid():
-        return {}
-    return {"user": user.uid, "group": user.gid, "extra_groups": list(user.groups or (user.gid,))}
+        return ()
+    return (f"{user.uid}:{user.gid}:{','.join(map(str, user.groups or (user.gid,)))}",)
 
 
 def _token_file(request: FetchRequest, stack: contextlib.ExitStack) -> str | None:

@@ -8,7 +8,9 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from nm_plugin.localization.hdfs_reader import main, send_tree
+import pytest
+
+from nm_plugin.localization.hdfs_reader import CHUNK_BYTES_MAX, main, send_chunks, send_tree
 
 
 @dataclass
@@ -60,9 +62,12 @@ def heard(client: FakeClient, path: str, public: bool = False) -> list[Any]:
         entry = json.loads(data[4 : 4 + size])
         data = data[4 + size :]
         said.append(entry)
-        if entry.get("length"):
-            said.append(data[: entry["length"]])
-            data = data[entry["length"] :]
+        missing = entry.get("length", 0)
+        while missing:
+            (size,) = struct.unpack(">I", data[:4])
+            said.append(data[4 : 4 + size])
+            data = data[4 + size :]
+            missing -= size or missing  # a chunk of none: no more will come
     return said
 
 
@@ -70,7 +75,8 @@ def test_file_is_told_then_sent() -> None:
     assert heard(FakeClient({"/d/f": b"hello"}), "/d/f") == [
         {"modification_ms": 123, "directory": False, "public": False},
         {"name": "f", "directory": False, "length": 5},
-        b"hello",
+        b"he",
+        b"llo",
         {"end": True},
     ]
 
@@ -79,6 +85,21 @@ def test_directory_is_sent_with_relative_names() -> None:
     said = heard(FakeClient({"/d/b/c": b"cc", "/d/a": b""}), "/d")
     assert said[0]["directory"]
     assert [entry["name"] for entry in said[1:-1] if isinstance(entry, dict)] == ["a", "b/c"]
+
+
+def test_error_within_a_file_cannot_be_taken_for_its_bytes() -> None:
+    client, output = FakeClient({"/d/f": b"hello"}), io.BytesIO()
+    client.read = lambda path: FakeReader(b"he")  # type: ignore[method-assign]
+    with pytest.raises(EOFError, match="/d/f: 2 of 5 bytes"):
+        send_tree(client, "/d/f", False, output)
+    assert output.getvalue().endswith(struct.pack(">I", 2) + b"he" + struct.pack(">I", 0))
+
+
+def test_chunks_have_a_maximum() -> None:
+    output = io.BytesIO()
+    send_chunks(b"x" * (CHUNK_BYTES_MAX + 1), output)
+    assert output.getvalue()[:4] == struct.pack(">I", CHUNK_BYTES_MAX)
+    assert output.getvalue()[4 + CHUNK_BYTES_MAX :] == struct.pack(">I", 1) + b"x"
 
 
 def test_public_needs_every_directory_above() -> None:
