@@ -1,8 +1,8 @@
 """A real HDFS for tests: one NameNode and one DataNode of a released Hadoop, as processes of their own on 127.0.0.1.
 
-Import the fixture ``hdfs`` into a conftest.py or test module, or use ``running_hdfs`` as a context manager.  The jars come
-from ``tests/rigs/hdfs``.  Files are put and looked at over WebHDFS, which answers at once; ``shell`` is Hadoop's own command
-line and costs a Java start.  Users are believed by name; the superuser is ``hdfs``.
+Import the fixture ``hdfs`` into a conftest.py or test module, or use ``running_hdfs`` as a context manager.  The jars
+come from ``tests/rigs/hdfs``.  Files are put and looked at over WebHDFS, which answers at once; ``shell`` is Hadoop's
+own command line and costs a Java start.  Users are believed by name; the superuser is ``hdfs``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import socket
+import string
 import subprocess
 import sys
 import tempfile
@@ -76,7 +77,7 @@ class Hdfs:
         """Write a file and the directories above it; answers its status."""
         query = {"permission": mode, "overwrite": "true", "noredirect": "true"}
         location = json.loads(self._call("PUT", path, "CREATE", user, query))["Location"]
-        _request("PUT", location, content)
+        _request("PUT", quote(location, safe=string.punctuation), content)  # the NameNode leaves umlauts as they are
         return self.status(path)
 
     def make_dir(self, path: str, *, user: str, mode: str = "755") -> dict[str, Any]:
@@ -85,10 +86,13 @@ class Hdfs:
         return self.status(path)
 
     def status(self, path: str) -> dict[str, Any]:
-        """WebHDFS' FileStatus (``modificationTime`` in milliseconds, ``length`` in bytes, ``owner``, ``permission``)."""
+        """WebHDFS' FileStatus: ``modificationTime`` in milliseconds, ``length`` in bytes, ``owner``, ``permission``."""
         answer = json.loads(self._call("GET", path, "GETFILESTATUS", SUPERUSER))
         status: dict[str, Any] = answer["FileStatus"]
         return status
+
+    def delete(self, path: str, *, user: str) -> None:
+        self._call("DELETE", path, "DELETE", user, {"recursive": "true"})
 
     def names(self, path: str) -> list[str]:
         """Names in a directory."""
@@ -111,9 +115,7 @@ class Hdfs:
         )
         return done.stdout
 
-    def _call(
-        self, method: str, path: str, operation: str, user: str, query: Mapping[str, str] | None = None
-    ) -> bytes:
+    def _call(self, method: str, path: str, operation: str, user: str, query: Mapping[str, str] | None = None) -> bytes:
         words = urlencode({"op": operation, "user.name": user, **(query or {})})
         return _request(method, f"http://{HOST}:{self.http_port}/webhdfs/v1{quote(path)}?{words}")
 
