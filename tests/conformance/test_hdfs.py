@@ -8,6 +8,7 @@ import hashlib
 import io
 import os
 import pathlib
+import pwd
 import random
 import shutil
 import stat
@@ -257,7 +258,7 @@ def test_spark_job_with_staging_input_and_output_in_hdfs(
     lines, stop_words, book = text(2000), tmp_path / "stop_words.txt", tmp_path / "book.txt"
     stop_words.write_text("\n".join(STOP_WORDS))
     book.write_text("\n".join(lines))
-    me = pathlib.Path.home().owner()
+    me = pwd.getpwuid(os.geteuid()).pw_name
     hdfs.shell("-mkdir", "-p", f"/user/{me}", user=me)
     hdfs.shell("-put", str(book), f"/user/{me}/book.txt", user=me)
     paths = (f"{hdfs.url}/user/{me}/book.txt", f"{hdfs.url}/user/{me}/counts")
