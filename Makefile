@@ -31,13 +31,13 @@ format: setup ## rewrite the sources in the house's format
 	$(VENV)/ruff format .
 
 test: setup ## every test, the quick ones first
-	$(PYTEST) -q $(QUICK)
+	$(PYTEST) -q -n 2 --dist loadfile $(QUICK)
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
 	$(PYTEST) $(SLOW)
 
 test-quick: setup ## unit, playbook and property tests: under a minute, no network
-	$(PYTEST) -q $(QUICK)
+	$(PYTEST) -q -n 2 --dist loadfile $(QUICK)
 
 test-slow: setup ## contract, fault and conformance tests (real Spark)
 	scripts/spark-venv 4.x
