@@ -4,6 +4,7 @@ know.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import secrets
@@ -29,6 +30,7 @@ from yodel.rpc_io.client import RpcClient
 CLIENT_PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 MASTER_PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 START_TIMEOUT_S = 90
+TOKEN_POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,14 @@ async def submit_unmanaged(rpc: RpcClient) -> ApplicationId:
 
 
 async def amrm_token(rpc: RpcClient, application_id: ApplicationId) -> tuple[ApplicationAttemptId, WireToken]:
+    """The attempt's token; Hadoop's own RM makes it a moment after the submission."""
     request = msg.GetApplicationReportRequestProto(application_id=ids.application_id_pb(application_id))
-    reply = await rpc.call("getApplicationReport", request, msg.GetApplicationReportResponseProto)
+    async with asyncio.timeout(START_TIMEOUT_S):
+        while True:
+            reply = await rpc.call("getApplicationReport", request, msg.GetApplicationReportResponseProto)
+            if reply.application_report.HasField("am_rm_token"):
+                break
+            await asyncio.sleep(TOKEN_POLL_S)
     token = reply.application_report.am_rm_token
     attempt = ids.attempt_id(reply.application_report.currentApplicationAttemptId)
     return attempt, WireToken(identifier=token.identifier, password=token.password, kind=token.kind, service="")

@@ -1,6 +1,7 @@
 """Empty ``allocate`` heartbeats a second over 1, 50 and 500 connections, each an authenticated, registered AM.
 
     python -m bench.heartbeats [--seconds 5]
+    python -m bench.heartbeats --client 127.0.0.1:8032 --scheduler 127.0.0.1:8030     # a running RM, Hadoop's own too
 
 Every connection is one attempt: TOKEN authentication, response ids, one beat on the way at a time.  Server and client
 share the machine; the reference (a bare loop without state or authentication, same client library) runs beside it.
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import secrets
 import time
+from pathlib import Path
 from typing import cast
 
 import uvloop
@@ -89,10 +91,16 @@ async def measure(cluster: Cluster, connections: int, seconds: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--client", help="host:port of a running RM's client port")
+    parser.add_argument("--scheduler", help="host:port of its scheduler port")
+    arguments = parser.parse_args()
     for connections in CONNECTIONS:
-        with local_cluster("--nodes", "1") as cluster:
-            rate = uvloop.run(measure(cluster, connections, seconds))
+        if arguments.client:
+            running = Cluster(Path(), {"rm": {"client": arguments.client, "scheduler": arguments.scheduler}})
+            rate = uvloop.run(measure(running, connections, arguments.seconds))
+        else:
+            with local_cluster("--nodes", "1") as cluster:
+                rate = uvloop.run(measure(cluster, connections, arguments.seconds))
         print(f"| heartbeats, {connections} connections | {rate:,.0f} /s |", flush=True)
 
 
