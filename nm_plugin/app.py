@@ -144,7 +144,9 @@ class NodeAgent:
         secrets_of_rm, late = TokenSecrets(), _Late()
         manager = ContainerManager(self._manager_settings(), parts, late.node, late.report, _now_ms)
         server = self._rpc_server(ContainerService(manager, secrets_of_rm, self._aux, _now_ms), secrets_of_rm)
-        _, rpc_port = await server.start(self._settings.bind_host, self._settings.rpc_port)
+        # The RM may hand out this node as soon as it has registered it, and its answer brings the keys that tokens are
+        # verified with: who comes before it has arrived waits.
+        _, rpc_port = await server.start(self._settings.bind_host, self._settings.rpc_port, accept=False)
         web = LogServer(self._settings.bind_host, self._settings.http_port)
         try:
             node_id = NodeId(self._settings.host, rpc_port)
@@ -160,6 +162,7 @@ class NodeAgent:
             app = build_app(facts, manager, parts.directories, parts.users, parts.threads)
             parts.tasks.create_task(web.serve(app), name="web")
             parts.tasks.create_task(tracking.run(manager), name="tracker")
+            parts.tasks.create_task(_accept_once_registered(tracking, server), name="accept")
             parts.tasks.create_task(self._monitor_memory(monitor, manager, parts), name="memory-monitor")
             parts.tasks.create_task(self._keep_house(manager, parts), name="housekeeping")
             self._log.info("node_agent_started", node=str(node_id), http_port=web.port)
@@ -304,6 +307,11 @@ class NodeAgent:
             reconnect_min_s=settings.reconnect_min_s,
             reconnect_max_s=settings.reconnect_max_s,
         )
+
+
+async def _accept_once_registered(tracking: tracker.Tracker, server: RpcServer) -> None:
+    await tracking.registered.wait()
+    await server.accept_connections()
 
 
 def container_management(service: ContainerService) -> RpcProtocol:

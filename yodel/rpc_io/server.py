@@ -9,6 +9,7 @@ their connection breaks run on to their end (a half-done submission helps nobody
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -105,18 +106,30 @@ class RpcServer:
     def calls_in_flight(self) -> int:
         return len(self._tasks)
 
-    async def start(self, host: str, port: int) -> tuple[str, int]:
+    async def start(self, host: str, port: int, *, accept: bool = True) -> tuple[str, int]:
         """Listen; port 0 takes a free one.  Returns the address listened on.
+
+        Without ``accept`` connections are made by the kernel and wait, ``backlog`` of them at most, until
+        ``accept_connections``: for a server that has an address before it has what it needs to judge a token.
 
         Raises:
             OSError: the address is taken or not ours.
         """
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self._accept, host, port, backlog=self.limits.backlog)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=self.limits.backlog)
+        self._listener = await loop.create_server(
+            self._accept, sock=listening, backlog=self.limits.backlog, start_serving=accept
+        )
         self._schedule_sweep(loop)
         address = self._listener.sockets[0].getsockname()
         self.log.info("rpc_listening", host=address[0], port=address[1])
         return str(address[0]), int(address[1])
+
+    async def accept_connections(self) -> None:
+        """After ``start(accept=False)``: those that wait come in, and everybody after them."""
+        if self._listener is not None:
+            await self._listener.start_serving()
 
     async def stop(self) -> None:
         """Stop listening, give running calls ``stop_timeout_s`` to end and be answered, then close everything."""

@@ -55,7 +55,7 @@ class Service:
 
 @contextlib.asynccontextmanager
 async def serving(
-    service: Service, security: ServerSecurity = SIMPLE, limits: RpcLimits | None = None
+    service: Service, security: ServerSecurity = SIMPLE, limits: RpcLimits | None = None, *, accept: bool = True
 ) -> AsyncIterator[tuple[RpcServer, int]]:
     handlers = {"allocate": service.allocate, "finish": service.finish, "big": service.big}
     methods = {
@@ -74,7 +74,7 @@ async def serving(
         limits=limits,
         nonce=lambda: base64.b64encode(secrets.token_bytes(30)).decode(),
     )
-    _, port = await server.start("127.0.0.1", 0)
+    _, port = await server.start("127.0.0.1", 0, accept=accept)
     try:
         yield server, port
     finally:
@@ -99,6 +99,17 @@ def client(
 
 async def allocate(caller: RpcClient, number: int) -> int:
     return (await caller.call("allocate", AllocateRequestProto(response_id=number), AllocateResponseProto)).response_id
+
+
+async def test_who_comes_before_the_server_accepts_waits_and_is_served() -> None:
+    async with serving(Service(), accept=False) as (server, port):
+        caller = client(port)
+        call = asyncio.create_task(allocate(caller, 7))
+        await asyncio.sleep(0.1)
+        assert (call.done(), server.connection_count) == (False, 0)
+        await server.accept_connections()
+        assert await call == 7
+        await caller.close()
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
