@@ -1,4 +1,4 @@
-"""The first tables: identity, queues, nodes, applications, attempts, containers, master keys."""
+"""The first tables: identity, queues, nodes, applications, attempts, containers, master keys, delegation tokens."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def upgrade() -> None:
     _attempts()
     _containers()
     _master_keys()
+    _delegation_tokens()
 
 
 def _identity() -> None:
@@ -28,6 +29,7 @@ def _identity() -> None:
         sa.Column("cluster_timestamp_ms", sa.BigInteger(), nullable=False),
         sa.Column("epoch", sa.BigInteger(), nullable=False),
         sa.Column("application_sequence", sa.BigInteger(), nullable=False),
+        sa.Column("delegation_sequence", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("id = 1", name=op.f("ck_identity_one_row")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_identity")),
     )
@@ -41,6 +43,8 @@ def _queues() -> None:
         sa.Column("capacity_percent", sa.Double(), nullable=False),
         sa.Column("maximum_capacity_percent", sa.Double(), nullable=False),
         sa.Column("is_leaf", sa.Boolean(), nullable=False),
+        sa.Column("maximum_lifetime_s", sa.BigInteger(), nullable=False),
+        sa.Column("default_lifetime_s", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("path", name=op.f("pk_queues")),
     )
 
@@ -100,6 +104,7 @@ def _applications() -> None:
         sa.Column("submitted_ms", sa.BigInteger(), nullable=False),
         sa.Column("launched_ms", sa.BigInteger(), nullable=False),
         sa.Column("finished_ms", sa.BigInteger(), nullable=False),
+        sa.Column("expires_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_applications")),
     )
 
@@ -175,4 +180,14 @@ def _master_keys() -> None:
         sa.Column("secret", sa.LargeBinary(), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("purpose", "key_id", name=op.f("pk_master_keys")),
+    )
+
+
+def _delegation_tokens() -> None:
+    op.create_table(
+        "delegation_tokens",
+        sa.Column("sequence", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("identifier", sa.LargeBinary(), nullable=False),
+        sa.Column("expires_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("sequence", name=op.f("pk_delegation_tokens")),
     )

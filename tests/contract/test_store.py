@@ -24,6 +24,7 @@ from tests.support.records import (
 )
 from tests.support.stores import Place
 from yodel.domain.container import Placement
+from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ContainerId, NodeId
 from yodel.domain.queue import Queue, QueueState, default_queues
 from yodel.domain.resource import Resource
@@ -352,6 +353,27 @@ async def test_repeated_commit_changes_nothing(open_store: Open) -> None:
 
 
 # --- removing ------------------------------------------------------------------------------------------------------
+
+
+async def test_delegation_tokens_and_their_keys_come_and_go(open_store: Open) -> None:
+    store, _ = await open_store()
+    tokens = [DelegationToken(sequence=n, identifier=bytes([n]), expires_ms=n) for n in (2, 1, 3)]
+    keys = [("delegation", MasterKey(key_id=n, secret=b"k")) for n in (1, 2)]
+    await store.commit(Commit(rows=tokens, master_keys=keys, delegation_sequence=3))
+
+    await store.commit(
+        Commit(
+            rows=[replace(tokens[1], expires_ms=9)],
+            removed_delegation_tokens=[3],
+            removed_master_keys=[("delegation", 1), ("delegation", 7)],
+            delegation_sequence=2,
+        )
+    )
+
+    snapshot = await stored(open_store)
+    assert snapshot.delegation_tokens == (replace(tokens[1], expires_ms=9), tokens[0])
+    assert snapshot.master_keys == (keys[1],)
+    assert snapshot.identity.delegation_sequence == 3
 
 
 async def test_removed_application_takes_its_attempts_and_containers_along(open_store: Open) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from yodel.domain.application import Application, Submission
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
+from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
@@ -96,6 +97,7 @@ containers = records(Container)
 nodes = records(Node)
 queues = records(Queue)
 master_keys = records(MasterKey)
+delegation_tokens = records(DelegationToken)
 
 
 # --- plain records: what matters is given, the rest is ordinary -----------------------------------------------------

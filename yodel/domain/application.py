@@ -65,6 +65,8 @@ class Application:
     submitted_ms: int
     launched_ms: int = 0
     finished_ms: int = 0
+    expires_ms: int = 0
+    """When its lifetime ends (ApplicationTimeoutType.LIFETIME); 0 means never."""
 
     @property
     def current_attempt_id(self) -> ApplicationAttemptId:

@@ -30,6 +30,10 @@ class Queue:
     capacity_percent: float = 100.0
     maximum_capacity_percent: float = 100.0
     is_leaf: bool = True
+    maximum_lifetime_s: int = -1
+    """No application of the queue lives longer (maximum-application-lifetime); not positive means no limit."""
+    default_lifetime_s: int = -1
+    """What an application gets that asks for none (default-application-lifetime); not positive means none."""
 
     @property
     def name(self) -> str:

@@ -12,13 +12,14 @@ from typing import Protocol
 from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
+from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
 from yodel.domain.tokens import MasterKey
 from yodel.errors import YodelError
 
-Row = Application | Attempt | Container | Node | Queue
+Row = Application | Attempt | Container | Node | Queue | DelegationToken
 
 
 class FencedOut(YodelError):
@@ -36,6 +37,8 @@ class Identity:
     cluster_timestamp_ms: int
     epoch: int
     application_sequence: int
+    delegation_sequence: int = 0
+    """Of the delegation token given out last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,8 @@ class Snapshot:
     containers: tuple[Container, ...]
     nodes: tuple[Node, ...]
     master_keys: tuple[tuple[str, MasterKey], ...]
-    """(purpose, key) with purpose one of ``amrm``, ``nm``, ``container``; newest key last."""
+    """(purpose, key) with purpose one of ``amrm``, ``nm``, ``container``, ``delegation``; newest key last."""
+    delegation_tokens: tuple[DelegationToken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,12 @@ class Commit:
     """With their attempts and containers."""
     removed_containers: Sequence[ContainerId] = ()
     removed_attempts: Sequence[ApplicationAttemptId] = ()
+    delegation_sequence: int | None = None
+    """Delegation tokens up to this number were given out."""
+    removed_delegation_tokens: Sequence[int] = ()
+    """By sequence number."""
+    removed_master_keys: Sequence[tuple[str, int]] = ()
+    """(purpose, key id) of keys that sign nothing that is still valid."""
 
     @property
     def is_empty(self) -> bool:
@@ -74,6 +84,9 @@ class Commit:
             or self.removed_applications
             or self.removed_containers
             or self.removed_attempts
+            or self.delegation_sequence is not None
+            or self.removed_delegation_tokens
+            or self.removed_master_keys
         )
 
 

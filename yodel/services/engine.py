@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, cast
 
 import structlog
@@ -17,6 +17,7 @@ import structlog
 from yodel.domain.application import APPLICATION_MACHINE, Application
 from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
 from yodel.domain.container import CONTAINER_MACHINE, Container
+from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.effects import (
     ExpectAttempt,
     OutsideEffect,
@@ -29,6 +30,7 @@ from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
 from yodel.domain.states import AttemptState, ContainerState
+from yodel.domain.tokens import MasterKey
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound, Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Row, Store
@@ -51,6 +53,25 @@ class Performer(Protocol):
     def perform(self, effect: OutsideEffect) -> None: ...
 
 
+@dataclass(slots=True)
+class SecretChanges:
+    """Delegation tokens and master keys that a work item writes and removes; nothing of them is in the state."""
+
+    tokens: list[DelegationToken] = field(default_factory=list)
+    last_sequence: int | None = None
+    removed_tokens: list[int] = field(default_factory=list)
+    keys: list[tuple[str, MasterKey]] = field(default_factory=list)
+    removed_keys: list[tuple[str, int]] = field(default_factory=list)
+
+    def add(self, later: SecretChanges) -> None:
+        self.tokens += later.tokens
+        self.removed_tokens += later.removed_tokens
+        self.keys += later.keys
+        self.removed_keys += later.removed_keys
+        if later.last_sequence is not None:
+            self.last_sequence = later.last_sequence
+
+
 class Transaction:
     """One work item's view: committed rows under its own changes."""
 
@@ -61,6 +82,7 @@ class Transaction:
         self.effects: list[OutsideEffect] = []
         self.application_sequence: int | None = None
         self.removed_applications: list[ApplicationId] = []
+        self.secrets = SecretChanges()
 
     def application(self, application_id: ApplicationId) -> Application:
         row = self._find(application_id, self._state.applications)
@@ -262,6 +284,7 @@ class Engine:
         overlay: dict[EntityId, Row] = {}
         effects: list[OutsideEffect] = []
         removed: list[ApplicationId] = []
+        secrets = SecretChanges()
         sequence: int | None = None
         done: list[tuple[asyncio.Future[Any], Any]] = []
         for work, future in batch:
@@ -275,12 +298,17 @@ class Engine:
             overlay.update(tx.rows)
             effects += tx.effects
             removed += tx.removed_applications
+            secrets.add(tx.secrets)
             sequence = tx.application_sequence if tx.application_sequence is not None else sequence
             done.append((future, result))
         commit = Commit(
-            rows=[row for row in overlay.values() if self._is_new(row)],
+            rows=[*(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
             application_sequence=sequence,
             removed_applications=removed,
+            delegation_sequence=secrets.last_sequence,
+            removed_delegation_tokens=secrets.removed_tokens,
+            master_keys=secrets.keys,
+            removed_master_keys=secrets.removed_keys,
         )
         try:
             if not commit.is_empty:

@@ -14,6 +14,7 @@ from enum import Enum
 from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
+from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
@@ -49,6 +50,7 @@ class MemoryDisk:
     attempts: dict[ApplicationAttemptId, Attempt] = field(default_factory=dict)
     containers: dict[ContainerId, Container] = field(default_factory=dict)
     master_keys: dict[tuple[str, int], MasterKey] = field(default_factory=dict)
+    delegation_tokens: dict[int, DelegationToken] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -82,7 +84,7 @@ class MemoryStore:
         self._hook(Point.BEFORE_COMMIT)
         _prove_epoch(self.disk, self._epoch)
         _refuse_orphans(self.disk, commit.rows)
-        _reserve(self.disk, commit.application_sequence)
+        _reserve(self.disk, commit.application_sequence, commit.delegation_sequence)
         _write(self.disk, commit.rows)
         for purpose, key in commit.master_keys:
             self.disk.master_keys[purpose, key.key_id] = key
@@ -105,6 +107,7 @@ def read(disk: MemoryDisk) -> Snapshot:
         attempts=disk.attempts.values(),
         containers=disk.containers.values(),
         master_keys=[(purpose, key) for (purpose, _), key in disk.master_keys.items()],
+        delegation_tokens=disk.delegation_tokens.values(),
     )
 
 
@@ -113,10 +116,13 @@ def _prove_epoch(disk: MemoryDisk, epoch: int) -> None:
         raise FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
 
 
-def _reserve(disk: MemoryDisk, application_sequence: int | None) -> None:
+def _reserve(disk: MemoryDisk, application_sequence: int | None, delegation_sequence: int | None) -> None:
     assert disk.identity is not None
-    reserved = max(disk.identity.application_sequence, application_sequence or 0)
-    disk.identity = replace(disk.identity, application_sequence=reserved)
+    disk.identity = replace(
+        disk.identity,
+        application_sequence=max(disk.identity.application_sequence, application_sequence or 0),
+        delegation_sequence=max(disk.identity.delegation_sequence, delegation_sequence or 0),
+    )
 
 
 def _refuse_orphans(disk: MemoryDisk, rows: Sequence[Row]) -> None:
@@ -143,9 +149,15 @@ def _write(disk: MemoryDisk, rows: Sequence[Row]) -> None:
                 disk.attempts[row.id] = row
             case Container():
                 disk.containers[row.id] = row
+            case DelegationToken():
+                disk.delegation_tokens[row.sequence] = row
 
 
 def _remove(disk: MemoryDisk, commit: Commit) -> None:
+    for sequence in commit.removed_delegation_tokens:
+        disk.delegation_tokens.pop(sequence, None)
+    for key in commit.removed_master_keys:
+        disk.master_keys.pop(key, None)
     for container_id in commit.removed_containers:
         disk.containers.pop(container_id, None)
     for application_id in commit.removed_applications:

@@ -14,6 +14,7 @@ from sqlalchemy import Table
 from yodel.domain.application import Application, Submission
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container, Placement
+from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue, QueueState
@@ -61,6 +62,8 @@ def queue_values(queue: Queue) -> Values:
         "capacity_percent": queue.capacity_percent,
         "maximum_capacity_percent": queue.maximum_capacity_percent,
         "is_leaf": queue.is_leaf,
+        "maximum_lifetime_s": queue.maximum_lifetime_s,
+        "default_lifetime_s": queue.default_lifetime_s,
     }
 
 
@@ -71,6 +74,8 @@ def queue_from(row: Columns) -> Queue:
         capacity_percent=row["capacity_percent"],
         maximum_capacity_percent=row["maximum_capacity_percent"],
         is_leaf=row["is_leaf"],
+        maximum_lifetime_s=row["maximum_lifetime_s"],
+        default_lifetime_s=row["default_lifetime_s"],
     )
 
 
@@ -117,6 +122,7 @@ def application_values(application: Application) -> Values:
         "submitted_ms": application.submitted_ms,
         "launched_ms": application.launched_ms,
         "finished_ms": application.finished_ms,
+        "expires_ms": application.expires_ms,
     }
 
 
@@ -132,6 +138,7 @@ def application_from(row: Columns) -> Application:
         submitted_ms=row["submitted_ms"],
         launched_ms=row["launched_ms"],
         finished_ms=row["finished_ms"],
+        expires_ms=row["expires_ms"],
     )
 
 
@@ -307,6 +314,14 @@ def _node_id(text: str) -> NodeId:
     return NodeId(host, int(port))
 
 
+def delegation_token_values(token: DelegationToken) -> Values:
+    return {"sequence": token.sequence, "identifier": token.identifier, "expires_ms": token.expires_ms}
+
+
+def delegation_token_from(row: Columns) -> DelegationToken:
+    return DelegationToken(sequence=row["sequence"], identifier=row["identifier"], expires_ms=row["expires_ms"])
+
+
 QUEUES = Kind(record=Queue, table=tables.queues, to_values=queue_values, from_columns=queue_from)
 NODES = Kind(record=Node, table=tables.nodes, to_values=node_values, from_columns=node_from)
 APPLICATIONS = Kind(
@@ -315,4 +330,11 @@ APPLICATIONS = Kind(
 ATTEMPTS = Kind(record=Attempt, table=tables.attempts, to_values=attempt_values, from_columns=attempt_from)
 CONTAINERS = Kind(record=Container, table=tables.containers, to_values=container_values, from_columns=container_from)
 
-KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS)
+DELEGATION_TOKENS = Kind(
+    record=DelegationToken,
+    table=tables.delegation_tokens,
+    to_values=delegation_token_values,
+    from_columns=delegation_token_from,
+)
+
+KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS, DELEGATION_TOKENS)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
+from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
@@ -23,6 +24,7 @@ def snapshot_of(
     attempts: Iterable[Attempt],
     containers: Iterable[Container],
     master_keys: Iterable[tuple[str, MasterKey]],
+    delegation_tokens: Iterable[DelegationToken] = (),
 ) -> Snapshot:
     """Everything, sorted; ``master_keys`` have to come in the order in which they were first committed."""
     return Snapshot(
@@ -33,6 +35,7 @@ def snapshot_of(
         attempts=tuple(sorted(attempts, key=lambda attempt: _attempt_key(attempt.id))),
         containers=tuple(sorted(containers, key=lambda c: (*_attempt_key(c.id.attempt_id), c.id.number))),
         master_keys=tuple(master_keys),
+        delegation_tokens=tuple(sorted(delegation_tokens, key=lambda token: token.sequence)),
     )
 
 

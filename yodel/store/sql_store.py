@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Executable, Insert, Table, bindparam, case, delete, func, literal, select, update
+from sqlalchemy import Case, Column, Executable, Insert, Table, bindparam, case, delete, func, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -77,12 +77,13 @@ class SqlStore:
         assert self._epoch is not None, "the store is not open"
         try:
             async with answering("commit", self._commit_timeout_s), self._engine.begin() as connection:
-                await self._prove_epoch(connection, self._epoch, commit.application_sequence)
+                await self._prove_epoch(connection, self._epoch, commit)
                 await self._write(connection, commit.rows)
                 await self._write_master_keys(connection, commit.master_keys)
                 await _remove(connection, tables.containers, commit.removed_containers)
                 await _remove(connection, tables.attempts, commit.removed_attempts)
                 await _remove(connection, tables.applications, commit.removed_applications)
+                await _remove_tokens_and_keys(connection, commit)
         except IntegrityError as error:
             raise OrphanRow from error
 
@@ -96,7 +97,11 @@ class SqlStore:
         """Make the identity if there is none, then count this opening."""
         dialect = self._engine.dialect.name
         first = _insert(dialect, tables.identity).values(
-            id=tables.IDENTITY_ROW, cluster_timestamp_ms=now_ms, epoch=-1, application_sequence=0
+            id=tables.IDENTITY_ROW,
+            cluster_timestamp_ms=now_ms,
+            epoch=-1,
+            application_sequence=0,
+            delegation_sequence=0,
         )
         await connection.execute(first.on_conflict_do_nothing())
         # The update locks the row: of two that open at once, the second counts from what the first wrote.
@@ -106,16 +111,19 @@ class SqlStore:
             cluster_timestamp_ms=row["cluster_timestamp_ms"],
             epoch=row["epoch"],
             application_sequence=row["application_sequence"],
+            delegation_sequence=row["delegation_sequence"],
         )
 
-    async def _prove_epoch(self, connection: AsyncConnection, epoch: int, application_sequence: int | None) -> None:
-        """One update both reserves application numbers (never fewer than before) and fences."""
-        reserved = tables.identity.c.application_sequence
-        wanted = literal(0 if application_sequence is None else application_sequence, reserved.type)
+    async def _prove_epoch(self, connection: AsyncConnection, epoch: int, commit: Commit) -> None:
+        """One update both reserves numbers (never fewer than before) and fences."""
+        columns = tables.identity.c
         result = await connection.execute(
             update(tables.identity)
-            .where(tables.identity.c.epoch == epoch)
-            .values(application_sequence=case((reserved < wanted, wanted), else_=reserved))
+            .where(columns.epoch == epoch)
+            .values(
+                application_sequence=_at_least(columns.application_sequence, commit.application_sequence),
+                delegation_sequence=_at_least(columns.delegation_sequence, commit.delegation_sequence),
+            )
         )
         if result.rowcount != 1:
             raise FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
@@ -141,6 +149,25 @@ async def _remove(connection: AsyncConnection, table: Table, ids: Iterable[objec
     await _execute_many(connection, statement, [{"removed_id": str(removed)} for removed in ids])
 
 
+def _at_least(column: Column[int], number: int | None) -> Case[int]:
+    wanted = literal(0 if number is None else number, column.type)
+    return case((column < wanted, wanted), else_=column)
+
+
+async def _remove_tokens_and_keys(connection: AsyncConnection, commit: Commit) -> None:
+    tokens, keys = tables.delegation_tokens, tables.master_keys
+    await _execute_many(
+        connection,
+        delete(tokens).where(tokens.c.sequence == bindparam("removed_sequence")),
+        [{"removed_sequence": sequence} for sequence in commit.removed_delegation_tokens],
+    )
+    await _execute_many(
+        connection,
+        delete(keys).where(keys.c.purpose == bindparam("old_purpose"), keys.c.key_id == bindparam("old_key_id")),
+        [{"old_purpose": purpose, "old_key_id": key_id} for purpose, key_id in commit.removed_master_keys],
+    )
+
+
 async def _read(connection: AsyncConnection, identity: Identity) -> Snapshot:
     read = {kind: (await connection.execute(select(kind.table))).mappings().all() for kind in rows.KINDS}
     key_rows = (await connection.execute(select(tables.master_keys).order_by(tables.master_keys.c.position))).mappings()
@@ -152,6 +179,7 @@ async def _read(connection: AsyncConnection, identity: Identity) -> Snapshot:
         attempts=map(rows.attempt_from, read[rows.ATTEMPTS]),
         containers=map(rows.container_from, read[rows.CONTAINERS]),
         master_keys=map(rows.master_key_from, key_rows),
+        delegation_tokens=map(rows.delegation_token_from, read[rows.DELEGATION_TOKENS]),
     )
 
 

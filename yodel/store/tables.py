@@ -44,6 +44,7 @@ class IdentityColumns(TypedColumns):
     cluster_timestamp_ms = Column(BigInteger, nullable=False)
     epoch = Column(BigInteger, nullable=False)
     application_sequence = Column(BigInteger, nullable=False)
+    delegation_sequence = Column(BigInteger, nullable=False)
 
 
 class QueueColumns(TypedColumns):
@@ -52,6 +53,8 @@ class QueueColumns(TypedColumns):
     capacity_percent = Column(Double, nullable=False)
     maximum_capacity_percent = Column(Double, nullable=False)
     is_leaf = Column(Boolean, nullable=False)
+    maximum_lifetime_s = Column(BigInteger, nullable=False)
+    default_lifetime_s = Column(BigInteger, nullable=False)
 
 
 class NodeColumns(TypedColumns):
@@ -105,6 +108,7 @@ class ApplicationColumns(TypedColumns):
     submitted_ms = Column(BigInteger, nullable=False)
     launched_ms = Column(BigInteger, nullable=False)
     finished_ms = Column(BigInteger, nullable=False)
+    expires_ms = Column(BigInteger, nullable=False)
 
 
 class AttemptColumns(TypedColumns):
@@ -162,6 +166,12 @@ class MasterKeyColumns(TypedColumns):
     """Grows with every new key: key ids start at random and may wrap, so they do not say which is newest."""
 
 
+class DelegationTokenColumns(TypedColumns):
+    sequence = Column(BigInteger, primary_key=True, autoincrement=False)
+    identifier = Column(LargeBinary, nullable=False)
+    expires_ms = Column(BigInteger, nullable=False)
+
+
 identity = Table("identity", metadata, IdentityColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
 queues = Table("queues", metadata, QueueColumns)
 nodes = Table("nodes", metadata, NodeColumns)
@@ -169,3 +179,4 @@ applications = Table("applications", metadata, ApplicationColumns)
 attempts = Table("attempts", metadata, AttemptColumns)
 containers = Table("containers", metadata, ContainerColumns)
 master_keys = Table("master_keys", metadata, MasterKeyColumns)
+delegation_tokens = Table("delegation_tokens", metadata, DelegationTokenColumns)

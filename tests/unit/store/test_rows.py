@@ -17,6 +17,7 @@ STRATEGIES = {
     rows.APPLICATIONS: records.applications,
     rows.ATTEMPTS: records.attempts,
     rows.CONTAINERS: records.containers,
+    rows.DELEGATION_TOKENS: records.delegation_tokens,
 }
 
 
