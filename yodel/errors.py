@@ -10,6 +10,7 @@ YodelError
 ├── Refused                     well-formed, but not allowed in this state or for this caller
 │   ├── AccessDenied
 │   ├── InvalidResourceRequest
+│   ├── InvalidToken            a delegation token that is unknown, expired or not the caller's to use
 │   ├── NotRegistered           an ApplicationMaster that has to register (again) first
 │   ├── AlreadyRegistered
 │   └── InvalidResponseId
@@ -82,6 +83,10 @@ class AccessDenied(Refused):
 
 class InvalidResourceRequest(Refused):
     """An ask that is negative or over the maximum (Hadoop's InvalidResourceRequestException)."""
+
+
+class InvalidToken(Refused):
+    """A token that is unknown, expired or malformed (SecretManager.InvalidToken)."""
 
 
 class NotRegistered(Refused):

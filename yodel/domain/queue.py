@@ -1,4 +1,5 @@
-"""Queues: rows of a tree.  One leaf, ``root.default``, is made at the first start; the tree's rules come with quotas.
+"""Queues: rows of a tree: the root and the leaves that are configured, ``root.default`` alone unless told otherwise.
+All leaves are served as one line, first in, first out; the tree's own rules come with quotas.
 
 Names follow the CapacityScheduler: a queue is named by its full path, and found by its leaf name while that is unique.
 """
@@ -6,7 +7,7 @@ Names follow the CapacityScheduler: a queue is named by its full path, and found
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 ROOT = "root"
@@ -68,5 +69,44 @@ def refusal(queues: Iterable[Queue], name: str, user: str, application_id: objec
     if not queue.is_leaf:
         return f"Application {application_id} submitted by user {user} to non-leaf queue: {name}"
     if queue.state is not QueueState.RUNNING:
-        return f"Queue {queue.path} is {queue.state.name}. Cannot accept submission of application: {application_id}"
+        return stopped(queue, application_id)
     return None
+
+
+def stopped(queue: Queue, application_id: object) -> str:
+    """AbstractLeafQueue.validateSubmitApplication says so of a draining queue too."""
+    return f"Queue {queue.path} is STOPPED. Cannot accept submission of application: {application_id}"
+
+
+def lifetime_s(queue: Queue, asked_s: int) -> int:
+    """What an application gets (CapacityScheduler.checkAndGetApplicationLifetime); not positive means no end."""
+    if asked_s <= 0:
+        return queue.default_lifetime_s
+    if queue.maximum_lifetime_s <= 0:
+        return asked_s
+    return min(asked_s, queue.maximum_lifetime_s)
+
+
+def leaves_under_root(names: Iterable[str], *, maximum_lifetime_s: int, default_lifetime_s: int) -> tuple[Queue, ...]:
+    """The root with these leaves, which share its capacity evenly and may each use all of it."""
+    wanted = list(names)
+    share_percent = 100.0 / len(wanted)
+    leaves = (
+        Queue(
+            path=f"{ROOT}.{name}",
+            capacity_percent=share_percent,
+            maximum_lifetime_s=maximum_lifetime_s,
+            default_lifetime_s=default_lifetime_s,
+        )
+        for name in wanted
+    )
+    return (Queue(path=ROOT, is_leaf=False), *leaves)
+
+
+def differing(present: Iterable[Queue], wanted: Iterable[Queue]) -> list[Queue]:
+    """Rows to write so that what is stored is what is wanted: queues that nobody wants any more are stopped."""
+    stored = {queue.path: queue for queue in present}
+    wanted_by_path = {queue.path: queue for queue in wanted}
+    gone = [queue for path, queue in stored.items() if path not in wanted_by_path]
+    changed = [queue for path, queue in wanted_by_path.items() if stored.get(path) != queue]
+    return changed + [replace(q, state=QueueState.STOPPED) for q in gone if q.state is not QueueState.STOPPED]

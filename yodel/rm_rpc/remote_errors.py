@@ -33,5 +33,7 @@ def fault_for(error: Exception) -> RemoteFault:
             if isinstance(error, errors.AccessDenied):
                 # RPCUtil.getRemoteException(new AccessControlException(…)): the text carries the wrapped class.
                 text = f"{faults.ACCESS_CONTROL}: {text}"
+            if isinstance(error, errors.InvalidToken):
+                text = f"{faults.INVALID_TOKEN}: {text}"
             return RemoteFault(java_class, text)
     return RemoteFault(faults.IO_EXCEPTION, "Internal error of the ResourceManager; see its log")

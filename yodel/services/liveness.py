@@ -14,7 +14,7 @@ import structlog
 
 from yodel.domain.events import AmExpired, KillRequested, NodeExpired, StopRequested
 from yodel.domain.ids import ContainerId
-from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, NodeState
+from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState, NodeState
 from yodel.ports.clock import Clock
 from yodel.services.engine import Engine
 from yodel.services.nodes import NodeService
@@ -89,7 +89,7 @@ class Liveness:
     def _look_at_lifetimes(self, now_ms: int) -> None:
         for runtime in self._engine.state.runtimes.values():
             application = self._engine.state.applications[runtime.attempt_id.application_id]
-            lifetime_s = application.submission.lifetime_s
-            if lifetime_s > 0 and now_ms > application.submitted_ms + lifetime_s * 1000:
+            is_under_way = application.state in (ApplicationState.ACCEPTED, ApplicationState.RUNNING)
+            if is_under_way and 0 < application.expires_ms < now_ms:
                 text = "Application is killed by ResourceManager as it has exceeded the lifetime period."
                 self._engine.tell_later(application.id, KillRequested(text, now_ms))

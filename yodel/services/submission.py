@@ -6,6 +6,7 @@ without a second application, as Hadoop's clients expect when they retry.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from yodel.domain import queue as queues
@@ -16,7 +17,7 @@ from yodel.domain.events import AttemptKillRequested, KillRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.resource import Resource, rounded_up
 from yodel.domain.states import ApplicationState, FinalApplicationStatus
-from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue
+from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue
 from yodel.ports.identity import Groups
 from yodel.services.engine import Engine, Transaction
 
@@ -35,6 +36,22 @@ class SubmissionLimits:
     max_attempts: int = 2
     max_priority: int = 0
     completed_max: int = 1000
+
+
+class InvalidTags(InvalidValue):
+    """ClientRMService.checkTags; the Java exception is wrapped, so that its class is a part of the text."""
+
+    def __init__(self, tags: object, text: str) -> None:
+        super().__init__("applicationTags", tags, text)
+        self.args = (f"java.lang.IllegalArgumentException: {text}",)
+
+
+class AbsentApplication(ApplicationNotFound):
+    """forceKillApplication has words of its own for an application that it does not know."""
+
+    def __init__(self, application_id: ApplicationId) -> None:
+        super().__init__(application_id)
+        self.args = (f"Trying to kill an absent application {application_id}",)
 
 
 class SubmissionService:
@@ -76,6 +93,7 @@ class SubmissionService:
         Raises:
             InvalidResourceRequest: the AM asks for more than the maximum or for a negative amount.
             InvalidValue: tags, name or context over their limits.
+            InvalidTags: in Hadoop's words.
         """
         checked = self._checked(submission)
 
@@ -88,8 +106,14 @@ class SubmissionService:
                 return
             queue = queues.find(self._engine.state.queues.values(), checked.queue)
             assert queue is not None
+            lifetime_s = queues.lifetime_s(queue, checked.lifetime_s)
             tx.put(
-                Application(id=application_id, submission=replace(checked, queue=queue.path), submitted_ms=tx.now_ms)
+                Application(
+                    id=application_id,
+                    submission=replace(checked, queue=queue.path),
+                    submitted_ms=tx.now_ms,
+                    expires_ms=tx.now_ms + lifetime_s * 1000 if lifetime_s > 0 else 0,
+                )
             )
             tx.start_attempt(application_id)
 
@@ -105,25 +129,32 @@ class SubmissionService:
         """
         application = self._engine.state.applications.get(application_id)
         if application is not None and application.state.is_final:
-            self._require_modify(application, user)
+            self.require_modify(application, user)
             return True
         text = f"Application {application_id} was killed by user {user}" + (f" at {host}" if host else "")
-        text += f" {diagnostics}" if diagnostics else ""
+        text += f" with diagnostic message: {diagnostics.strip()}" if diagnostics.strip() else ""
 
         def work(tx: Transaction) -> None:
-            self._require_modify(tx.application(application_id), user)
+            if not tx.has(application_id):
+                raise AbsentApplication(application_id)
+            self.require_modify(tx.application(application_id), user)
             tx.tell(application_id, KillRequested(text, tx.now_ms))
 
         await self._engine.do(work)
-        return self._engine.state.applications[application_id].state.is_final
+        killed = self._engine.state.applications[application_id]
+        return killed.state.is_final or killed.submission.is_unmanaged
 
     async def fail_attempt(self, attempt_id: ApplicationAttemptId, user: str) -> None:
-        """failApplicationAttempt: the attempt counts as failed; another may start."""
+        """failApplicationAttempt: the attempt counts as failed; another may start.  Nothing when all is over.
+
+        Raises:
+            ApplicationNotFound, AccessDenied, ApplicationAttemptNotFound: checked in this order.
+        """
 
         def work(tx: Transaction) -> None:
-            self._require_modify(tx.application(attempt_id.application_id), user)
-            text = f"Attempt {attempt_id} failed by user {user}"
-            tx.tell(attempt_id, AttemptKillRequested(text, tx.now_ms, is_failure=True))
+            self.require_modify(tx.application(attempt_id.application_id), user)
+            tx.attempt(attempt_id)
+            tx.tell(attempt_id, AttemptKillRequested("Attempt failed by user.", tx.now_ms, is_failure=True))
 
         await self._engine.do(work)
 
@@ -133,7 +164,12 @@ class SubmissionService:
     def may_view(self, application: Application, user: str) -> bool:
         return self._rules.may_view(user, self._groups.groups_of(user), application)
 
-    def _require_modify(self, application: Application, user: str) -> None:
+    def capped_priority(self, priority: int) -> int:
+        """No application has a higher one than yarn.cluster.max-application-priority."""
+        return min(priority, self._limits.max_priority)
+
+    def require_modify(self, application: Application, user: str) -> None:
+        """Raises AccessDenied."""
         if not self.may_modify(application, user):
             raise AccessDenied(f"User {user} cannot perform operation MODIFY_APP on {application.id}")
 
@@ -142,13 +178,7 @@ class SubmissionService:
             raise InvalidValue("submission context", f"{len(submission.context)} bytes", f"at most {CONTEXT_BYTES_MAX}")
         if len(submission.name) > NAME_LENGTH_MAX:
             raise InvalidValue("application name", submission.name[:80], f"at most {NAME_LENGTH_MAX} characters")
-        if len(submission.tags) > TAGS_MAX:
-            raise InvalidValue("application tags", f"{len(submission.tags)} tags", f"at most {TAGS_MAX}")
-        for tag in submission.tags:
-            if len(tag) > TAG_LENGTH_MAX or not tag.isascii():
-                raise InvalidValue(
-                    "application tag", tag[:TAG_LENGTH_MAX], f"at most {TAG_LENGTH_MAX} ASCII characters"
-                )
+        _check_tags(submission.tags)
         self.require_allowed(submission.am_asked_capability)
         cluster_max = self._limits.max_attempts
         asked = submission.max_attempts
@@ -157,7 +187,7 @@ class SubmissionService:
             application_type=submission.application_type[:TYPE_LENGTH_MAX],
             max_attempts=asked if 0 < asked <= cluster_max else cluster_max,
             global_max_attempts=cluster_max,
-            priority=max(0, min(submission.priority, self._limits.max_priority)),
+            priority=self.capped_priority(submission.priority),
             am_capability=rounded_up(submission.am_asked_capability, self._allocation.minimum),
         )
 
@@ -191,6 +221,16 @@ class SubmissionService:
         finished = sorted((a for a in state.applications.values() if a.state.is_final), key=lambda a: a.finished_ms)
         for application in finished[: max(0, len(finished) - self._limits.completed_max)]:
             self._engine.forget_application(application.id)
+
+
+def _check_tags(tags: Sequence[str]) -> None:
+    if len(tags) > TAGS_MAX:
+        raise InvalidTags(tags, f"Too many applicationTags, a maximum of only {TAGS_MAX} are allowed!")
+    for tag in tags:
+        if len(tag) > TAG_LENGTH_MAX:
+            raise InvalidTags(tag, f"Tag {tag} is too long, maximum allowed length of a tag is {TAG_LENGTH_MAX}")
+        if not all(" " <= character < "\x7f" for character in tag):
+            raise InvalidTags(tag, f"A tag can only have ASCII characters! Invalid tag - {tag}")
 
 
 def _refused(application_id: ApplicationId, submission: Submission, reason: str, now_ms: int) -> Application:

@@ -36,7 +36,8 @@ class TokenIssuer:
     def __init__(self, keys: Sequence[tuple[str, MasterKey]], cluster_timestamp_ms: int) -> None:
         self._keys: dict[str, list[MasterKey]] = {purpose: [] for purpose in PURPOSES}
         for purpose, key in keys:
-            self._keys[purpose].append(key)
+            if purpose in self._keys:  # delegation tokens have keys of their own
+                self._keys[purpose].append(key)
         self.rm_identifier = cluster_timestamp_ms
 
     def current(self, purpose: str) -> MasterKey:
