@@ -125,6 +125,7 @@ def _attempts() -> None:
         sa.Column("started_ms", sa.BigInteger(), nullable=False),
         sa.Column("finished_ms", sa.BigInteger(), nullable=False),
         sa.Column("container_sequence", sa.BigInteger(), nullable=False),
+        sa.Column("keeps_containers", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(
             ["application_id"], ["applications.id"], name=op.f("fk_attempts_application_id"), ondelete="CASCADE"
         ),
@@ -151,6 +152,7 @@ def _containers() -> None:
         sa.Column("priority", sa.BigInteger(), nullable=False),
         sa.Column("allocation_request_id", sa.BigInteger(), nullable=False),
         sa.Column("execution_type", sa.Text(), nullable=False),
+        sa.Column("asked_execution_type", sa.Text(), nullable=False),
         sa.Column("placement_hosts", sa.JSON(), nullable=False),
         sa.Column("placement_racks", sa.JSON(), nullable=False),
         sa.Column("placement_is_strict", sa.Boolean(), nullable=False),
@@ -164,6 +166,11 @@ def _containers() -> None:
         sa.Column("exit_status", sa.BigInteger(), nullable=False),
         sa.Column("diagnostics", sa.Text(), nullable=False),
         sa.Column("is_acknowledged", sa.Boolean(), nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("resize_to_memory_mib", sa.BigInteger(), nullable=False),
+        sa.Column("resize_to_vcores", sa.BigInteger(), nullable=False),
+        sa.Column("resize_to_extras", sa.JSON(), nullable=False),
+        sa.Column("update_type", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(
             ["attempt_id"], ["attempts.id"], name=op.f("fk_containers_attempt_id"), ondelete="CASCADE"
         ),

@@ -15,6 +15,7 @@ from yodel.domain.events import (
     AmContainerStarted,
     AmExpired,
     AmLaunched,
+    AmLaunchFailed,
     AmRegistered,
     AmUnregistered,
     AttemptEnded,
@@ -58,6 +59,8 @@ class Attempt:
     finished_ms: int = 0
     container_sequence: int = 0
     """The last container sequence given out; persisted with the containers, so that none is given twice."""
+    keeps_containers: bool = False
+    """Its running tasks outlive its failure (keepContainersAcrossApplicationAttempts)."""
 
     @property
     def is_unmanaged(self) -> bool:
@@ -117,6 +120,11 @@ def _completed(attempt: Attempt, event: AmContainerCompleted) -> Step[Attempt]:
     return _failed(attempt, text, event.at_ms, counts)
 
 
+def _launch_failed(attempt: Attempt, event: AmLaunchFailed) -> Step[Attempt]:
+    """RMAppAttemptImpl.LaunchFailedTransition: AMLauncher's words and no others."""
+    return _failed(attempt, event.diagnostics, event.at_ms, True)
+
+
 def _finished(attempt: Attempt, event: AmContainerCompleted) -> Step[Attempt]:
     return _over(attempt, AttemptState.FINISHED, attempt.diagnostics, event.at_ms, ())
 
@@ -151,7 +159,11 @@ def _over(
     first: tuple[Effect, ...],
     counts_as_failure: bool = False,
 ) -> Step[Attempt]:
-    """The attempt is over: its containers go, what it asked for is forgotten, the application hears of it."""
+    """The attempt is over: its containers go, what it asked for is forgotten, the application hears of it.
+
+    When it failed it may leave its running tasks to the next attempt; should there be none, the application's own end
+    stops them (``CleanUpApplication``).
+    """
     diagnostics = diagnostics[-DIAGNOSTICS_LENGTH_MAX:]
     ended = replace(attempt, state=state, diagnostics=diagnostics, finished_ms=at_ms)
     text = (
@@ -161,7 +173,12 @@ def _over(
         ended,
         (
             *first,
-            StopContainers(attempt.id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, text),
+            StopContainers(
+                attempt.id,
+                ContainerExitStatus.KILLED_AFTER_APP_COMPLETION,
+                text,
+                are_running_kept=attempt.keeps_containers and state is AttemptState.FAILED,
+            ),
             ForgetAttempt(attempt.id),
             Tell(
                 attempt.id.application_id,
@@ -178,6 +195,7 @@ _EVENTS = (
     AmContainerBound,
     AmContainerStarted,
     AmLaunched,
+    AmLaunchFailed,
     AmContainerCompleted,
     AmRegistered,
     TrackingUrlChanged,
@@ -194,6 +212,7 @@ ATTEMPT_MACHINE: Machine[Attempt] = Machine(
         **every_state(_S, AmContainerBound, Ignore("bound already")),
         **every_state(_S, AmContainerStarted, Ignore("only its registration matters")),
         **every_state(_S, AmLaunched, Ignore("launched already")),
+        **every_state(_S, AmLaunchFailed, Ignore("it runs, whatever became of the answer to its launch")),
         **every_state(_S, AmContainerCompleted, Go(_completed, (_S.FAILED,))),
         **every_state(_S, AmRegistered, Impossible("an AM registers after its launch")),
         **every_state(_S, TrackingUrlChanged, Ignore("no AM is registered")),
@@ -203,6 +222,7 @@ ATTEMPT_MACHINE: Machine[Attempt] = Machine(
         (_S.SCHEDULED, AmContainerBound): Go(_bound, (_S.ALLOCATED,)),
         (_S.SCHEDULED, AmLaunched): Impossible("an AM is launched in a bound pod"),
         (_S.ALLOCATED, AmLaunched): Go(_launched, (_S.LAUNCHED,)),
+        (_S.ALLOCATED, AmLaunchFailed): Go(_launch_failed, (_S.FAILED,)),
         # An AM can register before the answer to its launch has come back.
         (_S.ALLOCATED, AmRegistered): Go(_registered, (_S.RUNNING,)),
         (_S.LAUNCHED, AmRegistered): Go(_registered, (_S.RUNNING,)),

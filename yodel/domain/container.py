@@ -3,13 +3,27 @@
 Follows RMContainerImpl, with one difference: a container has a row and a pod before it has a node.  ``state`` is what
 is so, ``target`` what we want.  A stopped container is COMPLETED at once (as Hadoop's RELEASED and KILLED): the row
 says the end, the reconciler makes the pod follow.
+
+A resize has three ends to bring together: the row, the pod and the ApplicationMaster.  An increase is reserved first
+(``resize_to``), then the pod becomes larger, and only then the ApplicationMaster gets a token for it.  A decrease is
+true at once; the pod and the node agent follow.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from yodel.domain.effects import CleanUpContainer, Effect, Grant, Reconcile, ReportCompleted, Tell
+from yodel.domain.effects import (
+    CleanUpContainer,
+    Effect,
+    Grant,
+    Reconcile,
+    ReportCompleted,
+    ReportUpdated,
+    ReportUpdateRefused,
+    Tell,
+    UpdateOnNode,
+)
 from yodel.domain.events import (
     AmContainerBound,
     AmContainerCompleted,
@@ -18,13 +32,25 @@ from yodel.domain.events import (
     ContainerCompletionAcknowledged,
     ContainerEnded,
     ContainerStarted,
+    ContainerUpdateAcknowledged,
+    DecreaseRequested,
+    IncreaseDecided,
     PodBound,
+    PodResized,
+    PodResizeRefused,
     StopRequested,
 )
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.machine import Cell, Go, Ignore, Impossible, Machine, Step, every_state
-from yodel.domain.resource import Resource
-from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerTarget, ContainerType, ExecutionType
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import (
+    ContainerExitStatus,
+    ContainerState,
+    ContainerTarget,
+    ContainerType,
+    ContainerUpdateType,
+    ExecutionType,
+)
 
 DIAGNOSTICS_LENGTH_MAX = 65536  # YarnConfiguration.APP_ATTEMPT_DIAGNOSTICS_LIMIT_KC: 64 KiB
 
@@ -57,6 +83,8 @@ class Container:
     priority: int
     allocation_request_id: int = -1
     execution_type: ExecutionType = ExecutionType.GUARANTEED
+    asked_execution_type: ExecutionType = ExecutionType.GUARANTEED
+    """As asked, which makes the key of its ask; what was granted may differ."""
     placement: Placement = Placement()
     state: ContainerState = ContainerState.PLANNED
     target: ContainerTarget = ContainerTarget.RUN
@@ -67,6 +95,17 @@ class Container:
     diagnostics: str = ""
     is_acknowledged: bool = False
     """The ApplicationMaster has seen the completion, or never has to."""
+    version: int = 0
+    """Grows with every resize; a container token is good for one version."""
+    resize_to: Resource = NONE
+    """The size that its pod does not have yet; ``NONE`` when it has the one it should."""
+    update_type: ContainerUpdateType | None = None
+    """How it got its version, while the ApplicationMaster has not seen that."""
+
+    @property
+    def reserved(self) -> Resource:
+        """What it takes of the cluster: the larger size from the moment an increase is decided."""
+        return self.capability if self.resize_to == NONE else self.resize_to
 
     @property
     def is_am(self) -> bool:
@@ -129,16 +168,85 @@ def _acknowledged(container: Container, _: ContainerCompletionAcknowledged) -> S
     return Step(replace(container, is_acknowledged=True))
 
 
+def _increase(container: Container, event: IncreaseDecided) -> Step[Container]:
+    if container.resize_to != NONE:
+        return Step(container)  # decided in an earlier tick, and under way
+    return Step(replace(container, resize_to=event.capability), (Reconcile(container.id),))
+
+
+def _decrease(container: Container, event: DecreaseRequested) -> Step[Container]:
+    smaller = replace(
+        container,
+        capability=event.capability,
+        resize_to=event.capability,
+        version=container.version + 1,
+        update_type=ContainerUpdateType.DECREASE_RESOURCE,
+    )
+    assert container.node_id is not None, "only what was handed out is resized"
+    effects = (Reconcile(container.id), ReportUpdated(container.id), UpdateOnNode(container.id, container.node_id))
+    return Step(smaller, effects)
+
+
+def _pod_resized(container: Container, event: PodResized) -> Step[Container]:
+    if event.capability != container.resize_to:
+        return Step(container)  # another size is wanted by now
+    if container.capability == event.capability:
+        return Step(replace(container, resize_to=NONE))
+    larger = replace(
+        container,
+        capability=event.capability,
+        resize_to=NONE,
+        version=container.version + 1,
+        update_type=ContainerUpdateType.INCREASE_RESOURCE,
+    )
+    return Step(larger, (ReportUpdated(container.id),))
+
+
+def _pod_resize_refused(container: Container, event: PodResizeRefused) -> Step[Container]:
+    """A pod that cannot shrink stays large, which harms nobody; one that cannot grow refuses the increase."""
+    if event.capability != container.resize_to:
+        return Step(container)
+    refused = replace(container, resize_to=NONE)
+    if container.capability == event.capability:
+        return Step(refused)
+    return Step(refused, (ReportUpdateRefused(container.id, event.capability, event.reason),))
+
+
+def _update_acknowledged(container: Container, event: ContainerUpdateAcknowledged) -> Step[Container]:
+    return Step(replace(container, update_type=None) if event.version == container.version else container)
+
+
 _S = ContainerState
+_HANDED_OUT = (_S.ACQUIRED, _S.RUNNING)
 _STOP: Cell[Container] = Go(_stopped, (_S.COMPLETED,))
 _END: Cell[Container] = Go(_ended, (_S.COMPLETED,))
 _OVER = Ignore("the container is over")
+_NOT_RESIZED = Ignore("only what the ApplicationMaster holds is resized")
+_RESIZING = (IncreaseDecided, DecreaseRequested, PodResized, PodResizeRefused, ContainerUpdateAcknowledged)
 
 CONTAINER_MACHINE: Machine[Container] = Machine(
     "Container",
     ContainerState,
-    (PodBound, ContainerAcquired, ContainerStarted, ContainerEnded, StopRequested, ContainerCompletionAcknowledged),
+    (
+        PodBound,
+        ContainerAcquired,
+        ContainerStarted,
+        ContainerEnded,
+        StopRequested,
+        ContainerCompletionAcknowledged,
+        IncreaseDecided,
+        DecreaseRequested,
+        PodResized,
+        PodResizeRefused,
+        ContainerUpdateAcknowledged,
+    ),
     {
+        **{(s, e): _NOT_RESIZED for s in _S for e in _RESIZING},
+        **{(s, IncreaseDecided): Go(_increase, (s,)) for s in _HANDED_OUT},
+        **{(s, DecreaseRequested): Go(_decrease, (s,)) for s in _HANDED_OUT},
+        **{(s, PodResized): Go(_pod_resized, (s,)) for s in _HANDED_OUT},
+        **{(s, PodResizeRefused): Go(_pod_resize_refused, (s,)) for s in _HANDED_OUT},
+        **{(s, ContainerUpdateAcknowledged): Go(_update_acknowledged, (s,)) for s in _HANDED_OUT},
         **every_state(_S, PodBound, Ignore("already bound")),
         **every_state(_S, ContainerAcquired, Impossible("only a bound container is handed out")),
         **every_state(_S, ContainerStarted, Ignore("already running")),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,16 @@ class StartAttempt:
 
 @dataclass(frozen=True, slots=True)
 class StopContainers:
-    """Stop every live container of an attempt with this exit status."""
+    """Stop every live container of an attempt with this exit status.
+
+    With ``are_running_kept`` its tasks that run live on (keepContainersAcrossApplicationAttempts); as in Hadoop's
+    AbstractYarnScheduler, those that were only handed out do not.
+    """
 
     attempt_id: ApplicationAttemptId
     exit_status: int
     diagnostics: str
+    are_running_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,30 @@ class ReportCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportUpdated:
+    """Put the container's new size and token into the attempt's next allocate response."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class ReportUpdateRefused:
+    """Tell the attempt in its next allocate response that the container cannot have this size."""
+
+    container_id: ContainerId
+    capability: Resource
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateOnNode:
+    """Tell the container's node agent its new size."""
+
+    container_id: ContainerId
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
 class CleanUpContainer:
     """Tell the container's node agent to kill it and forget it."""
 
@@ -83,7 +113,7 @@ class CleanUpContainer:
 
 @dataclass(frozen=True, slots=True)
 class CleanUpApplication:
-    """Tell every node agent that the application has ended."""
+    """The application has ended: stop what of it still lives, and tell every node agent."""
 
     application_id: ApplicationId
 
@@ -117,6 +147,9 @@ OutsideEffect = (
     | LaunchAm
     | Grant
     | ReportCompleted
+    | ReportUpdated
+    | ReportUpdateRefused
+    | UpdateOnNode
     | CleanUpContainer
     | CleanUpApplication
     | ExpectAttempt

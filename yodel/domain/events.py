@@ -51,6 +51,42 @@ class ContainerCompletionAcknowledged:
     """The ApplicationMaster's next heartbeat proved that it got the completion."""
 
 
+@dataclass(frozen=True, slots=True)
+class IncreaseDecided:
+    """There is room for the larger size: it is reserved, and the pod has to become so."""
+
+    capability: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class DecreaseRequested:
+    """The ApplicationMaster wants less."""
+
+    capability: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class PodResized:
+    """The pod has this size now."""
+
+    capability: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class PodResizeRefused:
+    """The pod cannot have this size, with Kubernetes' words."""
+
+    capability: Resource
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUpdateAcknowledged:
+    """The ApplicationMaster's next heartbeat proved that it got the update of this version."""
+
+    version: int
+
+
 # --- attempt -----------------------------------------------------------------------------------------------------
 
 
@@ -68,6 +104,14 @@ class AmContainerStarted:
 class AmLaunched:
     """The node agent accepted the AM's launch context."""
 
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AmLaunchFailed:
+    """The node agent refused the launch, or was away for too long."""
+
+    diagnostics: str
     at_ms: int
 
 

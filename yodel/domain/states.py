@@ -138,6 +138,15 @@ class ExecutionType(IntEnum):
     OPPORTUNISTIC = 2
 
 
+class ContainerUpdateType(IntEnum):
+    """ContainerUpdateTypeProto."""
+
+    INCREASE_RESOURCE = 0
+    DECREASE_RESOURCE = 1
+    PROMOTE_EXECUTION_TYPE = 2
+    DEMOTE_EXECUTION_TYPE = 3
+
+
 class ContainerType(IntEnum):
     """ContainerTypeProto."""
 

@@ -19,6 +19,7 @@ from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
 from yodel.domain.container import CONTAINER_MACHINE, Container
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.effects import (
+    CleanUpApplication,
     ExpectAttempt,
     OutsideEffect,
     StartAttempt,
@@ -29,7 +30,7 @@ from yodel.domain.effects import (
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
-from yodel.domain.states import AttemptState, ContainerState
+from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.domain.tokens import MasterKey
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound, Unavailable
 from yodel.ports.clock import Clock
@@ -133,6 +134,10 @@ class Transaction:
                     pending.append(effect)
                 elif isinstance(effect, StopContainers | StopContainersOnNode):
                     pending += self._stops(effect)
+                elif isinstance(effect, CleanUpApplication):
+                    # An application that has ended has no live container, whichever attempt of it they are of.
+                    pending += self._stops_of_all(effect.application_id)
+                    self.effects.append(effect)
                 elif isinstance(effect, StartAttempt):
                     self.start_attempt(effect.application_id)
                 else:
@@ -151,6 +156,7 @@ class Transaction:
             am_container_id=None if is_unmanaged else ContainerId.of(attempt_id, 1, epoch),
             started_ms=self.now_ms,
             container_sequence=1,
+            keeps_containers=application.submission.keep_containers_across_attempts and not is_unmanaged,
         )
         self.put(attempt)
         self.put(replace(application, current_attempt=attempt_id.attempt))
@@ -186,6 +192,13 @@ class Transaction:
         live = (c for c in map(self.container, sorted(ids)) if c.state is not ContainerState.COMPLETED)
         return [Tell(c.id, event) for c in live if _is_meant(effect, c)]
 
+    def _stops_of_all(self, application_id: ApplicationId) -> list[Tell]:
+        status, text = ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, "Container of a completed application"
+        ids = (
+            ApplicationAttemptId(application_id, n + 1) for n in range(self.application(application_id).current_attempt)
+        )
+        return [stop for i in ids if self.has(i) for stop in self._stops(StopContainers(i, status, text))]
+
     def _find(self, entity_id: EntityId, table: dict[Any, Any]) -> Row | None:
         row = self.rows.get(entity_id) or self._below.get(entity_id)
         return row if row is not None else table.get(entity_id)
@@ -193,7 +206,8 @@ class Transaction:
 
 def _is_meant(effect: StopContainers | StopContainersOnNode, container: Container) -> bool:
     if isinstance(effect, StopContainers):
-        return container.id.attempt_id == effect.attempt_id
+        is_kept = effect.are_running_kept and container.state is ContainerState.RUNNING and not container.is_am
+        return container.id.attempt_id == effect.attempt_id and not is_kept
     return container.node_id == effect.node_id
 
 

@@ -25,6 +25,7 @@ from yodel.domain.states import (
     ContainerState,
     ContainerTarget,
     ContainerType,
+    ContainerUpdateType,
     ExecutionType,
     FinalApplicationStatus,
     NodeState,
@@ -205,6 +206,7 @@ def attempt_values(attempt: Attempt) -> Values:
         "started_ms": attempt.started_ms,
         "finished_ms": attempt.finished_ms,
         "container_sequence": attempt.container_sequence,
+        "keeps_containers": attempt.keeps_containers,
     }
 
 
@@ -222,6 +224,7 @@ def attempt_from(row: Columns) -> Attempt:
         started_ms=row["started_ms"],
         finished_ms=row["finished_ms"],
         container_sequence=row["container_sequence"],
+        keeps_containers=row["keeps_containers"],
     )
 
 
@@ -239,6 +242,7 @@ def container_values(container: Container) -> Values:
         "priority": container.priority,
         "allocation_request_id": container.allocation_request_id,
         "execution_type": container.execution_type.name,
+        "asked_execution_type": container.asked_execution_type.name,
         "placement_hosts": list(placement.hosts),
         "placement_racks": list(placement.racks),
         "placement_is_strict": placement.is_strict,
@@ -252,6 +256,9 @@ def container_values(container: Container) -> Values:
         "exit_status": int(container.exit_status),
         "diagnostics": container.diagnostics,
         "is_acknowledged": container.is_acknowledged,
+        "version": container.version,
+        **_resource_values("resize_to", container.resize_to),
+        "update_type": None if container.update_type is None else container.update_type.name,
     }
 
 
@@ -267,6 +274,7 @@ def container_from(row: Columns) -> Container:
         priority=row["priority"],
         allocation_request_id=row["allocation_request_id"],
         execution_type=ExecutionType[row["execution_type"]],
+        asked_execution_type=ExecutionType[row["asked_execution_type"]],
         placement=_placement(row),
         state=ContainerState[row["state"]],
         target=ContainerTarget[row["target"]],
@@ -276,6 +284,9 @@ def container_from(row: Columns) -> Container:
         exit_status=row["exit_status"],
         diagnostics=row["diagnostics"],
         is_acknowledged=row["is_acknowledged"],
+        version=row["version"],
+        resize_to=_resource("resize_to", row),
+        update_type=None if row["update_type"] is None else ContainerUpdateType[row["update_type"]],
     )
 
 

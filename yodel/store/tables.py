@@ -125,6 +125,7 @@ class AttemptColumns(TypedColumns):
     started_ms = Column(BigInteger, nullable=False)
     finished_ms = Column(BigInteger, nullable=False)
     container_sequence = Column(BigInteger, nullable=False)
+    keeps_containers = Column(Boolean, nullable=False)
 
 
 class ContainerColumns(TypedColumns):
@@ -143,6 +144,7 @@ class ContainerColumns(TypedColumns):
     priority = Column(BigInteger, nullable=False)
     allocation_request_id = Column(BigInteger, nullable=False)
     execution_type = Column(Text, nullable=False)
+    asked_execution_type = Column(Text, nullable=False)
     placement_hosts = Column(JSON, nullable=False)
     placement_racks = Column(JSON, nullable=False)
     placement_is_strict = Column(Boolean, nullable=False)
@@ -156,6 +158,11 @@ class ContainerColumns(TypedColumns):
     exit_status = Column(BigInteger, nullable=False)
     diagnostics = Column(AnyText, nullable=False)
     is_acknowledged = Column(Boolean, nullable=False)
+    version = Column(BigInteger, nullable=False)
+    resize_to_memory_mib = Column(BigInteger, nullable=False)
+    resize_to_vcores = Column(BigInteger, nullable=False)
+    resize_to_extras = Column(JSON, nullable=False)
+    update_type = Column(Text)
 
 
 class MasterKeyColumns(TypedColumns):
