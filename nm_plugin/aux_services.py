@@ -1,7 +1,7 @@
 """Auxiliary services: what a container may ask for by name in ``service_data``, and what tasks are told about it.
 
-Follows ``AuxServices`` of Hadoop's NodeManager.  The set is given by whoever composes the agent; it is empty until the
-shuffle services exist.
+Follows ``AuxServices`` of Hadoop's NodeManager.  The set is given by whoever composes the agent and lives as long as
+it does: ``start`` comes before the first container is taken, because containers are told the services' metadata.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from nm_plugin.task_owner import TaskOwner
 from yodel.domain.ids import ApplicationId
 from yodel.errors import NotFound
 
@@ -26,7 +27,19 @@ class AuxService(Protocol):
 
     @property
     def metadata(self) -> bytes:
-        """What startContainers answers and NM_AUX_SERVICE_<name> holds."""
+        """What startContainers answers and NM_AUX_SERVICE_<name> holds; known once started."""
+
+    async def start(self, tasks: TaskOwner) -> None:
+        """Recover, open ports, leave what goes on as tasks.  Raises OSError: it cannot serve, nor can the agent."""
+
+    async def stop(self) -> None:
+        """The agent ends and has cancelled the tasks; also called when ``start`` failed or never was."""
+
+    def health(self) -> str:
+        """Empty, or what is wrong with it."""
+
+    def check(self, data: bytes) -> None:
+        """Raises YodelError: a container with this data is to be refused."""
 
     async def application_started(self, application_id: ApplicationId, user: str, data: bytes) -> None:
         """A container brought ``data``; repeated with every container of the application."""
@@ -41,11 +54,25 @@ class AuxServices:
     def __init__(self, services: Mapping[str, AuxService]) -> None:
         self._services = dict(services)
 
+    async def start(self, tasks: TaskOwner) -> None:
+        """One after the other.  Raises OSError."""
+        for service in self._services.values():
+            await service.start(tasks)
+
+    async def stop(self) -> None:
+        for service in self._services.values():
+            await service.stop()
+
+    def health(self) -> dict[str, str]:
+        """What is wrong, by name; empty when all is well."""
+        return {name: text for name, service in self._services.items() if (text := service.health())}
+
     def check(self, names: Mapping[str, bytes]) -> None:
-        """Raises AuxServiceMissing."""
-        for name in names:
+        """Raises AuxServiceMissing, and whatever a service has against its data."""
+        for name, data in names.items():
             if name not in self._services:
                 raise AuxServiceMissing(name)
+            self._services[name].check(data)
 
     def metadata(self) -> dict[str, bytes]:
         return {name: service.metadata for name, service in self._services.items()}

@@ -62,6 +62,7 @@ def make_settings(root: Path, tracker_port: int, **changes: Any) -> Settings:
         "bind_host": "127.0.0.1",
         "rpc_port": 0,
         "http_port": 0,
+        "shuffle_port": 0,
         "resource_tracker_host": "127.0.0.1",
         "resource_tracker_port": tracker_port,
         "kubernetes_node_name": "kube-1",

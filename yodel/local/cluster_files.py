@@ -141,6 +141,7 @@ def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict
         "bind_host": node.host,
         "rpc_port": node.rpc_port,
         "http_port": node.http_port,
+        "shuffle_port": node.shuffle_port,
         "resource_tracker_host": HOST,
         "resource_tracker_port": ports.tracker,
         "kubernetes_node_name": node.name,

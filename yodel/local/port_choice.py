@@ -17,7 +17,15 @@ from yodel.errors import Unavailable
 from yodel.local.atomic_file import write_atomically
 
 HOST = "127.0.0.1"
-STANDARD = {"client": 8032, "scheduler": 8030, "tracker": 8031, "webapp": 8088, "node_rpc": 8041, "node_http": 8042}
+STANDARD = {
+    "client": 8032,
+    "scheduler": 8030,
+    "tracker": 8031,
+    "webapp": 8088,
+    "node_rpc": 8041,
+    "node_http": 8042,
+    "node_shuffle": 13562,
+}
 """yarn-default.xml, except for the node's RPC port, which there is any free one; 8041 is what distributions set."""
 
 
@@ -29,6 +37,7 @@ class NodePorts:
     host: str
     rpc_port: int
     http_port: int
+    shuffle_port: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +95,7 @@ class _Chooser:
             host=host,
             rpc_port=self.port(f"{name}/node_rpc", host),
             http_port=self.port(f"{name}/node_http", host),
+            shuffle_port=self.port(f"{name}/node_shuffle", host),
         )
 
     def port(self, name: str, host: str = HOST) -> int:

@@ -21,7 +21,7 @@ PORTS = Ports(
     tracker=3,
     webapp=4,
     kube=5,
-    nodes=(NodePorts(name="node-1", host="127.0.0.1", rpc_port=6, http_port=7),),
+    nodes=(NodePorts(name="node-1", host="127.0.0.1", rpc_port=6, http_port=7, shuffle_port=8),),
 )
 
 

@@ -418,11 +418,11 @@ async def test_forged_or_foreign_nm_token_does_not_connect(rig: Rig, changes: di
 
 async def test_missing_aux_service_is_named(rig: Rig) -> None:
     context = context_of("exit 0")
-    context.service_data.add(key="mapreduce_shuffle", value=b"")
+    context.service_data.add(key="spark_shuffle", value=b"")
     response = await rig.start(container_id(2), context)
     exception = response.failed_requests[0].exception
     assert exception.class_name == "org.apache.hadoop.yarn.exceptions.InvalidAuxServiceException"
-    assert exception.message == "The auxService:mapreduce_shuffle does not exist"
+    assert exception.message == "The auxService:spark_shuffle does not exist"
 
 
 async def test_statuses_before_while_and_after(rig: Rig) -> None:

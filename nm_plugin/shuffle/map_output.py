@@ -1,0 +1,164 @@
+"""Finds and opens the outputs of maps: ``<local dir>/usercache/<user>/appcache/<application>/output/<map>/file.out``.
+
+All below ``usercache/<user>`` belongs to the user, who may put anything there.  So a path is walked one folder at a
+time without following links, with the user's own file system rights, and what is found at its end must be a regular
+file of that user (``SecureIOUtils`` checks the owner for the same reason; here always, not only with Kerberos).  A
+range that does not lie inside the data is refused before anything of it is promised to the reducer.
+
+Functions block: they are for the shuffle's threads.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nm_plugin.launch.users import OsUser, acting_as
+from nm_plugin.shuffle.fetch import shuffle_header
+from nm_plugin.shuffle.spill_index import INDEX_BYTES_MAX, IndexCache, Partition, SpillIndex
+from yodel.domain.ids import ApplicationId
+from yodel.errors import InvalidValue, YodelError
+
+DATA_FILE, INDEX_FILE = "file.out", "file.out.index"
+
+
+class MapOutputUnreadable(YodelError):
+    """The bytes cannot be had; the text goes to the reducer as the body of a 500."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFiles:
+    """Where the outputs of one job are, and whose they have to be."""
+
+    application_id: ApplicationId
+    job: str
+    user: OsUser
+
+    def parts(self, map_name: str, file_name: str) -> tuple[str, ...]:
+        application = str(self.application_id)
+        return ("usercache", self.user.name, "appcache", application, "output", map_name, file_name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One map's share of an answer: the header, then ``partition`` of the data in ``local_dir``."""
+
+    map_name: str
+    header: bytes
+    partition: Partition
+    local_dir: Path
+
+    @property
+    def length(self) -> int:
+        return len(self.header) + self.partition.part_length
+
+
+class MapOutputs:
+    """Map outputs on this node's disks.  For any thread."""
+
+    def __init__(self, local_dirs: Sequence[Path], cache: IndexCache) -> None:
+        self._local_dirs, self._cache = tuple(local_dirs), cache
+
+    def locate(self, files: JobFiles, map_names: Sequence[str], reduce: int) -> list[Piece]:
+        """All of them, in this order.  Raises MapOutputUnreadable."""
+        with acting_as(files.user):
+            return [self._piece(files, name, reduce) for name in map_names]
+
+    def open(self, files: JobFiles, piece: Piece) -> int:
+        """A descriptor of the data, for the caller to close.  Raises MapOutputUnreadable."""
+        with acting_as(files.user):
+            descriptor, size = self._open(files, (piece.local_dir,), piece.map_name, DATA_FILE)[1:]
+        if piece.partition.end > size:
+            os.close(descriptor)
+            raise MapOutputUnreadable(f"{piece.map_name}: {DATA_FILE} became shorter")
+        return descriptor
+
+    def _piece(self, files: JobFiles, map_name: str, reduce: int) -> Piece:
+        index = self._cache.get(files.job, map_name)
+        if index is None:
+            index = self._read_index(files, map_name)
+            self._cache.put(files.job, map_name, index)
+        try:
+            partition = index.partition(reduce)
+        except IndexError:
+            # IndexCache.getIndexInformation's words, its two spaces included.
+            raise MapOutputUnreadable(
+                f"Invalid request  Map Id = {map_name} Reducer = {reduce} Index Info Length = {len(index)}"
+            ) from None
+        except InvalidValue as error:
+            raise MapOutputUnreadable(f"Error Reading IndexFile: {error}") from error
+        local_dir, descriptor, size = self._open(files, self._local_dirs, map_name, DATA_FILE)
+        os.close(descriptor)
+        if partition.end > size:
+            raise MapOutputUnreadable(
+                f"{map_name}: partition {reduce} ends at {partition.end}, {DATA_FILE} has {size} bytes"
+            )
+        header = shuffle_header(map_name, partition.part_length, partition.raw_length, reduce)
+        return Piece(map_name=map_name, header=header, partition=partition, local_dir=local_dir)
+
+    def _read_index(self, files: JobFiles, map_name: str) -> SpillIndex:
+        _, descriptor, size = self._open(files, self._local_dirs, map_name, INDEX_FILE)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            if size > INDEX_BYTES_MAX:
+                raise MapOutputUnreadable(f"Error Reading IndexFile: {size} bytes, more than {INDEX_BYTES_MAX}")
+            content = _read_all(file.fileno(), size)
+        try:
+            return SpillIndex.parse(content)
+        except InvalidValue as error:
+            raise MapOutputUnreadable(f"Error Reading IndexFile: {error}") from error
+
+    def _open(
+        self, files: JobFiles, local_dirs: Sequence[Path], map_name: str, file_name: str
+    ) -> tuple[Path, int, int]:
+        """Local dir, descriptor and size."""
+        parts = files.parts(map_name, file_name)
+        trouble: OSError | None = None
+        for local_dir in local_dirs:
+            try:
+                descriptor, size = open_owned(local_dir, parts, files.user)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                trouble = trouble or error  # a broken disk does not hide what lies on another
+                continue
+            return local_dir, descriptor, size
+        if trouble is not None:
+            raise MapOutputUnreadable(f"{'/'.join(parts)}: {trouble.strerror}") from trouble
+        # LocalDirAllocator's words.
+        raise MapOutputUnreadable(f"Could not find {'/'.join(parts)} in any of the configured local directories")
+
+
+def open_owned(root: Path, parts: Sequence[str], owner: OsUser) -> tuple[int, int]:
+    """Descriptor and size of a regular file of ``owner`` below ``root``; no link on the way is followed.
+
+    Raises OSError; for a link ELOOP or ENOTDIR.
+    """
+    directory = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            child = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+            os.close(directory)
+            directory = child
+        # O_NONBLOCK: a FIFO in the place of a file must not hold the thread.
+        descriptor = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    finally:
+        os.close(directory)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != owner.uid:
+        os.close(descriptor)
+        # SecureIOUtils.checkStat's words.
+        text = f"Owner '{status.st_uid}' for path did not match expected owner '{owner.name}'"
+        raise PermissionError(errno.EPERM, text if stat.S_ISREG(status.st_mode) else "Not a regular file")
+    return descriptor, status.st_size
+
+
+def _read_all(descriptor: int, size: int) -> bytes:
+    """At most ``size`` bytes; a file that shrinks meanwhile fails its checksum."""
+    content = b""
+    while len(content) < size and (chunk := os.read(descriptor, size - len(content))):
+        content += chunk
+    return content
