@@ -40,6 +40,10 @@ from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app
 from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node_store import NodeStore
 from nm_plugin.settings import Settings
+from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
+from nm_plugin.shuffle.server import Limits as ShuffleLimits
+from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
+from nm_plugin.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.task_owner import TaskOwner
 from nm_plugin.token_secrets import InvalidToken, TokenSecrets, nm_identity
 from yodel.domain.ids import NodeId
@@ -85,7 +89,7 @@ class NodeAgent:
         self._agent_user = OsUser(name="", uid=os.geteuid(), gid=os.getegid())
         self._users = users or _users(settings)
         self._extra_sources = dict(sources or {})
-        self._aux = AuxServices(aux or {})
+        self._aux = AuxServices({**_aux_services(settings, self._users), **(aux or {})})
         self._log = structlog.get_logger(__name__)
 
     async def run(self, started: Callable[[Running], None] | None = None) -> None:
@@ -131,11 +135,13 @@ class NodeAgent:
                     tasks=tasks,
                 )
                 try:
+                    await self._aux.start(tasks)
                     async with self._serving(parts) as running:
                         yield running
                 finally:
                     tasks.cancel_all()
         finally:
+            await self._aux.stop()
             threads.close()
 
     @contextlib.asynccontextmanager
@@ -385,6 +391,27 @@ def _users(settings: Settings) -> UserDatabase:
     if settings.user_mode == "single":
         return SingleUser(uid=os.geteuid(), gid=os.getegid())
     return PwdUsers(min_user_id=settings.min_user_id, allowed_system_users=frozenset(settings.allowed_system_users))
+
+
+def _aux_services(settings: Settings, users: UserDatabase) -> dict[str, AuxService]:
+    places = Places(state_dir=settings.state_dir, local_dir=settings.local_dirs[0], java_home=settings.java_home)
+    services: dict[str, AuxService] = {
+        name: SparkShuffleService(name, service, places) for name, service in settings.aux_services.items()
+    }
+    if settings.shuffle_enabled:
+        shuffle = ShuffleSettings(
+            bind_host=settings.bind_host,
+            port=settings.shuffle_port,
+            threads=settings.shuffle_threads,
+            index_cache_bytes=settings.shuffle_index_cache_mib << 20,
+            limits=ShuffleLimits(
+                connections_max=settings.shuffle_connections_max,
+                keep_alive_s=settings.shuffle_keep_alive_s,
+                keep_alive_always=settings.shuffle_keep_alive,
+            ),
+        )
+        services[SHUFFLE_NAME] = MapReduceShuffle(shuffle, settings.local_dirs, settings.state_dir, users)
+    return services
 
 
 def _make_handover_root(path: Path) -> None:

@@ -15,6 +15,8 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
+from nm_plugin.spark_shuffle import AuxServiceName, SparkShuffle
 from yodel.errors import InvalidValue
 
 ENV_PREFIX = "YODEL_NM_"
@@ -99,6 +101,21 @@ class Settings(BaseSettings):
     archive_ratio_max: int = Field(default=2000, gt=0, description="content over compressed size, above 64 MiB")
     containers_max: int = Field(default=2000, gt=0, description="known containers, finished ones included")
 
+    shuffle_enabled: bool = Field(default=True, description="the auxiliary service mapreduce_shuffle")
+    shuffle_port: int = Field(
+        default=13562, ge=0, le=65535, description="mapreduce.shuffle.port; 0 takes the last run's or any free port"
+    )
+    shuffle_connections_max: int = Field(
+        default=1000, gt=0, description="mapreduce.shuffle.max.connections; more are answered 429"
+    )
+    shuffle_keep_alive: bool = Field(default=False, description="mapreduce.shuffle.connection-keep-alive.enable")
+    shuffle_keep_alive_s: int = Field(default=5, gt=0, description="mapreduce.shuffle.connection-keep-alive.timeout")
+    shuffle_index_cache_mib: int = Field(default=10, ge=0, description="mapreduce.tasktracker.indexcache.mb")
+    shuffle_threads: int = Field(default=4, gt=0, le=256, description="mapreduce.shuffle.max.threads")
+    aux_services: Mapping[AuxServiceName, SparkShuffle] = Field(
+        default_factory=dict, description="more auxiliary services as side processes, by name: decision 0014"
+    )
+
     @field_validator("local_dirs", "log_dirs")
     @classmethod
     def _absolute_all(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -117,6 +134,10 @@ class Settings(BaseSettings):
     def _consistent(self) -> Self:
         if self.user_mode == "os" and os.geteuid() != 0:
             raise ValueError("user_mode 'os' needs the agent to run as root")
+        if os.geteuid() == 0 and not all(service.user for service in self.aux_services.values()):
+            raise ValueError("aux_services need a user when the agent runs as root")
+        if self.shuffle_enabled and SHUFFLE_NAME in self.aux_services:
+            raise ValueError(f"{SHUFFLE_NAME} is the agent's own")
         return self
 
     def whitelisted_env(self) -> dict[str, str]:
