@@ -40,6 +40,9 @@ def client_files(
             "yarn.resourcemanager.scheduler.address": f"{host}:{scheduler_port}",
             "yarn.resourcemanager.resource-tracker.address": f"{host}:{tracker_port}",
             "yarn.resourcemanager.webapp.address": f"{host}:{webapp_port}",
+            # The same, told to ApplicationMasters' filters: they take this one as it is, but turn a loopback web
+            # address into the machine's own name, from whose address the RM's proxy does not call.
+            "yarn.web-proxy.address": f"{host}:{webapp_port}",
             # A restarting RM is back in a second or two: do not wait Hadoop's 30.
             "yarn.resourcemanager.connect.retry-interval.ms": "1000",
             "yarn.scheduler.minimum-allocation-mb": str(minimum_mib),

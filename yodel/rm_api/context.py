@@ -24,7 +24,8 @@ class RestSettings:
     ``rm_web_address`` is the host:port clients use; with port 0 the bound port is put in by ``server.serve``.
     ``is_anonymous_allowed`` is hadoop.http.authentication.simple.anonymous.allowed, ``static_user``
     hadoop.http.staticuser.user: who an anonymous reader is.  Hadoop lets the static user submit and kill as well, which
-    is the door that miners use; here that takes ``may_static_user_write``.
+    is the door that miners use; here that takes ``may_static_user_write``.  ``proxy_hosts``, in lower case, are hosts
+    beside the cluster's own whose pages the web proxy fetches: gateways where drivers run in client mode.
     """
 
     cluster_id: int
@@ -35,6 +36,8 @@ class RestSettings:
     anonymous_allowed: bool = True
     static_user: str = "dr.who"
     may_static_user_write: bool = False
+    proxy_hosts: frozenset[str] = frozenset()
+    is_proxy_warning_shown: bool = False
     cookie_validity_s: int = 36_000
     body_bytes_max: int = 16 * 1024 * 1024
     hadoop_version: str = HADOOP_VERSION
@@ -64,7 +67,9 @@ class Api:
 
     @classmethod
     def of(cls, services: RestServices) -> Api:
-        return cls(services, services.settings.rm_web_address, WebProxy(), RenderedApplications())
+        web_address = services.settings.rm_web_address
+        web_host = web_address.rpartition(":")[0].strip("[]")
+        return cls(services, web_address, WebProxy(web_host=web_host), RenderedApplications())
 
     def bound_to(self, port: int) -> None:
         """The port listened on, for an address that was given with port 0."""

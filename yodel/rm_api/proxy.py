@@ -1,17 +1,18 @@
 """The web proxy's HTTP half: fetch from an ApplicationMaster, stream back, and go nowhere else.
 
-An AM's tracking URL is untrusted: whoever submits an application chooses it.  It is fetched only when its host is a
-node of this cluster or the host the AM registered with; redirects are never followed, they are handed to the browser
-and rewritten when they stay at the AM.  The caller's cookies and credentials stay here; the AM is told the user in the
-cookie its AmIpFilter reads (WebAppProxyServlet).
+An AM's tracking URL is untrusted: whoever submits an application chooses it.  It is fetched only when its host is one
+of those allowed (see ``proxy_hosts``); redirects are never followed, they are handed to the browser and rewritten when
+they stay at the AM.  The caller's cookies and credentials stay here; the AM is told the user in the cookie its
+AmIpFilter reads, and called from the address that filter expects (WebAppProxyServlet).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
 import httpx2
 from starlette.requests import Request
@@ -19,10 +20,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from yodel.errors import InvalidValue, Unavailable
+from yodel.rm_api.proxy_source import is_loopback, is_on_this_machine, source_address
 
 FETCHES_MAX = 64
-"""At a time, over all applications: one slow AM must not hold every file descriptor."""
+"""At a time, over all applications: file descriptors are many others' as well."""
+APPLICATION_FETCHES_MAX = 16
+"""At a time for one application: a slow AM must not hold up the pages of all others.  A browser opens six."""
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 10.0, 60.0  # …proxy.connection.timeout: 60000 ms
+FETCH_TIMEOUT_S = 600.0
+"""A whole answer, however steadily it trickles: event logs are downloaded through here, streams have no end."""
+ANSWER_BYTES_MAX = 4 * 1024**3
 HEADERS_MAX = 100
 PROXY_PATH, FAILURE_PATH, BOUNCED = "/proxy/", "/cluster/failure/", "/proxy/redirect/"
 USER_COOKIE = "proxy-user"
@@ -67,6 +74,7 @@ class Target:
 
     origin: str
     """``scheme://host:port``."""
+    host: str
     base_path: str
     """The tracking URL's own path, without a slash at the end."""
     here: str
@@ -82,9 +90,7 @@ class Target:
         host = (parts.hostname or "").lower()
         if host not in {allowed.lower() for allowed in allowed_hosts}:
             raise InvalidValue("tracking URL", tracking_url[:200], "a host of this cluster")
-        port = f":{parts.port}" if parts.port is not None else ""
-        shown_host = f"[{host}]" if ":" in host else host
-        return cls(origin=f"{parts.scheme}://{shown_host}{port}", base_path=parts.path.rstrip("/"), here=here)
+        return cls(origin=_origin(parts), host=host, base_path=parts.path.rstrip("/"), here=here)
 
     def url(self, raw_rest: str, query: str) -> str:
         """Where a path below ``here`` is fetched; ``raw_rest`` is percent-encoded as it came."""
@@ -96,10 +102,15 @@ class Target:
 
         An AM that bounces us has not taken us for its proxy: following would go round for ever (AmIpFilter).
         """
-        if urlsplit(given).path.startswith(BOUNCED):
+        try:
+            parts = urlsplit(given)
+            origin = _origin(parts)
+        except ValueError:
+            return self.here + "/"
+        if parts.path.startswith(BOUNCED):
             return self.here.replace(PROXY_PATH, FAILURE_PATH, 1)
-        if given.startswith(self.origin):
-            given = given[len(self.origin) :] or "/"
+        if parts.scheme and origin == self.origin:
+            given = urlunsplit(parts._replace(scheme="", netloc="")) or "/"
         if not given.startswith("/") or given.startswith("//"):
             return given
         if given == self.here or given.startswith((f"{self.here}/", f"{self.here}?")):
@@ -112,28 +123,53 @@ class Target:
 class _Streamed(StreamingResponse):
     """An answer on its way through.  The connection and the slot are let go however the sending ends."""
 
-    def __init__(self, answer: httpx2.Response, target: Target, slots: asyncio.Semaphore) -> None:
-        super().__init__(answer.aiter_raw(), answer.status_code)
+    def __init__(self, answer: httpx2.Response, target: Target, slots: _Slots) -> None:
+        super().__init__(_bounded(answer), answer.status_code)
         self.raw_headers = _headers_to_caller(answer, target)
-        self._answer, self._slots = answer, slots
+        self._answer, self._target, self._slots = answer, target, slots
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await super().__call__(scope, receive, send)
-        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            async with asyncio.timeout(FETCH_TIMEOUT_S):
+                await super().__call__(scope, receive, send)
+        except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
             # The head is sent: breaking the connection off is the only way left to say so.
             raise Unavailable(f"The ApplicationMaster broke off: {error!r}") from error
         finally:
-            self._slots.release()
+            self._slots.release(self._target.here)
             await self._answer.aclose()
 
 
-class WebProxy:
-    """One HTTP client for all applications, made when first needed; closed with the application."""
+class _Slots:
+    """Fetches under way, over all and by application."""
 
-    def __init__(self, client: httpx2.AsyncClient | None = None) -> None:
-        self._client = client
-        self._slots = asyncio.Semaphore(FETCHES_MAX)
+    def __init__(self) -> None:
+        self._taken: Counter[str] = Counter()
+
+    def take(self, here: str) -> None:
+        """Raises Unavailable when there are too many."""
+        if self._taken.total() >= FETCHES_MAX or self._taken[here] >= APPLICATION_FETCHES_MAX:
+            raise Unavailable(f"{self._taken[here]} pages of this application are being fetched already")
+        self._taken[here] += 1
+
+    def release(self, here: str) -> None:
+        self._taken[here] -= 1
+        if not self._taken[here]:
+            del self._taken[here]
+
+
+class WebProxy:
+    """HTTP clients for all applications, made when first needed; closed with the web side.
+
+    ``web_host`` is the host of the RM's web address: where ApplicationMasters expect the proxy's calls from.
+    """
+
+    def __init__(self, client: httpx2.AsyncClient | None = None, *, web_host: str = "") -> None:
+        self._web_host = web_host
+        self._clients: dict[str | None, httpx2.AsyncClient] = {} if client is None else {None: client}
+        self._source: str | None = None
+        self._is_source_known = client is not None
+        self._slots = _Slots()
 
     async def forward(self, request: Request, url: str, target: Target, user: str | None, body: bytes) -> Response:
         """The AM's answer, streamed.
@@ -141,37 +177,56 @@ class WebProxy:
         Raises:
             Unavailable: the AM does not answer, or too many fetches are under way.
         """
-        if self._slots.locked():
-            raise Unavailable(f"{FETCHES_MAX} pages are being fetched already")
-        await self._slots.acquire()
+        self._slots.take(target.here)
         try:
-            outgoing = self._opened().build_request(
+            client = self._client(await self._source_towards(target))
+            outgoing = client.build_request(
                 request.method, url, headers=_headers_to_am(request, user), content=body or None
             )
-            answer = await self._opened().send(outgoing, stream=True, follow_redirects=False)
+            assert outgoing.url.host == target.host, "a path changed the host"
+            answer = await client.send(outgoing, stream=True, follow_redirects=False)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            self._slots.release()
+            self._slots.release(target.here)
             raise Unavailable(f"The ApplicationMaster at {target.origin} does not answer: {error!r}") from error
         except BaseException:
-            self._slots.release()
+            self._slots.release(target.here)
             raise
-
         return _Streamed(answer, target, self._slots)
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        while self._clients:
+            _, client = self._clients.popitem()
+            await client.aclose()
 
-    def _opened(self) -> httpx2.AsyncClient:
-        if self._client is None:
-            self._client = httpx2.AsyncClient(
+    async def _source_towards(self, target: Target) -> str | None:
+        if not self._is_source_known:
+            self._source = await source_address(self._web_host) if self._web_host else None
+            self._is_source_known = True
+        if self._source is not None and is_loopback(self._source) and not await is_on_this_machine(target.host):
+            return None
+        return self._source
+
+    def _client(self, source: str | None) -> httpx2.AsyncClient:
+        """One for each of the at most two addresses called from."""
+        if source not in self._clients:
+            limits = httpx2.Limits(max_connections=FETCHES_MAX, max_keepalive_connections=16)
+            self._clients[source] = httpx2.AsyncClient(
+                transport=httpx2.AsyncHTTPTransport(local_address=source, limits=limits, trust_env=False),
                 timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
-                limits=httpx2.Limits(max_connections=FETCHES_MAX, max_keepalive_connections=16),
                 trust_env=False,
                 follow_redirects=False,
             )
-        return self._client
+        return self._clients[source]
+
+
+async def _bounded(answer: httpx2.Response) -> AsyncIterator[bytes]:
+    """Raises Unavailable past the maximum."""
+    size = 0
+    async for part in answer.aiter_raw():
+        size += len(part)
+        if size > ANSWER_BYTES_MAX:
+            raise Unavailable(f"The ApplicationMaster's answer is larger than {ANSWER_BYTES_MAX} bytes")
+        yield part
 
 
 def split_url(tracking_url: str) -> SplitResult:
@@ -191,6 +246,14 @@ def split_url(tracking_url: str) -> SplitResult:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not text.isprintable():
         raise InvalidValue("tracking URL", tracking_url[:200], "an http or https URL")
     return parts
+
+
+def _origin(parts: SplitResult) -> str:
+    """``scheme://host:port`` in one spelling.  Raises ValueError for a port that is none."""
+    host = (parts.hostname or "").lower()
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    port = f":{parts.port}" if parts.port not in (None, default) else ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
 
 
 def _headers_to_am(request: Request, user: str | None) -> list[tuple[str, str]]:

@@ -1,70 +1,123 @@
-"""``/proxy/{application id}/…``: an ApplicationMaster's pages while it runs, its history after (WebAppProxyServlet)."""
+"""``/proxy/{application id}/…``: an ApplicationMaster's pages while it runs, its history after (WebAppProxyServlet).
+
+Callers bounced by an AM's filter come to ``/proxy/redirect/…`` and are served like all others: a loop is seen by the
+answer of the AM (``Target.location``), not by the caller's address, which on a laptop is this machine's own.
+"""
 
 from __future__ import annotations
 
+from http.cookies import CookieError, SimpleCookie
+
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from yodel.domain.ids import ApplicationId
-from yodel.domain.states import ApplicationState
+from yodel.domain.states import ApplicationState, YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue, Unavailable
 from yodel.rm_api import pages
 from yodel.rm_api.bodies import read_bytes
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import named_user
+from yodel.rm_api.front import reader
 from yodel.rm_api.proxy import METHODS, Target, split_url
+from yodel.rm_api.proxy_hosts import NOWHERE, allowed_hosts
 from yodel.services.queries import ApplicationView
 
 PREFIX = "/proxy/"
 REDIRECTED = "redirect/"
 """``/proxy/redirect/<id>/…`` is where an AM's filter sends callers that did not come through a proxy."""
-NOT_AVAILABLE = ("", "N/A", "http://N/A")
+NOT_AVAILABLE = (*NOWHERE, "http://N/A")
+ENDED = (YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED)
+APPROVED = "proxyapproved"  # ProxyUriUtils.PROXY_APPROVAL_PARAM
+CHECKED_S = 7200  # WebAppProxyServlet.makeCheckCookie: two hours
 
 
 async def proxied(request: Request) -> Response:
     api = api_of(request)
     rest = _raw_path(request)[len(PREFIX) :]
     text, slash, below = rest.removeprefix(REDIRECTED).partition("/")
+    if not text:
+        return _missing("Your path appears to be formatted incorrectly.")
     try:
         view = api.services.queries.application(ApplicationId.parse(text))
     except InvalidValue:
-        return HTMLResponse(pages.page("Not found", "<p>No such application id</p>"), 404)
+        return _missing(f"{text[:128]} appears to be formatted incorrectly.")
     except ApplicationNotFound:
         return _moved(f"/cluster/app/{text}")
     application_id = view.application.id
+    query = request.url.query
     if not slash:
-        return _moved(f"{PREFIX}{application_id}/" + (f"?{request.url.query}" if request.url.query else ""))
+        return _moved(f"{PREFIX}{application_id}/" + (f"?{query}" if query else ""))
     tracking_url = view.attempt.tracking_url if view.attempt is not None else ""
     is_lost = view.application.state in (ApplicationState.FAILED, ApplicationState.KILLED)
     if tracking_url in NOT_AVAILABLE or is_lost:
         return _moved(f"/cluster/app/{application_id}")
     try:
-        if view.application.finished_ms:
-            return _moved(_joined(tracking_url, below, request.url.query))
-        return await _fetched(request, api, view, below)
+        if view.application.yarn_state in ENDED:
+            return _moved(_joined(tracking_url, below, query))
+        if _is_to_be_warned(request, api, view):
+            return _warning(request, view, below)
+        answer = await _fetched(request, api, view, below)
     except InvalidValue as error:
         shown = f"<p>The ApplicationMaster's own pages are not fetched: {pages.text(error)}</p>"
         return HTMLResponse(pages.page("Not proxied", shown + f"<p>{_outside(tracking_url)}</p>"), 502)
     except Unavailable as error:
         return HTMLResponse(pages.page("No answer", f"<p>{pages.text(error)}</p>"), 502)
+    if api.services.settings.is_proxy_warning_shown and _is_approved(request, application_id):
+        _remember_approval(answer, application_id)
+    return answer
 
 
 async def _fetched(request: Request, api: Api, view: ApplicationView, below: str) -> Response:
     """Raises InvalidValue, Unavailable, RestError."""
     assert view.attempt is not None
     here = f"{PREFIX}{view.application.id}"
-    target = Target.of(view.attempt.tracking_url, here, _allowed_hosts(api, view))
+    node_hosts = (node_id.host for node_id in api.services.queries.state.nodes)
+    hosts = allowed_hosts(node_hosts, view.attempt.host) | api.services.settings.proxy_hosts
+    target = Target.of(view.attempt.tracking_url, here, hosts)
     body = await read_bytes(request, api.services.settings.body_bytes_max)
     url = target.url(below, request.url.query)
-    return await api.proxy.forward(request, url, target, named_user(request), body)
+    return await api.proxy.forward(request, url, target, reader(request, api), body)
 
 
-def _allowed_hosts(api: Api, view: ApplicationView) -> set[str]:
-    hosts = {node_id.host for node_id in api.services.queries.state.nodes}
-    if view.attempt is not None and view.attempt.host not in NOT_AVAILABLE:
-        hosts.add(view.attempt.host)
-    return hosts
+def _is_to_be_warned(request: Request, api: Api, view: ApplicationView) -> bool:
+    """Whether this is somebody else's page, not yet agreed to, where users are told apart."""
+    if not api.services.settings.is_proxy_warning_shown or _is_approved(request, view.application.id):
+        return False
+    return reader(request, api) != view.application.submission.user
+
+
+def _is_approved(request: Request, application_id: ApplicationId) -> bool:
+    """By the warning's cookie; a link made elsewhere approves nothing for somebody who was not warned."""
+    try:
+        found = SimpleCookie(request.headers.get("cookie", "")).get(f"checked_{application_id}")
+    except CookieError:
+        return False
+    return found is not None and "true" in (found.value.lower(), request.query_params.get(APPROVED, "").lower())
+
+
+def _remember_approval(answer: Response, application_id: ApplicationId, is_given: bool = True) -> None:
+    """Only to this application's pages does the cookie go."""
+    value = "true" if is_given else "false"
+    path = f"{PREFIX}{application_id}"
+    cookie = f"checked_{application_id}={value}; Path={path}; Max-Age={CHECKED_S}; HttpOnly"
+    answer.headers.append("Set-Cookie", cookie)
+
+
+def _warning(request: Request, view: ApplicationView, below: str) -> Response:
+    """WebAppProxyServlet.warnUserPage."""
+    row = view.application
+    query = "&".join(part for part in (request.url.query, f"{APPROVED}=true") if part)
+    link = pages.link(f"{PREFIX}{row.id}/{below}?{query}", "here")
+    text = f"click {link} to continue to an Application Master web interface owned by {pages.text(row.submission.user)}"
+    warning = HTMLResponse(pages.page("WARNING: The following page may not be safe!", f"<h3>{text}</h3>"))
+    _remember_approval(warning, row.id, is_given=False)
+    return warning
+
+
+def _missing(message: str) -> Response:
+    """ProxyUtils.notFound: a heading is the whole page."""
+    return HTMLResponse(f"<html><h1>{pages.text(message)}</h1></html>", 404)
 
 
 def _joined(tracking_url: str, below: str, query: str) -> str:
@@ -80,9 +133,11 @@ def _outside(tracking_url: str) -> str:
 
 
 def _moved(url: str) -> Response:
-    response = RedirectResponse(url, 302)
-    response.headers["Location"] = url if url.isascii() else response.headers["Location"]
-    return response
+    """ProxyUtils.sendRedirect, its page included; nothing in ``url`` is encoded anew."""
+    safe = url.encode("ascii", "ignore").decode().replace("\r", "").replace("\n", "")
+    body = f"<h1>Moved</h1><div>Content has moved {pages.link(safe, 'here')}</div>"
+    page = f"<html><head><title>Moved</title></head><body>{body}</body></html>"
+    return HTMLResponse(page, 302, {"Location": safe})
 
 
 def _raw_path(request: Request) -> str:

@@ -1,0 +1,34 @@
+"""Which hosts the web proxy fetches from: the cluster's nodes, and where an application's AM says it is.
+
+The host an AM registers is its own claim, so it buys nothing but an ordinary address: never this machine's loopback or
+a link-local address (where clouds keep credentials), unless the cluster's own nodes are there, as on a laptop.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+
+NOWHERE = frozenset({"", "N/A", "null"})
+
+
+def allowed_hosts(node_hosts: Iterable[str], registered_host: str) -> frozenset[str]:
+    """In lower case, as URLs' hosts are compared."""
+    found = {host.lower() for host in node_hosts}
+    registered = registered_host.strip().lower()
+    if registered_host not in NOWHERE and (not _is_private(registered) or any(map(_is_private, found))):
+        found.add(registered)
+    return frozenset(found)
+
+
+def _is_private(host: str) -> bool:
+    """Whether an address is one that each machine has for itself."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        # inet_aton also knows 0x7f000001, 2130706433 and 127.1; no node registers like that.
+        return host[:2] == "0x" or host.replace(".", "").isdecimal()
+    mapped = getattr(address, "ipv4_mapped", None) or address
+    return any((mapped.is_loopback, mapped.is_link_local, mapped.is_unspecified, mapped.is_multicast))
