@@ -14,21 +14,21 @@ import hashlib
 import hmac
 import os
 import secrets
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
-from google.protobuf.message import Message
 
 from nm_plugin import tracker
 from nm_plugin.aux_services import AuxService, AuxServices
-from nm_plugin.container_manager import ContainerManager, ManagerParts, ManagerSettings
-from nm_plugin.container_protocol import PROTOCOL_NAME, ContainerService
-from nm_plugin.containers import State
-from nm_plugin.directories import PUBLIC_DIR_MODE, Directories, make_roots, remove_tree
+from nm_plugin.container_manager import ContainerManager
+from nm_plugin.container_protocol import ContainerService, container_management
+from nm_plugin.container_work import ManagerParts, ManagerSettings
+from nm_plugin.directories import PUBLIC_DIR_MODE, Directories, make_roots
+from nm_plugin.disks import DiskLimits, Disks
+from nm_plugin.key_keeper import KeyKeeper
 from nm_plugin.launch import command
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.launch.users import FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
@@ -39,29 +39,29 @@ from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app
 from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node_store import NodeStore
+from nm_plugin.node_watch import NodeWatch, WatchSettings
 from nm_plugin.settings import Settings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.shuffle.server import Limits as ShuffleLimits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
 from nm_plugin.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.task_owner import TaskOwner
-from nm_plugin.token_secrets import InvalidToken, TokenSecrets, nm_identity
+from nm_plugin.token_secrets import InvalidToken, TokenSecrets
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import NM_TOKEN_KIND
-from yodel.errors import InvalidValue, YodelError
-from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
+from yodel.errors import InvalidValue
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.client import RpcClient
-from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
+from yodel.rpc_io.dispatch import Dispatcher
 from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 NODE_SECRET_BYTES_MAX = 4096
 NONCE_BYTES = 30
+SERVE_WITHOUT_RM_AFTER_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +122,10 @@ class NodeAgent:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = TaskOwner(group)
+                monitor = MemoryMonitor(ProcessTable(), self._monitor_limits())
                 parts = ManagerParts(
                     directories=directories,
+                    disks=Disks(directories, self._disk_limits()),
                     users=self._users,
                     threads=threads,
                     cache=ResourceCache(
@@ -133,10 +135,11 @@ class NodeAgent:
                     store=store,
                     aux=self._aux,
                     tasks=tasks,
+                    seen=monitor.seen,
                 )
                 try:
                     await self._aux.start(tasks)
-                    async with self._serving(parts) as running:
+                    async with self._serving(parts, monitor) as running:
                         yield running
                 finally:
                     tasks.cancel_all()
@@ -145,11 +148,14 @@ class NodeAgent:
             threads.close()
 
     @contextlib.asynccontextmanager
-    async def _serving(self, parts: ManagerParts) -> AsyncIterator[Running]:
+    async def _serving(self, parts: ManagerParts, monitor: MemoryMonitor) -> AsyncIterator[Running]:
         """Ports open, containers re-adopted, tracker running."""
         secrets_of_rm, late = TokenSecrets(), _Late()
+        keys = KeyKeeper(secrets_of_rm, parts.store, parts.threads)
+        has_keys = await keys.recover()
         manager = ContainerManager(self._manager_settings(), parts, late.node, late.report, _now_ms)
-        server = self._rpc_server(ContainerService(manager, secrets_of_rm, self._aux, _now_ms), secrets_of_rm)
+        service = ContainerService(manager, secrets_of_rm, self._aux, keys.save, _now_ms)
+        server = self._rpc_server(service, secrets_of_rm)
         # The RM may hand out this node as soon as it has registered it, and its answer brings the keys that tokens are
         # verified with: who comes before it has arrived waits.
         _, rpc_port = await server.start(self._settings.bind_host, self._settings.rpc_port, accept=False)
@@ -158,9 +164,10 @@ class NodeAgent:
             node_id = NodeId(self._settings.host, rpc_port)
             secrets_of_rm.node_id = node_id
             late.command_node = self._node(node_id, web.port)
-            monitor = MemoryMonitor(ProcessTable(), self._monitor_limits())
-            tracking = self._tracker(node_id, web.port, secrets_of_rm, monitor)
+            watch = NodeWatch(self._watch_settings(), parts, monitor, late.report, _now_ms)
+            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys)
             late.tracker = tracking
+            await watch.check_disks()
             await parts.cache.recover(parts.users)
             parts.tasks.create_task(parts.pods.watch(), name="parked-pods")
             await manager.recover()
@@ -168,9 +175,10 @@ class NodeAgent:
             app = build_app(facts, manager, parts.directories, parts.users, parts.threads)
             parts.tasks.create_task(web.serve(app), name="web")
             parts.tasks.create_task(tracking.run(manager), name="tracker")
-            parts.tasks.create_task(_accept_once_registered(tracking, server), name="accept")
-            parts.tasks.create_task(self._monitor_memory(monitor, manager, parts), name="memory-monitor")
-            parts.tasks.create_task(self._keep_house(manager, parts), name="housekeeping")
+            parts.tasks.create_task(_accept_once_registered(tracking, server, has_keys), name="accept")
+            parts.tasks.create_task(watch.watch_memory(manager), name="memory-monitor")
+            parts.tasks.create_task(watch.watch_disks(), name="disk-check")
+            parts.tasks.create_task(watch.keep_house(manager), name="housekeeping")
             self._log.info("node_agent_started", node=str(node_id), http_port=web.port)
             yield Running(node_id=node_id, http_port=web.port, manager=manager, registered=tracking.registered)
         finally:
@@ -178,7 +186,7 @@ class NodeAgent:
             await server.stop()
 
     def _tracker(
-        self, node_id: NodeId, http_port: int, secrets_of_rm: TokenSecrets, monitor: MemoryMonitor
+        self, node_id: NodeId, http_port: int, secrets_of_rm: TokenSecrets, watch: NodeWatch, keys: KeyKeeper
     ) -> tracker.Tracker:
         settings = self._settings
         description = tracker.NodeDescription(
@@ -189,7 +197,28 @@ class NodeAgent:
             kubernetes_node_name=settings.kubernetes_node_name,
         )
         return tracker.Tracker(
-            self._tracker_settings(), description, secrets_of_rm, self._tracker_connection, lambda: _usage(monitor)
+            self._tracker_settings(), description, secrets_of_rm, self._tracker_connection, watch.state, keys.save
+        )
+
+    def _disk_limits(self) -> DiskLimits:
+        settings = self._settings
+        return DiskLimits(
+            enabled=settings.disk_check_enabled,
+            max_utilization_percent=settings.disk_max_utilization_percent,
+            low_watermark_percent=settings.disk_low_watermark_percent or settings.disk_max_utilization_percent,
+            min_free_mib=settings.disk_min_free_mib,
+            min_healthy=settings.disk_min_healthy,
+        )
+
+    def _watch_settings(self) -> WatchSettings:
+        settings = self._settings
+        return WatchSettings(
+            monitor_interval_s=settings.monitor_interval_s,
+            disk_interval_s=settings.disk_check_interval_s,
+            cache_interval_s=settings.cache_interval_s,
+            log_retain_s=settings.log_retain_s,
+            log_dirs=settings.log_dirs,
+            own_uid=self._agent_user.uid,
         )
 
     def _monitor_limits(self) -> Limits:
@@ -199,37 +228,6 @@ class NodeAgent:
             vmem_check=settings.vmem_check_enabled,
             ratio=settings.vmem_pmem_ratio,
         )
-
-    async def _monitor_memory(self, monitor: MemoryMonitor, manager: ContainerManager, parts: ManagerParts) -> None:
-        while True:
-            await asyncio.sleep(self._settings.monitor_interval_s)
-            running = []
-            for container in manager.all():
-                if container.state is not State.RUNNING:
-                    continue
-                try:
-                    user = await parts.threads.run(parts.users.lookup, container.user)
-                except YodelError:
-                    continue
-                separate = self._settings.user_mode == "os" and user.uid != self._agent_user.uid
-                running.append((container, user.uid if separate else None))
-            try:
-                excesses = await parts.threads.run(monitor.sample, running)
-            except OSError as error:
-                self._log.warning("memory_not_sampled", reason=str(error))
-                continue
-            for excess in excesses:
-                await manager.kill(excess.container_id, excess.exit_status, excess.text)
-
-    async def _keep_house(self, manager: ContainerManager, parts: ManagerParts) -> None:
-        while True:
-            await asyncio.sleep(self._settings.cache_interval_s)
-            await manager.housekeeping()
-            known = {str(application.application_id) for application in manager.applications()}
-            try:
-                await parts.threads.run(_drop_old_logs, self._settings, known)
-            except OSError as error:
-                self._log.warning("logs_not_removed", reason=str(error))
 
     def _rpc_server(self, service: ContainerService, token_secrets: TokenSecrets) -> RpcServer:
         def passwords(identifier: bytes) -> TokenGrant | None:
@@ -315,41 +313,12 @@ class NodeAgent:
         )
 
 
-async def _accept_once_registered(tracking: tracker.Tracker, server: RpcServer) -> None:
-    await tracking.registered.wait()
+async def _accept_once_registered(tracking: tracker.Tracker, server: RpcServer, has_keys: bool) -> None:
+    """A restarted agent has its keys: when the RM is away, running applications are served all the same."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SERVE_WITHOUT_RM_AFTER_S if has_keys else None):
+            await tracking.registered.wait()
     await server.accept_connections()
-
-
-def container_management(service: ContainerService) -> RpcProtocol:
-    """The protocol's methods; the caller's identity is its NM token's."""
-
-    def method(name: str, request_type: type[Message], handle: Callable[..., Awaitable[Message]]) -> RpcMethod:
-        async def handler(context: CallContext, request: Message) -> Message:
-            if context.token_kind != NM_TOKEN_KIND or context.token_identifier is None:
-                raise RemoteFault(faults.YARN_EXCEPTION, "Invalid NMToken")
-            return await handle(nm_identity(context.token_identifier), request)
-
-        return RpcMethod(name=name, request_type=request_type, handler=handler)
-
-    listed = (
-        method("startContainers", service_pb.StartContainersRequestProto, service.start_containers),
-        method("stopContainers", service_pb.StopContainersRequestProto, service.stop_containers),
-        method("getContainerStatuses", service_pb.GetContainerStatusesRequestProto, service.get_container_statuses),
-        method("signalToContainer", service_pb.SignalContainerRequestProto, service.signal_to_container),
-        method("updateContainer", service_pb.ContainerUpdateRequestProto, service.update_container),
-        method(
-            "increaseContainersResource",
-            service_pb.IncreaseContainersResourceRequestProto,
-            service.increase_containers_resource,
-        ),
-        method("localize", service_pb.ResourceLocalizationRequestProto, service.not_supported),
-        method("reInitializeContainer", service_pb.ReInitializeContainerRequestProto, service.not_supported),
-        method("restartContainer", pb.ContainerIdProto, service.not_supported),
-        method("rollbackLastReInitialization", pb.ContainerIdProto, service.not_supported),
-        method("commitLastReInitialization", pb.ContainerIdProto, service.not_supported),
-        method("getLocalizationStatuses", service_pb.GetLocalizationStatusesRequestProto, service.not_supported),
-    )
-    return RpcProtocol(name=PROTOCOL_NAME, version=1, methods={m.name: m for m in listed})
 
 
 def node_token(settings: Settings) -> WireToken | None:
@@ -417,26 +386,6 @@ def _aux_services(settings: Settings, users: UserDatabase) -> dict[str, AuxServi
 def _make_handover_root(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     os.chmod(path, PUBLIC_DIR_MODE)
-
-
-def _drop_old_logs(settings: Settings, known: set[str]) -> None:
-    """Log directories of applications that ended more than ``log_retain_s`` ago."""
-    limit = time.time() - settings.log_retain_s
-    for log_dir in settings.log_dirs:
-        for path in log_dir.glob("application_*"):
-            if path.name not in known and _newest(path) < limit:
-                remove_tree(path)
-
-
-def _newest(path: Path) -> float:
-    times = [path.lstat().st_mtime]
-    times += [child.lstat().st_mtime for child in path.iterdir()]
-    return max(times)
-
-
-def _usage(monitor: MemoryMonitor) -> tracker.Usage:
-    pmem_bytes, vmem_bytes = monitor.totals_bytes()
-    return tracker.Usage(pmem_mib=pmem_bytes >> 20, vmem_mib=min(vmem_bytes >> 20, 2**31 - 1))
 
 
 def _fault_for(error: Exception) -> RemoteFault:

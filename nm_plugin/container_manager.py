@@ -12,31 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from nm_plugin import containers, diagnostics
-from nm_plugin.aux_services import AuxServices
+from nm_plugin.container_work import ContainerWork, Localization, ManagerParts, ManagerSettings
 from nm_plugin.containers import Container, Effect, State
-from nm_plugin.directories import (
-    Directories,
-    make_application_dirs,
-    make_container_dirs,
-    read_bounded,
-    remove_tree,
-    write_new_file,
-)
 from nm_plugin.launch import command
-from nm_plugin.launch.parked import ParkedPods, ShellGone
-from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
-from nm_plugin.localization.cache import Claim, Localized, ResourceCache
 from nm_plugin.localization.plan import Wanted, scope_of, wanted
-from nm_plugin.node_store import Application, NodeStore
-from nm_plugin.task_owner import TaskOwner
+from nm_plugin.node_store import Application
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
@@ -45,34 +32,6 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 RECENTLY_STOPPED_S = 600.0  # yarn.nodemanager.duration-to-track-stopped-containers
 RECENTLY_STOPPED_MAX = 100_000
-WILDCARD_LINKS_MAX = 20_000
-WORKER_END_WAIT_S = 5.0
-KILL_REPEAT_S = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerSettings:
-    """Times and limits; see ``Settings`` for their meaning."""
-
-    launch_deadline_s: float
-    sigkill_delay_ms: int
-    kill_wait_s: float
-    deletion_delay_s: float
-    containers_max: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerParts:
-    """What the manager works with."""
-
-    directories: Directories
-    users: UserDatabase
-    threads: FileThreads
-    cache: ResourceCache
-    pods: ParkedPods
-    store: NodeStore
-    aux: AuxServices
-    tasks: TaskOwner
 
 
 class ContainerManager:
@@ -87,15 +46,15 @@ class ContainerManager:
         now_ms: Callable[[], int],
     ) -> None:
         self._settings, self._parts = settings, parts
-        self._node, self._report, self._now_ms = node, report, now_ms
+        self._report, self._now_ms = report, now_ms
         self._containers: dict[ContainerId, Container] = {}
         self._applications: dict[ApplicationId, Application] = {}
         self._locks: dict[ContainerId, asyncio.Lock] = {}
         self._workers: dict[ContainerId, asyncio.Task[None]] = {}
-        self._links: dict[ContainerId, tuple[tuple[command.Link, ...], command.Counters]] = {}
         self._recent: dict[ContainerId, float] = {}
         self._acknowledged: set[ContainerId] = set()
         self._cleaning: set[ContainerId] = set()
+        self._does = ContainerWork(settings, parts, self, node, now_ms)
         self._log = structlog.get_logger(__name__)
 
     # What others look at.
@@ -115,8 +74,12 @@ class ContainerManager:
 
     # What others ask for.
 
-    async def start(self, container: Container) -> None:
-        """Take a new container; localization and launch go on behind.
+    def localization_of(self, container_id: ContainerId) -> list[tuple[str, Localization, str]]:
+        """Of a known container: its resources' links, states and reasons of failure."""
+        return self._does.localization_of(self._containers[container_id])
+
+    async def start(self, container: Container, acls: Mapping[str, str]) -> None:
+        """Take a new container; localization and launch go on behind.  The first one's ACLs are its application's.
 
         Raises:
             Refused: known already, or the node is full.
@@ -129,15 +92,15 @@ class ContainerManager:
         self._containers[container_id] = container
         application_id = container_id.application_id
         if application_id not in self._applications:
-            application = Application(application_id=application_id, user=container.user)
+            application = Application(application_id=application_id, user=container.user, acls=dict(acls))
             self._applications[application_id] = application
             await self._parts.threads.run(self._parts.store.save_application, application)
-        await self._apply(container_id, containers.Started())
+        await self.apply(container_id, containers.Started())
 
     async def kill(self, container_id: ContainerId, exit_status: int, text: str) -> None:
         """Have it killed; ``exit_status`` is what will be reported.  Unknown ids are ignored."""
         event = containers.KillRequested(exit_status=exit_status, diagnostics=diagnostics.killed(self._now_ms(), text))
-        await self._apply(container_id, event)
+        await self.apply(container_id, event)
 
     async def signal(self, container_id: ContainerId, name: str) -> bool:
         """Send a signal by name to a running container; False when it was not delivered."""
@@ -150,8 +113,23 @@ class ContainerManager:
             f"for container {container_id}, result={'success' if delivered else 'failed'}"
         )
         noted = containers.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
-        await self._replace(container_id, diagnostics=noted.diagnostics)
+        await self.change(container_id, diagnostics=noted.diagnostics)
         return delivered
+
+    async def restart(self, container_id: ContainerId) -> None:
+        """Have a running container's script ended and started again.  Raises Refused when it does not run."""
+        container = self._containers.get(container_id)
+        if container is None or container.state is not State.RUNNING:
+            raise Refused(f"{_state_text(container, container_id)}; only what runs can be restarted")
+        await self.apply(container_id, containers.RestartRequested())
+
+    def localize(self, container_id: ContainerId, resources: tuple[Wanted, ...]) -> None:
+        """Bring more resources into a running container, behind.  Raises Refused when it does not run."""
+        container = self._containers.get(container_id)
+        if container is None or container.state is not State.RUNNING:
+            raise Refused(f"{_state_text(container, container_id)}; only what runs can be given more resources")
+        self._does.expect_more(container_id, resources)
+        self.spawn(self._does.localize_more(container_id, resources), f"localize-more-{container_id}")
 
     async def update(self, container_id: ContainerId, resource: Resource, version: int) -> None:
         """A new size; raises Refused unless it lives and the version is newer."""
@@ -160,7 +138,7 @@ class ContainerManager:
             raise Refused(f"Container {container_id} is not handled by this NodeManager")
         if version <= container.version:
             raise Refused(f"Container {container_id} has update version {version}, not newer than {container.version}")
-        await self._replace(container_id, resource=resource, version=version)
+        await self.change(container_id, resource=resource, version=version)
 
     async def acknowledge(self, container_ids: Iterable[ContainerId]) -> None:
         """The RM has seen their ends: forget them, as soon as they are cleaned up."""
@@ -211,7 +189,7 @@ class ContainerManager:
 
     # Transitions.
 
-    async def _apply(self, container_id: ContainerId, event: containers.Event) -> None:
+    async def apply(self, container_id: ContainerId, event: containers.Event) -> None:
         """One event: new record, saved, then the effects."""
         if container_id not in self._containers:
             return
@@ -241,7 +219,7 @@ class ContainerManager:
             # A full state disk must not stop containers from being killed or reported.
             self._log.error("state_not_saved", container=str(container.container_id), reason=str(error))
 
-    async def _replace(self, container_id: ContainerId, **changes: Any) -> None:
+    async def change(self, container_id: ContainerId, **changes: Any) -> None:
         async with self._locks.setdefault(container_id, asyncio.Lock()):
             container = replace(self._containers[container_id], **changes)
             self._containers[container_id] = container
@@ -251,18 +229,23 @@ class ContainerManager:
         if effect is Effect.REPORT:
             self._report()
         elif effect is Effect.LOCALIZE:
-            self._work(container_id, self._localize(container_id))
+            self._work(container_id, self._does.localize(container_id))
         elif effect is Effect.LAUNCH:
-            self._work(container_id, self._launch(container_id))
+            self._work(container_id, self._does.launch(container_id))
+        elif effect is Effect.RELAUNCH:
+            self._work(container_id, self._does.relaunch(container_id))
+        elif effect is Effect.STOP_RUN:
+            self.spawn(self._does.stop_run(container_id), f"stop-run-{container_id}")
         elif effect is Effect.TERMINATE:
-            self._spawn(self._terminate(container_id), f"terminate-{container_id}")
+            worker = self._workers.pop(container_id, None)
+            self.spawn(self._does.terminate(container_id, worker), f"terminate-{container_id}")
         else:
             self._cleaning.add(container_id)
-            self._spawn(self._clean_up(container_id), f"clean-up-{container_id}")
+            self.spawn(self._clean_up(container_id), f"clean-up-{container_id}")
 
     def _work(self, container_id: ContainerId, work: Coroutine[Any, Any, None]) -> None:
         """The one task that moves a container forward; a kill cancels it."""
-        task = self._spawn(work, f"container-{container_id}")
+        task = self.spawn(work, f"container-{container_id}")
         self._workers[container_id] = task
         task.add_done_callback(lambda done: self._worker_done(container_id, done))
 
@@ -270,7 +253,7 @@ class ContainerManager:
         if self._workers.get(container_id) is task:
             del self._workers[container_id]
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self._parts.tasks.create_task(self._guarded(work, name), name=name)
 
     async def _guarded(self, work: Coroutine[Any, Any, None], name: str) -> None:
@@ -281,171 +264,14 @@ class ContainerManager:
             # this container; in the agent's task group it would end every other one's supervision.
             self._log.error("work_failed", work=name, reason=f"{type(error).__name__}: {error}")
 
-    # Effects.
-
-    async def _localize(self, container_id: ContainerId) -> None:
-        container = self._containers[container_id]
-        try:
-            self._links[container_id] = await self._bring_resources(container)
-        except (YodelError, OSError) as error:
-            text = diagnostics.failed_localization(self._now_ms(), str(error))
-            await self._apply(container_id, containers.LocalizationFailed(diagnostics=text))
-        else:
-            await self._apply(container_id, containers.Localized())
-
-    async def _bring_resources(self, container: Container) -> tuple[tuple[command.Link, ...], command.Counters]:
-        parts, container_id = self._parts, container.container_id
-        context = pb.ContainerLaunchContextProto.FromString(container.launch_context)
-        resources = wanted(context.localResources)
-        user = await parts.threads.run(parts.users.lookup, container.user)
-        await parts.pods.prepare(container_id, user)
-        await parts.threads.run(make_application_dirs, parts.directories, user, container_id.application_id)
-        work_dir, log_dir = await parts.threads.run(make_container_dirs, parts.directories, user, container_id)
-        await self._replace(container_id, local_dir=str(work_dir), log_dir=str(log_dir))
-        claim = Claim(container_id=container_id, user=user, credentials=context.tokens)
-        application = str(container_id.application_id)
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(
-                    _first_error(parts.cache.localize(w, scope_of(w.visibility, user.name, application), claim))
-                )
-                for w in resources
-            ]
-        localized: list[Localized] = []
-        for task in tasks:
-            outcome = task.result()
-            if isinstance(outcome, YodelError):
-                raise outcome
-            localized.append(outcome)
-        links = await parts.threads.run_as(user, _links, resources, localized)
-        return links, _counters(localized)
-
-    async def _launch(self, container_id: ContainerId) -> None:
-        container = self._containers[container_id]
-        try:
-            if container_id not in self._links:  # after an agent restart
-                self._links[container_id] = await self._bring_resources(container)
-                container = self._containers[container_id]
-            pid = await self._hand_over(container)
-        except (YodelError, OSError) as error:
-            text = diagnostics.failed_launch(self._now_ms(), container_id, str(error))
-            await self._apply(container_id, containers.LaunchFailed(diagnostics=text))
-            return
-        self._spawn(self._await_exit(container_id), f"exit-{container_id}")
-        if pid:
-            await self._apply(container_id, containers.Launched(pid=pid))
-
-    async def _hand_over(self, container: Container) -> int:
-        parts = self._parts
-        user = await parts.threads.run(parts.users.lookup, container.user)
-        links, counters = self._links[container.container_id]
-        context = pb.ContainerLaunchContextProto.FromString(container.launch_context)
-        work_dir, log_dir = Path(container.local_dir), Path(container.log_dir)
-        directories, application_id = parts.directories, container.container_id.application_id
-        launch = command.Launch(
-            container_id=container.container_id,
-            user=user.name,
-            work_dir=work_dir,
-            log_dir=log_dir,
-            local_dirs=[directories.application_dir(d, user.name, application_id) for d in directories.local_dirs],
-            local_user_dirs=[directories.user_dir(d, user.name) for d in directories.local_dirs],
-            log_dirs=[directories.container_log_dir(d, container.container_id) for d in directories.log_dirs],
-            environment={entry.key: entry.value for entry in context.environment},
-            command=tuple(context.command),
-            links=links,
-            counters=counters,
-        )
-        text = command.script(self._node(), launch)
-        await parts.threads.run_as(user, _write_launch_files, work_dir, text, context.tokens)
-        return await parts.pods.hand_over(
-            container.container_id, work_dir / command.LAUNCH_SCRIPT, log_dir, self._settings.launch_deadline_s
-        )
-
-    async def _await_exit(self, container_id: ContainerId) -> None:
-        container = self._containers[container_id]
-        try:
-            exit_status = await self._parts.pods.exit_status(container_id)
-        except ShellGone:
-            exit_status = ContainerExitStatus.FORCE_KILLED
-        text = ""
-        state = self._containers[container_id].state if container_id in self._containers else State.DONE
-        if state is State.KILLING:
-            text = diagnostics.killed_exit(self._now_ms(), exit_status)
-        elif exit_status != 0:
-            tails = await self._tails(container)
-            text = diagnostics.failed_exit(self._now_ms(), container_id, exit_status, tails)
-        await self._apply(container_id, containers.Exited(exit_status=exit_status, diagnostics=text))
-
-    async def _tails(self, container: Container) -> diagnostics.ErrorTails:
-        user = await self._parts.threads.run(self._parts.users.lookup, container.user)
-        log_dir = Path(self._containers[container.container_id].log_dir)
-
-        def read() -> diagnostics.ErrorTails:
-            tail = diagnostics.TAIL_BYTES
-            return diagnostics.ErrorTails(
-                prelaunch_err=read_bounded(log_dir / "prelaunch.err", tail, from_end=True),
-                stderr=read_bounded(log_dir / "stderr", tail, from_end=True),
-            )
-
-        return await self._parts.threads.run_as(user, read)
-
-    async def _terminate(self, container_id: ContainerId) -> None:
-        worker = self._workers.pop(container_id, None)
-        if worker is not None:
-            worker.cancel()
-            await asyncio.wait({worker}, timeout=WORKER_END_WAIT_S)
-        pods = self._parts.pods
-        if pods.knows(container_id) and not await pods.withdraw(container_id):
-            await self._kill_script(container_id)
-        await self._apply(container_id, containers.Exited(exit_status=ContainerExitStatus.FORCE_KILLED))
-
-    async def _kill_script(self, container_id: ContainerId) -> None:
-        """TERM, then KILL; returns when it ended or will not be waited for any longer."""
-        pods = self._parts.pods
-        await pods.started(container_id, self._settings.kill_wait_s)
-        end = self._spawn(self._await_exit(container_id), f"exit-{container_id}")
-        await pods.signal(container_id, "TERM")
-        done, _ = await asyncio.wait({end}, timeout=self._settings.sigkill_delay_ms / 1000)
-        deadline = time.monotonic() + self._settings.kill_wait_s
-        while not done and time.monotonic() < deadline:
-            # Repeated: a script that has only just begun is not yet a process group of its own.
-            await pods.signal(container_id, "KILL")
-            done, _ = await asyncio.wait({end}, timeout=KILL_REPEAT_S)
-        if not done:
-            self._log.warning("container_not_killable", container=str(container_id))
-            end.cancel()
-
     async def _clean_up(self, container_id: ContainerId) -> None:
         try:
-            await self._remove_traces(container_id)
+            await self._does.remove_traces(container_id)
         finally:
             # Whatever was left, the container is over: its application's directories go next.
             self._cleaning.discard(container_id)
-            await self._apply(container_id, containers.CleanedUp())
+            await self.apply(container_id, containers.CleanedUp())
             self._clean_application_if_idle(container_id.application_id)
-
-    async def _remove_traces(self, container_id: ContainerId) -> None:
-        container = self._containers.get(container_id)
-        if container is None:
-            return
-        self._links.pop(container_id, None)
-        self._parts.cache.release(container_id)
-        await self._parts.pods.forget(container_id)
-        if container.local_dir:
-            user = await self._parts.threads.run(self._parts.users.lookup, container.user)
-            work_dir = Path(container.local_dir)
-            await self._parts.threads.run_as(user, _remove_launch_files, work_dir)
-            self._delete(user, (work_dir,), f"delete-{container_id}")
-
-    def _delete(self, user: OsUser, paths: tuple[Path, ...], name: str) -> None:
-        """Remove a user's trees after the debug delay."""
-        self._spawn(self._delete_later(user, paths), name)
-
-    async def _delete_later(self, user: OsUser, paths: tuple[Path, ...]) -> None:
-        if self._settings.deletion_delay_s > 0:
-            await asyncio.sleep(self._settings.deletion_delay_s)
-        for path in paths:
-            await self._parts.threads.run_as(user, remove_tree, path)
 
     # Applications.
 
@@ -461,7 +287,7 @@ class ContainerManager:
         if any(container_id.application_id == application_id for container_id in self._cleaning):
             return
         del self._applications[application_id]
-        self._spawn(self._clean_application(application), f"clean-up-{application_id}")
+        self.spawn(self._clean_application(application), f"clean-up-{application_id}")
 
     async def _clean_application(self, application: Application) -> None:
         parts, application_id = self._parts, application.application_id
@@ -471,7 +297,7 @@ class ContainerManager:
         paths = tuple(
             parts.directories.application_dir(d, user.name, application_id) for d in parts.directories.local_dirs
         )
-        await self._delete_later(user, paths)
+        await self._does.delete_later(user, paths)
         prefix = f"application-{application_id.cluster_timestamp_ms}-{application_id.sequence:04d}-"
         await parts.pods.sweep_away(prefix)
         await parts.threads.run(parts.store.remove_application, application_id)
@@ -493,17 +319,17 @@ class ContainerManager:
 
     async def _carry_on(self, container: Container) -> None:
         container_id, state = container.container_id, container.state
-        if state in (State.RUNNING, State.KILLING, State.SCHEDULED):
+        if state in _IN_PODS:
             try:
                 user = await self._parts.threads.run(self._parts.users.lookup, container.user)
-                await self._parts.pods.prepare(container_id, user)
+                await self._parts.pods.prepare(container_id, user, keep=container.retry is not None)
             except (YodelError, OSError) as error:
                 self._log.error("container_not_adopted", container=str(container_id), reason=str(error))
         effects = _RESUME[state]
         if state is State.RUNNING:
-            self._spawn(self._await_exit(container_id), f"exit-{container_id}")
+            self._does.watch(container_id)
         elif state is State.NEW:
-            await self._apply(container_id, containers.Started())
+            await self.apply(container_id, containers.Started())
         for effect in effects:
             self._perform(effect, container_id)
 
@@ -517,6 +343,8 @@ class ContainerManager:
         await self._parts.threads.run(self._parts.store.remove_container, container_id)
 
 
+_IN_PODS = (State.SCHEDULED, State.RUNNING, State.REINITIALIZING, State.RELAUNCHING, State.KILLING)
+
 # What a restarted agent has to do again for a container in this state (all effects may be repeated).
 _RESUME: dict[State, tuple[Effect, ...]] = {
     State.NEW: (),
@@ -524,6 +352,8 @@ _RESUME: dict[State, tuple[Effect, ...]] = {
     State.LOCALIZATION_FAILED: (Effect.CLEAN_UP,),
     State.SCHEDULED: (Effect.LAUNCH,),
     State.RUNNING: (),
+    State.REINITIALIZING: (Effect.STOP_RUN,),
+    State.RELAUNCHING: (Effect.RELAUNCH,),
     State.EXITED_WITH_SUCCESS: (Effect.CLEAN_UP,),
     State.EXITED_WITH_FAILURE: (Effect.CLEAN_UP,),
     State.KILLING: (Effect.TERMINATE,),
@@ -531,52 +361,10 @@ _RESUME: dict[State, tuple[Effect, ...]] = {
 }
 
 
-async def _first_error(work: Coroutine[Any, Any, Localized]) -> Localized | YodelError:
-    """As a value, so that all resources are looked at and the first in the client's order is reported."""
-    try:
-        return await work
-    except YodelError as error:
-        return error
-
-
-def _counters(localized: Iterable[Localized]) -> command.Counters:
-    listed = tuple(localized)
-    return command.Counters(
-        missed_bytes=sum(one.size_bytes for one in listed if not one.was_cached),
-        cached_bytes=sum(one.size_bytes for one in listed if one.was_cached),
-        missed_files=sum(not one.was_cached for one in listed),
-        cached_files=sum(one.was_cached for one in listed),
-    )
-
-
-def _links(resources: tuple[Wanted, ...], localized: list[Localized]) -> tuple[command.Link, ...]:
-    """A link named ``*`` stands for every file of the localized directory (ContainerLaunch.getLocalizedResources)."""
-    links: list[command.Link] = []
-    for resource, place in zip(resources, localized, strict=True):
-        prefix, _, last = resource.link.rpartition("/")
-        if last != "*":
-            links.append(command.Link(link=resource.link, target=place.path))
-            continue
-        names = sorted(path.name for path in place.path.iterdir())
-        if len(links) + len(names) > WILDCARD_LINKS_MAX:
-            raise InvalidValue("local resource link", resource.link, f"at most {WILDCARD_LINKS_MAX} files")
-        links += [
-            command.Link(link=f"{prefix}/{name}" if prefix else name, target=place.path / name)
-            for name in names
-            if "\n" not in name
-        ]
-    return tuple(links)
-
-
-def _write_launch_files(work_dir: Path, text: str, tokens: bytes) -> None:
-    write_new_file(work_dir / command.TOKENS_FILE, tokens or EMPTY_CREDENTIALS, 0o600)
-    write_new_file(work_dir / command.LAUNCH_SCRIPT, text.encode("utf-8", errors="surrogateescape"), 0o700)
-
-
-def _remove_launch_files(work_dir: Path) -> None:
-    for name in (command.TOKENS_FILE, command.LAUNCH_SCRIPT):
-        (work_dir / name).unlink(missing_ok=True)
-
-
 _COMMANDS = {"QUIT": "OUTPUT_THREAD_DUMP", "TERM": "GRACEFUL_SHUTDOWN", "KILL": "FORCEFUL_SHUTDOWN"}
-EMPTY_CREDENTIALS = b"HDTS\x00\x00\x00"  # magic, version, no tokens, no secrets (Credentials.writeTokenStorageToStream)
+
+
+def _state_text(container: Container | None, container_id: ContainerId) -> str:
+    if container is None:
+        return f"Container {container_id} is not handled by this NodeManager"
+    return f"Container {container_id} is in state {container.state.value}"

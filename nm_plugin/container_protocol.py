@@ -3,12 +3,14 @@
 Follows ``ContainerManagerImpl``: the texts of refusals are its own, because clients and users look for them.  A refused
 container is an entry of ``failed_requests``; only a container token with a wrong signature fails a whole call.
 
-Refuses: re-initialisation, restart and localization of running containers (YarnException); no framework calls them.
+A running container can be restarted with its own launch context and given more resources.
+
+Refuses: re-initialisation with another context and what belongs to it (YarnException); no framework calls it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from google.protobuf.message import Message
@@ -16,11 +18,15 @@ from google.protobuf.message import Message
 from nm_plugin import diagnostics
 from nm_plugin.aux_services import AuxServiceMissing, AuxServices
 from nm_plugin.container_manager import ContainerManager
-from nm_plugin.containers import Container
+from nm_plugin.container_work import Localization
+from nm_plugin.containers import Container, State
+from nm_plugin.localization.plan import wanted
+from nm_plugin.retry import retry_of
 from nm_plugin.statuses import container_status
-from nm_plugin.token_secrets import ContainerGrant, InvalidToken, NmIdentity, TokenSecrets
+from nm_plugin.token_secrets import ContainerGrant, InvalidToken, NmIdentity, TokenSecrets, nm_identity
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
+from yodel.domain.tokens import NM_TOKEN_KIND
 from yodel.errors import InvalidValue, Refused, YodelError
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -28,9 +34,11 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
+from yodel.rpc_io.dispatch import CallContext, RpcMethod, RpcProtocol
 
 PROTOCOL_NAME = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 REQUESTS_PER_CALL_MAX = 10_000
+ACLS_MAX = 10  # there are two kinds
 SIGNALS = {pb.OUTPUT_THREAD_DUMP: "QUIT", pb.GRACEFUL_SHUTDOWN: "TERM", pb.FORCEFUL_SHUTDOWN: "KILL"}
 
 
@@ -42,9 +50,15 @@ class ContainerService:
     """The handlers; ``identity`` is who the connection's NM token names."""
 
     def __init__(
-        self, manager: ContainerManager, secrets: TokenSecrets, aux: AuxServices, now_ms: Callable[[], int]
+        self,
+        manager: ContainerManager,
+        secrets: TokenSecrets,
+        aux: AuxServices,
+        keys_changed: Callable[[], Awaitable[None]],
+        now_ms: Callable[[], int],
     ) -> None:
-        self._manager, self._secrets, self._aux, self._now_ms = manager, secrets, aux, now_ms
+        self._manager, self._secrets, self._aux = manager, secrets, aux
+        self._keys_changed, self._now_ms = keys_changed, now_ms
 
     async def start_containers(
         self, identity: NmIdentity, request: service_pb.StartContainersRequestProto
@@ -82,8 +96,10 @@ class ContainerService:
                 raise InvalidContainer(f"\nContainer {grant.container_id} rejected as it is allocated by a previous RM")
             data = {e.key: e.value for e in entry.container_launch_context.service_data}
             self._aux.check(data)
-            await self._manager.start(_container(grant, entry.container_launch_context))
+            acls = _acls(entry.container_launch_context)
+            await self._manager.start(_container(grant, entry.container_launch_context), acls)
             self._secrets.keep_key_of(identity)
+            await self._keys_changed()
             await self._aux.application_started(grant.container_id.application_id, grant.user, data)
         except YodelError as error:
             raise _Unstarted(grant.container_id, error) from error
@@ -205,6 +221,67 @@ class ContainerService:
             else:
                 response.succeeded_requests.append(ids.container_id_pb(grant.container_id))
 
+    async def localize(
+        self, identity: NmIdentity, request: service_pb.ResourceLocalizationRequestProto
+    ) -> service_pb.ResourceLocalizationResponseProto:
+        """Links in the work directory of a running container; getLocalizationStatuses tells when they are there."""
+        container_id = self._running(identity, request.container_id, "localize")
+        try:
+            self._manager.localize(container_id, wanted(request.local_resources))
+        except YodelError as error:
+            raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
+        return service_pb.ResourceLocalizationResponseProto()
+
+    async def restart_container(
+        self, identity: NmIdentity, request: pb.ContainerIdProto
+    ) -> service_pb.RestartContainerResponseProto:
+        """Ends its script and starts it again, in the same directory and pod."""
+        container_id = self._running(identity, request, "restart")
+        try:
+            await self._manager.restart(container_id)
+        except Refused as error:
+            raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
+        return service_pb.RestartContainerResponseProto()
+
+    async def get_localization_statuses(
+        self, identity: NmIdentity, request: service_pb.GetLocalizationStatusesRequestProto
+    ) -> service_pb.GetLocalizationStatusesResponseProto:
+        """Each resource of each container, by its link's name."""
+        _bounded(len(request.container_id))
+        response = service_pb.GetLocalizationStatusesResponseProto()
+        for message in request.container_id:
+            container_id = ids.container_id(message)
+            try:
+                self._own(identity, container_id, "get localization status for")
+                if self._manager.get(container_id) is None:
+                    raise Refused(f"Container {container_id} is not handled by this NodeManager")
+            except Refused as error:
+                _failed(response.failed_requests.add(), container_id, error)
+                continue
+            entry = response.cntn_localization_statuses.add()
+            entry.container_id.CopyFrom(message)
+            for name, state, text in self._manager.localization_of(container_id):
+                entry.localization_statuses.add(
+                    resource_key=name, localization_state=_LOCALIZATION_STATES[state], diagnostics=text
+                )
+        return response
+
+    def _running(self, identity: NmIdentity, message: pb.ContainerIdProto, what: str) -> ContainerId:
+        """Raises RemoteFault with ``ContainerManagerImpl.preReInitializeOrLocalizeCheck``'s words."""
+        container_id = ids.container_id(message)
+        try:
+            self._own(identity, container_id, what)
+        except Refused as error:
+            raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
+        container = self._manager.get(container_id)
+        if container is None:
+            text = f"Specified {container_id} does not exist!"
+            raise RemoteFault(faults.YARN_EXCEPTION, text)
+        if container.state is not State.RUNNING:
+            text = f"{container_id} is at {container.state.value} state. Not able to re-initialize in this state."
+            raise RemoteFault(faults.YARN_EXCEPTION, text)
+        return container_id
+
     async def not_supported(self, identity: NmIdentity, request: Message) -> Message:
         """Raises RemoteFault always."""
         raise RemoteFault(faults.YARN_EXCEPTION, f"{type(request).__name__} is not supported by this NodeManager")
@@ -217,6 +294,42 @@ class ContainerService:
     def _attributes(self) -> dict[str, str]:
         node_id = self._secrets.node_id
         return {"HOST": node_id.host} if node_id is not None else {}
+
+
+def container_management(service: ContainerService) -> RpcProtocol:
+    """The protocol's methods; the caller's identity is its NM token's."""
+
+    def method(name: str, request_type: type[Message], handle: Callable[..., Awaitable[Message]]) -> RpcMethod:
+        async def handler(context: CallContext, request: Message) -> Message:
+            if context.token_kind != NM_TOKEN_KIND or context.token_identifier is None:
+                raise RemoteFault(faults.YARN_EXCEPTION, "Invalid NMToken")
+            return await handle(nm_identity(context.token_identifier), request)
+
+        return RpcMethod(name=name, request_type=request_type, handler=handler)
+
+    listed = (
+        method("startContainers", service_pb.StartContainersRequestProto, service.start_containers),
+        method("stopContainers", service_pb.StopContainersRequestProto, service.stop_containers),
+        method("getContainerStatuses", service_pb.GetContainerStatusesRequestProto, service.get_container_statuses),
+        method("signalToContainer", service_pb.SignalContainerRequestProto, service.signal_to_container),
+        method("updateContainer", service_pb.ContainerUpdateRequestProto, service.update_container),
+        method(
+            "increaseContainersResource",
+            service_pb.IncreaseContainersResourceRequestProto,
+            service.increase_containers_resource,
+        ),
+        method("localize", service_pb.ResourceLocalizationRequestProto, service.localize),
+        method("reInitializeContainer", service_pb.ReInitializeContainerRequestProto, service.not_supported),
+        method("restartContainer", pb.ContainerIdProto, service.restart_container),
+        method("rollbackLastReInitialization", pb.ContainerIdProto, service.not_supported),
+        method("commitLastReInitialization", pb.ContainerIdProto, service.not_supported),
+        method(
+            "getLocalizationStatuses",
+            service_pb.GetLocalizationStatusesRequestProto,
+            service.get_localization_statuses,
+        ),
+    )
+    return RpcProtocol(name=PROTOCOL_NAME, version=1, methods={m.name: m for m in listed})
 
 
 class _Unstarted(YodelError):
@@ -238,7 +351,16 @@ def _container(grant: ContainerGrant, context: pb.ContainerLaunchContextProto) -
         allocation_request_id=grant.allocation_request_id,
         execution_type=grant.execution_type,
         launch_context=context.SerializeToString(),
+        retry=retry_of(context),
     )
+
+
+def _acls(context: pb.ContainerLaunchContextProto) -> dict[str, str]:
+    """By Hadoop's names of the access types."""
+    return {
+        pb.ApplicationAccessTypeProto.Name(entry.accessType).removeprefix("APPACCESS_"): entry.acl
+        for entry in context.application_ACLs[:ACLS_MAX]
+    }
 
 
 def _failed(entry: service_pb.ContainerExceptionMapProto, container_id: ContainerId, error: YodelError) -> None:
@@ -255,3 +377,10 @@ def _failed(entry: service_pb.ContainerExceptionMapProto, container_id: Containe
 def _bounded(count: int) -> None:
     if count > REQUESTS_PER_CALL_MAX:
         raise RemoteFault(faults.YARN_EXCEPTION, f"{count} containers in one call; at most {REQUESTS_PER_CALL_MAX}")
+
+
+_LOCALIZATION_STATES = {
+    Localization.PENDING: service_pb.L_PENDING,
+    Localization.COMPLETED: service_pb.L_COMPLETED,
+    Localization.FAILED: service_pb.L_FAILED,
+}

@@ -1,7 +1,8 @@
 """A container's life on its node: one pure table.
 
 Follows the states of ``ContainerImpl`` (Hadoop's NodeManager) without those of features that are not served
-(re-initialisation, pausing).  ``TABLE`` is the whole truth: a pair that is not in it and not in ``IGNORED`` is a bug.
+(re-initialisation with another context, pausing).
+``TABLE`` is the whole truth: a pair that is not in it and not in ``IGNORED`` is a bug.
 Handlers take a container and an event and return the new container and the effects to perform, in order; they read no
 clock and touch nothing.  ``transitions()`` exports the table for the documentation.
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
+from nm_plugin.retry import Retry
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus, ExecutionType
@@ -31,6 +33,8 @@ class State(Enum):
     LOCALIZATION_FAILED = "LOCALIZATION_FAILED"
     SCHEDULED = "SCHEDULED"
     RUNNING = "RUNNING"
+    REINITIALIZING = "REINITIALIZING"
+    RELAUNCHING = "RELAUNCHING"
     EXITED_WITH_SUCCESS = "EXITED_WITH_SUCCESS"
     EXITED_WITH_FAILURE = "EXITED_WITH_FAILURE"
     KILLING = "KILLING"
@@ -64,6 +68,9 @@ class Container:
     local_dir: str = ""
     log_dir: str = ""
     launch_context: bytes = field(default=b"", repr=False)
+    retry: Retry | None = None
+    run: int = 0
+    """How often it was started again in its place."""
 
 
 # Events: facts that happened.
@@ -98,14 +105,21 @@ class LaunchFailed:
     """The script could not be handed over."""
 
     diagnostics: str
+    exit_status: int = ContainerExitStatus.INVALID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exited:
-    """The script ended; 128+n for signal n."""
+    """The script ended; 128+n for signal n.  ``at_ms`` is for the window of retries."""
 
     exit_status: int
     diagnostics: str = ""
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartRequested:
+    """The ApplicationMaster wants the script to end and to be started again (restartContainer)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +136,15 @@ class CleanedUp:
 
 
 Event: TypeAlias = (
-    Started | Localized | LocalizationFailed | Launched | LaunchFailed | Exited | KillRequested | CleanedUp
+    Started
+    | Localized
+    | LocalizationFailed
+    | Launched
+    | LaunchFailed
+    | Exited
+    | RestartRequested
+    | KillRequested
+    | CleanedUp
 )
 EVENT_TYPES: tuple[type[Event], ...] = (
     Started,
@@ -131,6 +153,7 @@ EVENT_TYPES: tuple[type[Event], ...] = (
     Launched,
     LaunchFailed,
     Exited,
+    RestartRequested,
     KillRequested,
     CleanedUp,
 )
@@ -141,6 +164,8 @@ class Effect(Enum):
 
     LOCALIZE = "LOCALIZE"
     LAUNCH = "LAUNCH"
+    RELAUNCH = "RELAUNCH"
+    STOP_RUN = "STOP_RUN"
     TERMINATE = "TERMINATE"
     CLEAN_UP = "CLEAN_UP"
     REPORT = "REPORT"
@@ -191,15 +216,27 @@ def _launched(container: Container, event: Event) -> Outcome:
 
 def _launch_failed(container: Container, event: Event) -> Outcome:
     assert isinstance(event, LaunchFailed)
-    failed = replace(container, state=State.EXITED_WITH_FAILURE, exit_status=ContainerExitStatus.INVALID)
+    failed = replace(container, state=State.EXITED_WITH_FAILURE, exit_status=event.exit_status)
     return with_diagnostics(failed, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP)
 
 
 def _exited(container: Container, event: Event) -> Outcome:
     assert isinstance(event, Exited)
+    retry = container.retry.after_exit(event.exit_status, event.at_ms) if container.retry is not None else None
+    if retry is not None:
+        again = replace(container, state=State.RELAUNCHING, retry=retry, run=container.run + 1, pid=None)
+        return with_diagnostics(again, event.diagnostics), (Effect.RELAUNCH,)
     state = State.EXITED_WITH_SUCCESS if event.exit_status == 0 else State.EXITED_WITH_FAILURE
     ended = replace(container, state=state, exit_status=event.exit_status)
     return with_diagnostics(ended, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP)
+
+
+def _restart(container: Container, event: Event) -> Outcome:
+    return replace(container, state=State.REINITIALIZING), (Effect.STOP_RUN,)
+
+
+def _stopped_for_restart(container: Container, event: Event) -> Outcome:
+    return replace(container, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RELAUNCH,)
 
 
 def _kill_unstarted(container: Container, event: Event) -> Outcome:
@@ -243,7 +280,14 @@ TABLE: dict[tuple[State, type[Event]], Handler] = {
     (State.SCHEDULED, Exited): _exited,
     (State.SCHEDULED, KillRequested): _kill,
     (State.RUNNING, Exited): _exited,
+    (State.RUNNING, RestartRequested): _restart,
     (State.RUNNING, KillRequested): _kill,
+    (State.REINITIALIZING, Exited): _stopped_for_restart,
+    (State.REINITIALIZING, KillRequested): _kill,
+    (State.RELAUNCHING, Launched): _launched,
+    (State.RELAUNCHING, LaunchFailed): _launch_failed,
+    (State.RELAUNCHING, Exited): _exited,
+    (State.RELAUNCHING, KillRequested): _kill,
     (State.KILLING, Launched): _launched_while_killing,
     (State.KILLING, Exited): _killed,
     (State.LOCALIZATION_FAILED, CleanedUp): _cleaned_up,
@@ -254,15 +298,20 @@ TABLE: dict[tuple[State, type[Event]], Handler] = {
 
 _LATE = "the work it reports was overtaken by an end or a kill"
 _AGAIN = "a repeated request; the first one counts"
+_NOT_RUNNING = "only what runs can be started again; the caller was told so"
 _IMPOSSIBLE = "cannot be produced by this state's effects; harmless after an agent restart"
+
+_TO_BE_LAUNCHED = (State.SCHEDULED, State.RELAUNCHING)
+_LIVE = (*_TO_BE_LAUNCHED, State.RUNNING, State.REINITIALIZING, State.KILLING)
 
 IGNORED: dict[tuple[State, type[Event]], str] = {
     **{(s, Started): _AGAIN for s in State if s is not State.NEW},
     **{(s, Localized): _LATE for s in State if s is not State.LOCALIZING},
     **{(s, LocalizationFailed): _LATE for s in State if s is not State.LOCALIZING},
-    **{(s, Launched): _LATE for s in State if s not in (State.SCHEDULED, State.KILLING)},
-    **{(s, LaunchFailed): _LATE for s in State if s is not State.SCHEDULED},
-    **{(s, Exited): _LATE for s in State if s not in (State.SCHEDULED, State.RUNNING, State.KILLING)},
+    **{(s, Launched): _LATE for s in State if s not in (*_TO_BE_LAUNCHED, State.KILLING)},
+    **{(s, LaunchFailed): _LATE for s in State if s not in _TO_BE_LAUNCHED},
+    **{(s, Exited): _LATE for s in State if s not in _LIVE},
+    **{(s, RestartRequested): _NOT_RUNNING for s in State if s is not State.RUNNING},
     **{(s, KillRequested): _AGAIN for s in (State.KILLING, *(s for s in State if s.is_complete))},
     **{(s, CleanedUp): _IMPOSSIBLE for s in State if not s.is_complete},
 }

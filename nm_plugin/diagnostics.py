@@ -59,8 +59,11 @@ def failed_localization(now_ms: int, text: str) -> str:
     return stamped(now_ms, f"Failed to download resource: {text}")
 
 
-def failed_launch(now_ms: int, container_id: ContainerId, text: str) -> str:
-    head = f"Exception from container-launch.\nContainer id: {container_id}\nExit code: -1000\n"
+def failed_launch(now_ms: int, container_id: ContainerId, text: str, exit_status: int) -> str:
+    """The script could not be handed over; a node without disks says only why (ContainerLaunch.call)."""
+    if exit_status == ContainerExitStatus.DISKS_FAILED:
+        return stamped(now_ms, text)
+    head = f"Exception from container-launch.\nContainer id: {container_id}\nExit code: {exit_status}\n"
     return stamped(now_ms, f"{head}Exception message: {text}\n")
 
 

@@ -240,9 +240,14 @@ class MemoryMonitor:
         self._table, self._limits = table, limits
         self._samples: dict[ContainerId, Sample] = {}
         self._pids: dict[ContainerId, int] = {}
+        self._sampled_ms = 0
+        self._cores = 0.0
 
-    def sample(self, running: Iterable[tuple[Container, int | None]]) -> list[Excess]:
-        """Look at the running containers (each with its user's uid, or None); those to be killed."""
+    def sample(self, running: Iterable[tuple[Container, int | None]], now_ms: int) -> list[Excess]:
+        """Look at the running containers (each with its user's uid, or None); those to be killed.
+
+        ``now_ms`` is of any clock that only goes forward.
+        """
         listed = list(running)
         processes = self._table.processes()
         samples: dict[ContainerId, Sample] = {}
@@ -260,9 +265,20 @@ class MemoryMonitor:
                 excess = over_limit(container, pid, sample, earlier, self._limits, lines)
                 assert excess is not None
                 found.append(excess)
-        self._samples = samples
+        self._cores = _cores(self._samples, samples, now_ms - self._sampled_ms)
+        self._samples, self._sampled_ms = samples, now_ms
         self._pids = {c.container_id: p for c, _ in listed if (p := self._pids.get(c.container_id)) is not None}
         return found
+
+    @property
+    def cores(self) -> float:
+        """What all containers used of the processors between the last two samples."""
+        return self._cores
+
+    def seen(self, container_id: ContainerId) -> frozenset[tuple[int, int]]:
+        """Pids and start ticks of a container's tree at the last sample: some may have left the tree since."""
+        sample = self._samples.get(container_id)
+        return frozenset((p.pid, p.start_ticks) for p in sample.processes) if sample is not None else frozenset()
 
     def totals_bytes(self) -> tuple[int, int]:
         """Physical and virtual memory of all containers at the last sample."""
@@ -278,3 +294,15 @@ class MemoryMonitor:
             if known is not None:
                 self._pids[container.container_id] = known
         return known
+
+
+def _cores(before: Mapping[ContainerId, Sample], now: Mapping[ContainerId, Sample], elapsed_ms: int) -> float:
+    """Only processes of both samples count: one that came or went would look like a leap."""
+    used_ms = 0
+    for container_id, sample in now.items():
+        earlier = before.get(container_id)
+        if earlier is not None:
+            known = {(p.pid, p.start_ticks): p.user_ms + p.system_ms for p in earlier.processes}
+            aged = sample.of_those_in(earlier).processes
+            used_ms += sum(p.user_ms + p.system_ms - known[(p.pid, p.start_ticks)] for p in aged)
+    return max(0.0, used_ms / elapsed_ms) if elapsed_ms > 0 else 0.0

@@ -2,7 +2,8 @@
 
 A file is written before the effect it describes is performed, and replaced by rename, so that it is always whole.  It
 is not synced to disk: it has to survive the agent, not the machine, because a machine's end is the containers' end too.
-Launch contexts hold tokens: the directory is 0700, files are 0600, and the context is dropped when the container ends.
+Launch contexts hold tokens, and the RM's keys are here: the directory is 0700, files are 0600, and a context is dropped
+when its container ends.
 
 All functions block; call them in the file threads.
 """
@@ -12,14 +13,18 @@ from __future__ import annotations
 import base64
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nm_plugin.containers import Container, State
-from yodel.domain.ids import ApplicationId, ContainerId
+from nm_plugin.retry import Retry
+from nm_plugin.token_secrets import KeyRing
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
+from yodel.domain.tokens import MasterKey
 from yodel.errors import InvalidValue
 
 FORMAT = 1
@@ -34,6 +39,8 @@ class Application:
     application_id: ApplicationId
     user: str
     finished: bool = False
+    acls: Mapping[str, str] = field(default_factory=dict)
+    """``VIEW_APP`` and ``MODIFY_APP`` of the first launch context: ``users groups`` lists, or ``*``."""
 
 
 class NodeStore:
@@ -42,6 +49,7 @@ class NodeStore:
     def __init__(self, state_dir: Path) -> None:
         self._containers = state_dir / "containers"
         self._applications = state_dir / "applications"
+        self._keys = state_dir / "keys.json"
         for directory in (state_dir, self._containers, self._applications):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -56,8 +64,13 @@ class NodeStore:
         return [c for path in _json_files(self._containers) if (c := _read(path, _container_from_json)) is not None]
 
     def save_application(self, application: Application) -> None:
-        content = {"format": FORMAT, "id": str(application.application_id), "user": application.user}
-        content["finished"] = application.finished
+        content = {
+            "format": FORMAT,
+            "id": str(application.application_id),
+            "user": application.user,
+            "finished": application.finished,
+            "acls": dict(application.acls),
+        }
         write_atomically(self._applications / f"{application.application_id}.json", content)
 
     def remove_application(self, application_id: ApplicationId) -> None:
@@ -65,6 +78,21 @@ class NodeStore:
 
     def applications(self) -> list[Application]:
         return [a for path in _json_files(self._applications) if (a := _read(path, _application_from_json)) is not None]
+
+    def save_keys(self, ring: KeyRing) -> None:
+        content = {
+            "format": FORMAT,
+            "rm_identifier": ring.rm_identifier,
+            "nm": [_key_to_json(key) for key in ring.nm],
+            "container": [_key_to_json(key) for key in ring.container],
+            "attempts": {str(attempt): _key_to_json(key) for attempt, key in ring.attempts.items()},
+        }
+        write_atomically(self._keys, content)
+
+    def keys(self) -> KeyRing | None:
+        """None when there are none yet, or none that can be read."""
+        ring: KeyRing | None = _read(self._keys, _ring_from_json) if self._keys.exists() else None
+        return ring
 
 
 def write_atomically(path: Path, content: dict[str, Any]) -> None:
@@ -112,6 +140,8 @@ def _container_to_json(container: Container) -> dict[str, Any]:
         "local_dir": container.local_dir,
         "log_dir": container.log_dir,
         "launch_context": base64.b64encode(container.launch_context).decode("ascii"),
+        "run": container.run,
+        "retry": _retry_to_json(container.retry),
     }
 
 
@@ -132,6 +162,54 @@ def _container_from_json(content: dict[str, Any]) -> Container:
         local_dir=str(content["local_dir"]),
         log_dir=str(content["log_dir"]),
         launch_context=base64.b64decode(content["launch_context"]),
+        run=int(content["run"]),
+        retry=_retry_from_json(content["retry"]),
+    )
+
+
+def _retry_to_json(retry: Retry | None) -> dict[str, Any] | None:
+    if retry is None:
+        return None
+    return {
+        "error_codes": None if retry.error_codes is None else sorted(retry.error_codes),
+        "max_retries": retry.max_retries,
+        "interval_ms": retry.interval_ms,
+        "validity_ms": retry.validity_ms,
+        "remaining": retry.remaining,
+        "restarts_ms": list(retry.restarts_ms),
+    }
+
+
+def _retry_from_json(content: dict[str, Any] | None) -> Retry | None:
+    if content is None:
+        return None
+    codes = content["error_codes"]
+    return Retry(
+        error_codes=None if codes is None else frozenset(codes),
+        max_retries=int(content["max_retries"]),
+        interval_ms=int(content["interval_ms"]),
+        validity_ms=int(content["validity_ms"]),
+        remaining=int(content["remaining"]),
+        restarts_ms=tuple(content["restarts_ms"]),
+    )
+
+
+def _key_to_json(key: MasterKey | None) -> list[Any] | None:
+    return None if key is None else [key.key_id, base64.b64encode(key.secret).decode("ascii")]
+
+
+def _key_from_json(content: list[Any] | None) -> MasterKey | None:
+    return None if content is None else MasterKey(key_id=int(content[0]), secret=base64.b64decode(content[1]))
+
+
+def _ring_from_json(content: dict[str, Any]) -> KeyRing:
+    nm, container = ([_key_from_json(key) for key in content[kind]] for kind in ("nm", "container"))
+    kept = {ApplicationAttemptId.parse(text): _key_from_json(key) for text, key in content["attempts"].items()}
+    return KeyRing(
+        nm=(nm[0], nm[1]),
+        container=(container[0], container[1]),
+        attempts={attempt: key for attempt, key in kept.items() if key is not None},
+        rm_identifier=content["rm_identifier"],
     )
 
 
@@ -140,4 +218,5 @@ def _application_from_json(content: dict[str, Any]) -> Application:
         application_id=ApplicationId.parse(content["id"]),
         user=str(content["user"]),
         finished=bool(content["finished"]),
+        acls={str(name): str(text) for name, text in content["acls"].items()},
     )

@@ -79,6 +79,17 @@ class Settings(BaseSettings):
     vmem_pmem_ratio: float = Field(default=2.1, gt=0)
     monitor_interval_s: float = Field(default=3.0, gt=0)
 
+    disk_check_enabled: bool = Field(default=True, description="yarn.nodemanager.disk-health-checker.enable")
+    disk_check_interval_s: float = Field(default=120.0, gt=0, description="….disk-health-checker.interval-ms")
+    disk_min_healthy: float = Field(default=0.25, ge=0, le=1, description="….min-healthy-disks, a share")
+    disk_max_utilization_percent: float = Field(
+        default=90.0, ge=0, le=100, description="….max-disk-utilization-per-disk-percentage"
+    )
+    disk_low_watermark_percent: float = Field(
+        default=0.0, ge=0, le=100, description="a full disk is good again below it; 0 is the maximum itself"
+    )
+    disk_min_free_mib: int = Field(default=0, ge=0, description="….min-free-space-per-disk-mb")
+
     java_home: str = ""
     hadoop_conf_dir: Path | None = None
     env_whitelist: tuple[str, ...] = DEFAULT_ENV_WHITELIST

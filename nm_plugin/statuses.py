@@ -13,6 +13,8 @@ _SUB_STATES = {
     State.LOCALIZING: pb.CSS_SCHEDULED,
     State.SCHEDULED: pb.CSS_SCHEDULED,
     State.RUNNING: pb.CSS_RUNNING,
+    State.REINITIALIZING: pb.CSS_RUNNING,
+    State.RELAUNCHING: pb.CSS_RUNNING,
     State.KILLING: pb.CSS_COMPLETING,
     State.LOCALIZATION_FAILED: pb.CSS_DONE,
     State.EXITED_WITH_SUCCESS: pb.CSS_DONE,
@@ -25,7 +27,7 @@ def public_state(container: Container) -> pb.ContainerStateProto:
     """C_NEW until launched, C_COMPLETE when the exit status is final (ContainerImpl.getCurrentState)."""
     if container.state.is_complete:
         return pb.C_COMPLETE
-    if container.state in (State.RUNNING, State.KILLING):
+    if container.state in (State.RUNNING, State.REINITIALIZING, State.RELAUNCHING, State.KILLING):
         return pb.C_RUNNING
     return pb.C_NEW
 

@@ -4,12 +4,16 @@ Follows ``NMTokenSecretManagerInNM`` and ``NMContainerTokenSecretManager``: the 
 and an application attempt that started something keeps the key it came with, however often keys roll meanwhile.  What
 is verified is always the received identifier bytes.
 
-Refuses: everything, before the node has registered.
+The keys are kept on disk, so that a restarted agent knows the tokens of the applications that run here, also those
+signed with keys that the RM has rolled away.
+
+Refuses: everything, before the node has registered or recovered its keys.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from google.protobuf.message import DecodeError
 
@@ -55,6 +59,16 @@ class ContainerGrant:
     version: int
     allocation_request_id: int
     execution_type: ExecutionType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRing:
+    """All keys at one moment: (current, previous) of both kinds, and those that attempts came with."""
+
+    nm: tuple[MasterKey | None, MasterKey | None] = field(default=(None, None), repr=False)
+    container: tuple[MasterKey | None, MasterKey | None] = field(default=(None, None), repr=False)
+    attempts: Mapping[ApplicationAttemptId, MasterKey] = field(default_factory=dict, repr=False)
+    rm_identifier: int | None = None
 
 
 class _Keys:
@@ -105,6 +119,21 @@ class TokenSecrets:
         """From a registration or heartbeat answer; empty messages change nothing."""
         self._nm.take(nm)
         self._container.take(container)
+
+    def ring(self) -> KeyRing:
+        """What a later life of the agent needs."""
+        return KeyRing(
+            nm=(self._nm.current, self._nm.previous),
+            container=(self._container.current, self._container.previous),
+            attempts=dict(self._attempt_keys),
+            rm_identifier=self.rm_identifier,
+        )
+
+    def restore(self, ring: KeyRing) -> None:
+        """Before the registration.  New containers wait for that all the same: the RM may be another one by now."""
+        self._nm.current, self._nm.previous = ring.nm
+        self._container.current, self._container.previous = ring.container
+        self._attempt_keys = dict(ring.attempts)
 
     def nm_password(self, identifier: bytes) -> tuple[NmIdentity, bytes]:
         """Whom an NM token names, and the password it must have been issued with.

@@ -15,8 +15,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import structlog
@@ -25,12 +25,14 @@ from google.protobuf.message import Message
 from nm_plugin import diagnostics
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.container_protocol import SIGNALS
+from nm_plugin.node_usage import Usage
 from nm_plugin.statuses import container_status, registration_status
 from nm_plugin.token_secrets import TokenSecrets
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import Refused, Unavailable, YodelError
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.hadoop_rpc.faults import RemoteFault
@@ -40,6 +42,7 @@ PROTOCOL_NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 COALESCE_S = 0.01
 HEARTBEAT_MAX_S = 60.0  # whatever interval the RM names
 UNREGISTER_TIMEOUT_S = 2.0
+HEALTH_REPORT_LENGTH_MAX = 10_000
 
 M = TypeVar("M", bound=Message)
 
@@ -79,12 +82,21 @@ class TrackerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What the containers use now."""
+class Health:
+    """NodeHealthStatus: ``report`` says what is wrong, also while enough is well."""
 
-    pmem_mib: int = 0
-    vmem_mib: int = 0
-    cpu_vcores: float = 0.0
+    is_healthy: bool = True
+    report: str = ""
+    checked_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeState:
+    """What every heartbeat says about the node."""
+
+    containers: Usage = field(default_factory=Usage)
+    node: Usage = field(default_factory=Usage)
+    health: Health = field(default_factory=Health)
 
 
 class Tracker:
@@ -96,10 +108,11 @@ class Tracker:
         node: NodeDescription,
         secrets: TokenSecrets,
         connect: Callable[[], Connection],
-        usage: Callable[[], Usage],
+        state: Callable[[], NodeState],
+        keys_changed: Callable[[], Awaitable[None]],
     ) -> None:
         self._settings, self._node, self._secrets = settings, node, secrets
-        self._connect, self._usage = connect, usage
+        self._connect, self._state, self._keys_changed = connect, state, keys_changed
         self._manager: ContainerManager | None = None
         self._wake = asyncio.Event()
         self._response_id = 0
@@ -168,6 +181,7 @@ class Tracker:
         self._response_id = 0
         self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
         self._secrets.rm_identifier = response.rm_identifier
+        await self._keys_changed()
         self.registered.set()
         self._wake.set()
         self._log.info("registered", node=str(node.node_id), rm_identifier=response.rm_identifier)
@@ -193,6 +207,7 @@ class Tracker:
             if response.nextHeartBeatInterval > 0:
                 self._interval_s = min(response.nextHeartBeatInterval / 1000, HEARTBEAT_MAX_S)
             self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
+            await self._keys_changed()
             await self._obey(response, manager)
 
     def _heartbeat(self, manager: ContainerManager) -> server_pb.NodeHeartbeatRequestProto:
@@ -201,12 +216,12 @@ class Tracker:
         status.node_id.CopyFrom(ids.node_id_pb(self._node.node_id))
         status.response_id = self._response_id
         status.containersStatuses.extend(container_status(container) for container in manager.all())
-        status.nodeHealthStatus.is_node_healthy = True
-        status.nodeHealthStatus.health_report = ""
-        usage = self._usage()
-        status.containers_utilization.pmem = usage.pmem_mib
-        status.containers_utilization.vmem = usage.vmem_mib
-        status.containers_utilization.cpu = usage.cpu_vcores
+        state = self._state()
+        status.nodeHealthStatus.is_node_healthy = state.health.is_healthy
+        status.nodeHealthStatus.health_report = state.health.report[:HEALTH_REPORT_LENGTH_MAX]
+        status.nodeHealthStatus.last_health_report_time = state.health.checked_ms
+        _fill(status.containers_utilization, state.containers)
+        _fill(status.node_utilization, state.node)
         if self._secrets.nm_key_id is not None:
             request.last_known_nm_token_master_key.key_id = self._secrets.nm_key_id
         if self._secrets.container_key_id is not None:
@@ -234,3 +249,7 @@ class Tracker:
                 await manager.update(ids.container_id(update.id), ids.resource(update.resource), update.version)
             except Refused as error:
                 self._log.info("update_ignored", reason=str(error))
+
+
+def _fill(message: pb.ResourceUtilizationProto, usage: Usage) -> None:
+    message.pmem, message.vmem, message.cpu = usage.pmem_mib, usage.vmem_mib, usage.cpu_vcores

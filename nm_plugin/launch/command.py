@@ -187,12 +187,13 @@ def _head(work_dir: Path, log_dir: Path) -> list[str]:
 
 
 def _link_lines(links: Iterable[Link]) -> list[str]:
+    """Hadoop's ``ln -sf`` with ``-n``: in a second run a link to a directory is replaced and not followed."""
     lines = []
     for link in links:
         parent = link.link.rpartition("/")[0]
         if parent:
             lines.append(f"mkdir -p -- {_quoted(parent)}")
-        lines.append(f"ln -sf -- {_quoted(link.target)} {_quoted(link.link)}")
+        lines.append(f"ln -sfn -- {_quoted(link.target)} {_quoted(link.link)}")
     return lines
 
 

@@ -6,6 +6,8 @@ The pod's main process is a shell, running as the container's user, that waits i
     H/pid      file  shell → agent: the session leader, once the script runs (as numbered inside the pod)
     H/signal   FIFO  agent → shell: signal names, one a line, delivered to the script's process group
     H/exit     file  shell → agent: the script's exit status, 128+n for signal n; renamed into place
+    H/again    file  agent → shell: while it is there, the shell outlives the script and waits for the next ``go``;
+                     it does so once the agent has renamed ``exit`` to ``exit.N``, N the number of the new run
 
 ``H`` belongs to the user, so everything read from it is a small bounded read of a regular file, never through a link,
 and is treated as a claim: it can only change what this container reports about itself.
@@ -85,8 +87,10 @@ class ParkedPods:
         """True between ``prepare`` and ``forget``."""
         return container_id in self._watched
 
-    async def prepare(self, container_id: ContainerId, user: OsUser) -> None:
+    async def prepare(self, container_id: ContainerId, user: OsUser, *, keep: bool = False) -> None:
         """Make the directory and the FIFOs, and begin to watch.  The pod may be there already, waiting for ``go``.
+
+        With ``keep`` the pod is to wait for more when its script has ended; see ``again``.
 
         Raises:
             OSError: the hand-over file system refuses.
@@ -94,13 +98,35 @@ class ParkedPods:
         if container_id in self._watched:
             return
         directory = self.directory(container_id)
-        await self._threads.run(_make_directory, directory, user)
+        await self._threads.run(_make_directory, directory, user, keep)
         loop = asyncio.get_running_loop()
         self._watched[container_id] = _Watched(
             directory=directory, user=user, pid=loop.create_future(), exit_status=loop.create_future()
         )
         if self._notify is not None:
             self._notify.add(directory, lambda: self._look(container_id))
+        self._look(container_id)
+
+    async def keep(self, container_id: ContainerId) -> None:
+        """The pod is to outlive the script that runs now.  Raises OSError."""
+        watched = self._watched[container_id]
+        await self._threads.run_as(watched.user, _touch, watched.directory / "again")
+
+    async def again(self, container_id: ContainerId, run: int) -> None:
+        """The script has ended: make the pod ready for run number ``run``.  Repeatable.
+
+        Raises:
+            OSError: the hand-over file system refuses.
+        """
+        watched = self._watched[container_id]
+        await self._threads.run_as(watched.user, _put_aside, watched.directory, run)
+        self._close_go(watched)
+        if watched.signal is not None:
+            os.close(watched.signal)
+            watched.signal = None
+        loop = asyncio.get_running_loop()
+        watched.pid, watched.exit_status = loop.create_future(), loop.create_future()
+        watched.deaf_since_s = None
         self._look(container_id)
 
     async def hand_over(self, container_id: ContainerId, script: Path, log_dir: Path, deadline_s: float) -> int:
@@ -295,7 +321,22 @@ def _directories(root: Path) -> list[Path]:
     return [path for path in root.iterdir() if path.is_dir()]
 
 
-def _make_directory(directory: Path, user: OsUser) -> None:
+def _touch(path: Path) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+
+
+def _put_aside(directory: Path, run: int) -> None:
+    """The files of the run before: their names must be free, and ``exit`` is what the shell looks at, so it goes last.
+
+    An ``exit.N`` that is there already says that this was done, and that ``pid`` and ``exit`` are of run N itself.
+    """
+    if (directory / f"exit.{run}").exists():
+        return
+    (directory / "pid").unlink(missing_ok=True)
+    (directory / "exit").rename(directory / f"exit.{run}")
+
+
+def _make_directory(directory: Path, user: OsUser, keep: bool) -> None:
     make_user_dir(directory, user)
     os.chmod(directory, 0o700)
     with acting_as(user):
@@ -305,6 +346,8 @@ def _make_directory(directory: Path, user: OsUser) -> None:
                 os.mkfifo(path, 0o600)
             if not stat.S_ISFIFO(os.lstat(path).st_mode):
                 raise OSError(errno.EINVAL, "is not a FIFO", str(path))
+        if keep:
+            _touch(directory / "again")
 
 
 def _open_fifo(path: Path, flags: int) -> int:

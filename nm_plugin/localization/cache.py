@@ -105,6 +105,7 @@ class ResourceCache:
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._numbers = itertools.count(FIRST_NUMBER)
         self._uses = itertools.count(1)
+        self._dirs = settings.local_dirs
         self._index_dir = settings.state_dir / "cache"
         self._log = structlog.get_logger(__name__)
 
@@ -128,6 +129,13 @@ class ResourceCache:
         # Shielded: one container that goes away must not cancel what others wait for.
         size_bytes = await asyncio.shield(entry.ready)
         return Localized(path=entry.path, size_bytes=size_bytes, was_cached=was_cached)
+
+    def use_dirs(self, good: tuple[Path, ...], errored: frozenset[Path]) -> None:
+        """Download only to good disks; what lies on errored ones is fetched anew by the next who wants it."""
+        self._dirs = good
+        for key, entry in list(self._entries.items()):
+            if entry.ready.done() and any(entry.directory.is_relative_to(path) for path in errored):
+                del self._entries[key]
 
     def release(self, container_id: ContainerId) -> None:
         """The container needs its resources no longer; downloads nobody else waits for are stopped."""
@@ -189,7 +197,7 @@ class ResourceCache:
         if len(self._entries) >= ENTRIES_MAX:
             raise LocalizationFailure(f"The cache of this node has {ENTRIES_MAX} entries")
         number = next(self._numbers)
-        root = self._settings.local_dirs[number % len(self._settings.local_dirs)]
+        root = self._dirs[number % len(self._dirs)]
         entry = _Entry(
             number=number,
             scope=scope,

@@ -6,7 +6,12 @@ Contract with the node agent, in the hand-over directory ``H`` (a hostPath direc
   container's log directory;
 - it runs the script with bash in a session of its own and writes that session leader's pid to ``H/pid``;
 - it reads signal names from the FIFO ``H/signal`` and sends each to the whole process group;
-- at the end it writes the exit status to ``H/exit`` (by rename) and exits with it.
+- at the end it writes the exit status to ``H/exit`` (by rename) and exits with it;
+- unless there is ``H/again``: then it waits until the agent has taken ``H/exit`` away, and begins anew at ``H/go``; or
+  until ``H/again`` is gone (with all of ``H``, as a rule), and exits.
+
+A pod that begins anew first kills what the script left running, where the pod has process ids of its own and the shell
+is the first of them: nobody else's processes can be meant.
 
 A shell that is PID 1 ignores SIGTERM unless it traps it, so an idle parked pod traps it: its deletion must not take the
 whole grace period.  ``stdout`` and ``stderr`` of the container are followed into the pod's own log, for ``kubectl
@@ -30,37 +35,42 @@ until [ -p "$H/go" ]; do
   if [ "$tries" -lt 200 ]; then sleep 0.05 & else sleep 0.5 & fi
   wait $!
 done
-{ read -r script && read -r logs; } < "$H/go" || exit 1
-echo "launching $YODEL_CONTAINER_ID"
-if command -v setsid >/dev/null 2>&1; then
-  setsid /bin/bash "$script" </dev/null &
-else
-  set -m
-  /bin/bash "$script" </dev/null &
-fi
-child=$!
-echo "$child" > "$H/pid.tmp" && mv "$H/pid.tmp" "$H/pid"
-follow=
-if command -v tail >/dev/null 2>&1; then
-  tail -q -n +1 -s 0.2 -F --pid="$child" "$logs/stdout" "$logs/stderr" 2>/dev/null &
-  follow=$!
-fi
 while :; do
-  while read -r name; do
-    case "$name" in
-      TERM|KILL|QUIT|INT|HUP|USR1|USR2|STOP|CONT) kill -s "$name" -- "-$child" 2>/dev/null ;;
-    esac
-  done < "$H/signal"
-done &
-signals=$!
-while :; do
-  wait "$child"
-  status=$?
-  kill -0 "$child" 2>/dev/null || break
+  { read -r script && read -r logs; } < "$H/go" || exit 1
+  echo "launching $YODEL_CONTAINER_ID"
+  if command -v setsid >/dev/null 2>&1; then
+    setsid /bin/bash "$script" </dev/null &
+  else
+    set -m
+    /bin/bash "$script" </dev/null &
+  fi
+  child=$!
+  echo "$child" > "$H/pid.tmp" && mv "$H/pid.tmp" "$H/pid"
+  follow=
+  if command -v tail >/dev/null 2>&1; then
+    tail -q -n +1 -s 0.2 -F --pid="$child" "$logs/stdout" "$logs/stderr" 2>/dev/null &
+    follow=$!
+  fi
+  while :; do
+    while read -r name; do
+      case "$name" in
+        TERM|KILL|QUIT|INT|HUP|USR1|USR2|STOP|CONT) kill -s "$name" -- "-$child" 2>/dev/null ;;
+      esac
+    done < "$H/signal"
+  done &
+  signals=$!
+  while :; do
+    wait "$child"
+    status=$?
+    kill -0 "$child" 2>/dev/null || break
+  done
+  kill -s KILL "$signals" 2>/dev/null
+  [ -e "$H/again" ] && [ "$$" -eq 1 ] && kill -s KILL -- -1 2>/dev/null
+  echo "$status" > "$H/exit.tmp" && mv "$H/exit.tmp" "$H/exit"
+  [ -n "$follow" ] && wait "$follow"
+  echo "$YODEL_CONTAINER_ID exited with status $status"
+  child=
+  while [ -e "$H/again" ] && [ -e "$H/exit" ]; do sleep 0.1 & wait $!; done
+  [ -e "$H/again" ] || exit "$status"
 done
-kill -s KILL "$signals" 2>/dev/null
-echo "$status" > "$H/exit.tmp" && mv "$H/exit.tmp" "$H/exit"
-[ -n "$follow" ] && wait "$follow"
-echo "$YODEL_CONTAINER_ID exited with status $status"
-exit "$status"
 """

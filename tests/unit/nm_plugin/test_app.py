@@ -479,7 +479,6 @@ async def test_signal_reaches_the_process(rig: Rig) -> None:
         ("restartContainer", pb.ContainerIdProto()),
         ("localize", service_pb.ResourceLocalizationRequestProto()),
         ("reInitializeContainer", service_pb.ReInitializeContainerRequestProto()),
-        ("getLocalizationStatuses", service_pb.GetLocalizationStatusesRequestProto()),
     ],
 )
 async def test_methods_that_are_not_served_answer_yarn_exception(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nm_plugin import containers
@@ -19,10 +21,12 @@ from nm_plugin.containers import (
     LaunchFailed,
     LocalizationFailed,
     Localized,
+    RestartRequested,
     Started,
     State,
     step,
 )
+from nm_plugin.retry import Retry
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
 from yodel.errors import IllegalTransition
@@ -34,6 +38,7 @@ EXAMPLES: dict[type[Event], Event] = {
     Launched: Launched(pid=42),
     LaunchFailed: LaunchFailed(diagnostics="no pod"),
     Exited: Exited(exit_status=3, diagnostics="three"),
+    RestartRequested: RestartRequested(),
     KillRequested: KillRequested(exit_status=-105, diagnostics="killed"),
     CleanedUp: CleanedUp(),
 }
@@ -103,6 +108,36 @@ def test_diagnostics_keep_the_newest_text() -> None:
     container = containers.with_diagnostics(in_state(State.RUNNING), "x" * 20_000 + "end")
     assert len(container.diagnostics) == containers.DIAGNOSTICS_LENGTH_MAX
     assert container.diagnostics.endswith("end")
+
+
+ONE_RETRY = Retry(error_codes=None, max_retries=1, interval_ms=1000, validity_ms=0, remaining=1)
+
+
+def test_failure_with_a_retry_left_is_a_relaunch_and_the_next_an_end() -> None:
+    running = replace(in_state(State.RUNNING), retry=ONE_RETRY, pid=42)
+    again, effects = step(running, Exited(exit_status=3, diagnostics="three"))
+    assert (again.state, again.run, again.pid, effects) == (State.RELAUNCHING, 1, None, (Effect.RELAUNCH,))
+    running, _ = step(again, Launched(pid=43))
+    ended, effects = step(running, Exited(exit_status=4))
+    assert (ended.state, ended.exit_status) == (State.EXITED_WITH_FAILURE, 4)
+    assert effects == (Effect.REPORT, Effect.CLEAN_UP)
+
+
+def test_kill_wins_over_a_retry() -> None:
+    killing, _ = step(replace(in_state(State.RUNNING), retry=ONE_RETRY), EXAMPLES[KillRequested])
+    assert step(killing, Exited(exit_status=3))[0].state is State.DONE
+
+
+def test_restart_ends_the_run_and_launches_again() -> None:
+    stopping, effects = step(in_state(State.RUNNING), RestartRequested())
+    assert (stopping.state, effects) == (State.REINITIALIZING, (Effect.STOP_RUN,))
+    again, effects = step(stopping, Exited(exit_status=143))
+    assert (again.state, again.run, effects) == (State.RELAUNCHING, 1, (Effect.RELAUNCH,))
+
+
+def test_launch_on_a_node_without_disks_says_so() -> None:
+    failed, _ = step(in_state(State.SCHEDULED), LaunchFailed(diagnostics="no disk", exit_status=-101))
+    assert (failed.state, failed.exit_status) == (State.EXITED_WITH_FAILURE, -101)
 
 
 def test_exported_table_has_every_pair_once() -> None:

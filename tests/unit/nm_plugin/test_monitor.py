@@ -124,12 +124,14 @@ def test_monitor_reports_who_is_over(tmp_path: Path) -> None:
     fake_proc(tmp_path, 102, uid=23001, inner=7, environ=mark, pages=(3 << 20) // PAGE)
     (tmp_path / "self").mkdir()
     monitor = MemoryMonitor(ProcessTable(tmp_path), PMEM)
-    (excess,) = monitor.sample([(CONTAINER, 23001)])
+    (excess,) = monitor.sample([(CONTAINER, 23001)], 1000)
     assert "(we) ird)" in excess.text
     assert "java -jar x" in excess.text
     assert monitor.totals_bytes() == (3 << 20, 1 << 20)
-    assert monitor.sample([]) == []
+    assert [pid for pid, _ in monitor.seen(CONTAINER.container_id)] == [102]
+    assert monitor.sample([], 2000) == []
     assert monitor.totals_bytes() == (0, 0)
+    assert monitor.seen(CONTAINER.container_id) == frozenset()
 
 
 def test_own_process_is_read_from_the_real_proc() -> None:

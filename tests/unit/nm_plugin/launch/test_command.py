@@ -81,7 +81,7 @@ def test_whole_script(tmp_path: Path) -> None:
             'export JAVA_HOME="/mine"',
             'echo "Setting up job resources"',
             'mkdir -p -- "lib"',
-            'ln -sf -- "/c/10/a\\"\\$.jar" "lib/a.jar"',
+            'ln -sfn -- "/c/10/a\\"\\$.jar" "lib/a.jar"',
             'echo "Launching container"',
             'exec /bin/bash -c "$JAVA_HOME/bin/java --add-opens=x 1>/r/logs/stdout"',
             "",

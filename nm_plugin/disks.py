@@ -1,0 +1,160 @@
+"""Which of the node's disks are good: full or broken ones are left out until they recover.
+
+Follows ``LocalDirsHandlerService``, ``DirectoryCollection`` and ``BasicDiskValidator``: every directory is tried by
+making and removing a directory in it, and measured; the node is healthy while a minimal share of its local dirs and of
+its log dirs is good.  Texts are Hadoop's, because users find them in ``yarn node -status`` and in diagnostics.
+
+Refuses: nothing; a directory that cannot be looked at is an errored one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from nm_plugin.directories import Directories
+
+TRIED_DIR_NAME = ".yodel-disk-check"
+
+
+class Verdict(Enum):
+    """DirectoryCollection's three lists."""
+
+    GOOD = "GOOD"
+    FULL = "FULL"
+    ERRORED = "ERRORED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskLimits:
+    """``yarn.nodemanager.disk-health-checker.*``; ``min_healthy`` is a share of all dirs, 0 to 1."""
+
+    enabled: bool = True
+    max_utilization_percent: float = 90.0
+    low_watermark_percent: float = 90.0
+    """A full disk is good again when it is used no more than this."""
+    min_free_mib: int = 0
+    min_healthy: float = 0.25
+
+
+class Usage(Protocol):
+    """What ``shutil.disk_usage`` answers, in bytes; ``free`` is what a user may still take."""
+
+    @property
+    def total(self) -> int: ...
+
+    @property
+    def free(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirState:
+    """One directory at the last look."""
+
+    path: Path
+    verdict: Verdict = Verdict.GOOD
+    message: str = ""
+
+
+def judge(path: Path, usage: Usage, before: DirState, limits: DiskLimits) -> DirState:
+    """By its space alone.  Pure."""
+    used_percent = 100.0 - 100.0 * usage.free / usage.total if usage.total else 100.0
+    was_full = before.verdict is Verdict.FULL
+    threshold = min(limits.low_watermark_percent, limits.max_utilization_percent)
+    threshold = threshold if was_full else limits.max_utilization_percent
+    if used_percent > threshold or used_percent >= 100.0:
+        return DirState(path=path, verdict=Verdict.FULL, message=f"used space above threshold of {threshold}%")
+    if usage.free >> 20 < limits.min_free_mib:
+        text = f"free space below limit of {limits.min_free_mib}MB"
+        return DirState(path=path, verdict=Verdict.FULL, message=text)
+    return DirState(path=path)
+
+
+def report_of(local: Iterable[DirState], log: Iterable[DirState]) -> str:
+    """``LocalDirsHandlerService.getDisksHealthReport(false)``: empty when every directory is good.  Pure."""
+    text = ""
+    for name, listed, end in (("local-dirs", tuple(local), ";"), ("log-dirs", tuple(log), "")):
+        for verdict, words in (
+            (Verdict.ERRORED, "have errors:"),
+            (Verdict.FULL, "usable space is below configured utilization percentage/no more usable space"),
+        ):
+            found = [state for state in listed if state.verdict is verdict]
+            if found:
+                details = " , ".join(f"{state.path} : {state.message}" for state in found)
+                gap = " " if verdict is Verdict.ERRORED else ""
+                mark = end if verdict is Verdict.FULL else ""
+                text += f"{len(found)}/{len(listed)} {name} {words}{gap} [ {details} ] {mark}"
+    return text
+
+
+class Disks:
+    """The node's directories and what the last ``check`` found.  ``check`` blocks: call it in a file thread."""
+
+    def __init__(
+        self,
+        directories: Directories,
+        limits: DiskLimits,
+        usage_of: Callable[[Path], Usage] = shutil.disk_usage,
+    ) -> None:
+        self._limits, self._usage_of = limits, usage_of
+        self._local = tuple(DirState(path=path) for path in directories.local_dirs)
+        self._log = tuple(DirState(path=path) for path in directories.log_dirs)
+
+    def check(self) -> bool:
+        """Look at every directory; True when something changed."""
+        if not self._limits.enabled:
+            return False
+        before = self._local, self._log
+        self._local = tuple(self._checked(state) for state in self._local)
+        self._log = tuple(self._checked(state) for state in self._log)
+        return before != (self._local, self._log)
+
+    @property
+    def good(self) -> Directories:
+        """Where new things may be put; all directories when not one is good (nothing is launched then)."""
+        local, log = _paths(self._local, Verdict.GOOD), _paths(self._log, Verdict.GOOD)
+        return Directories(
+            local_dirs=local or tuple(s.path for s in self._local), log_dirs=log or tuple(s.path for s in self._log)
+        )
+
+    @property
+    def errored(self) -> frozenset[Path]:
+        """Directories that can no longer be read: what is cached there is lost."""
+        return frozenset(_paths((*self._local, *self._log), Verdict.ERRORED))
+
+    @property
+    def is_healthy(self) -> bool:
+        """``areDisksHealthy``: enough of both kinds."""
+        return not self._limits.enabled or all(
+            len(_paths(states, Verdict.GOOD)) / len(states) >= self._limits.min_healthy and _paths(states, Verdict.GOOD)
+            for states in (self._local, self._log)
+        )
+
+    @property
+    def report(self) -> str:
+        return report_of(self._local, self._log)
+
+    def _checked(self, before: DirState) -> DirState:
+        try:
+            before.path.mkdir(parents=True, exist_ok=True)
+            tried = before.path / TRIED_DIR_NAME
+            tried.mkdir(mode=0o700, exist_ok=True)
+            tried.rmdir()
+            os.listdir(before.path)
+            return judge(before.path, self._usage_of(before.path), before, self._limits)
+        except OSError as error:
+            # ENOSPC for a directory of no bytes means that not one inode is left: full, and nothing is broken.
+            if error.errno == errno.ENOSPC:
+                return DirState(path=before.path, verdict=Verdict.FULL, message=str(error.strerror))
+            text = f"Cannot create directory : {before.path}, error {error.strerror}"
+            return DirState(path=before.path, verdict=Verdict.ERRORED, message=text)
+
+
+def _paths(states: Iterable[DirState], verdict: Verdict) -> tuple[Path, ...]:
+    return tuple(state.path for state in states if state.verdict is verdict)
