@@ -330,6 +330,7 @@ async def test_discovery_names_pods_and_their_subresources(kubernetes: Kubernete
         "pods/status",
         "pods/binding",
         "pods/eviction",
+        "pods/resize",
         "nodes",
         "events",
         "namespaces",

@@ -123,6 +123,37 @@ async def test_creating_again_is_success(pods: PodDriver) -> None:
     assert await pods.get("a") == first
 
 
+def sized(name: str, **amounts: str) -> dict[str, Any]:
+    body = manifest(name)
+    body["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    return body
+
+
+async def test_a_pod_is_resized_in_place(client: KubeClient, pods: PodDriver) -> None:
+    await pods.create(sized("a", cpu="1", memory="1Gi"))
+    await bind(client, "a")
+    before = await pods.get("a")
+    await pods.resize(sized("a", cpu="2", memory="2Gi"))
+
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/a"
+    (container,) = msgspec.json.decode(await client.call(Request(path=path)))["spec"]["containers"]
+    assert container["resources"]["limits"] == container["resources"]["requests"] == {"cpu": "2", "memory": "2Gi"}
+    after = await pods.get("a")
+    assert before is not None
+    assert after is not None
+    assert (after.uid, after.node_name) == (before.uid, "node-1")
+
+
+async def test_only_cpu_and_memory_can_be_resized(pods: PodDriver) -> None:
+    await pods.create(sized("a", **{"example.com/gpu": "1"}))
+    with pytest.raises(Refused, match="only cpu and memory resources are mutable"):
+        await pods.resize(sized("a", **{"example.com/gpu": "2"}))
+
+
+async def test_resizing_a_pod_that_is_gone_is_success(pods: PodDriver) -> None:
+    await pods.resize(sized("nobody", cpu="1"))
+
+
 async def test_the_name_of_a_strangers_pod_is_refused(pods: PodDriver) -> None:
     await pods.create(manifest("a"))
     with pytest.raises(Refused, match="not ours"):

@@ -21,7 +21,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
 from yodel.domain.pod import PodObservation, PodPhase
-from yodel.domain.queue import default_queues
+from yodel.domain.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType, FinalApplicationStatus
 from yodel.errors import Unavailable
@@ -30,9 +30,12 @@ from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit
 from yodel.services import recovery
+from yodel.services.changes import ApplicationChanges
+from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.engine import Engine
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
+from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import AllocateRequest, AllocateResult, MasterService, Registration
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.performer import EffectPerformer
@@ -47,6 +50,7 @@ from yodel.translator import names
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings, manifest
 
+WEB_ADDRESS = "rm:8088"
 ROUNDS_MAX = 5_000
 """Steps ``settle`` may take: more is a loop that never comes to rest."""
 NODE = NodeId("node-1", 8041)
@@ -89,6 +93,8 @@ class FakePods:
         self.create_errors: list[Exception] = []
         """Raised by the next calls, one each."""
         self.delete_errors: list[Exception] = []
+        self.resize_errors: list[Exception] = []
+        self.resized: list[str] = []
         self._version = 0
 
     async def create(self, manifest: Manifest) -> None:
@@ -110,6 +116,16 @@ class FakePods:
         self.deleted.append(name)
         self.remove(name)
         self._step("after pod deletion")
+
+    async def resize(self, manifest: Manifest) -> None:
+        self._step("before pod resize")
+        if self.resize_errors:
+            raise self.resize_errors.pop(0)
+        name = manifest["metadata"]["name"]
+        if name in self.pods:
+            self.resized.append(name)
+            self.manifests[name] = manifest
+        self._step("after pod resize")
 
     async def get(self, name: str) -> PodObservation | None:
         return self.pods.get(name)
@@ -186,7 +202,11 @@ class Options:
     submission: SubmissionLimits = field(default_factory=SubmissionLimits)
     liveness: LivenessSettings = field(default_factory=LivenessSettings)
     reconciler: ReconcilerSettings = field(default_factory=ReconcilerSettings)
+    delegation: DelegationSettings = field(default_factory=lambda: DelegationSettings(login_user="yarn"))
+    queues: Sequence[Queue] = field(default_factory=default_queues)
     admin_acl: str = "admin"
+    acl_enable: bool = False
+    log_aggregation_enable: bool = True
 
 
 class ResourceManager:
@@ -199,7 +219,7 @@ class ResourceManager:
         self.scheduler_woken = True
         self.engine = Engine(state, store, clock)
         self.scheduler = Scheduler(self.engine, options.allocation)
-        rules = AccessRules(admin_acl=Acl.parse(options.admin_acl))
+        rules = AccessRules(admin_acl=Acl.parse(options.admin_acl), is_view_checked=options.acl_enable)
         self.submission = SubmissionService(self.engine, NoGroups(), rules, options.submission, options.allocation)
         self.master = MasterService(
             self.engine,
@@ -209,6 +229,11 @@ class ResourceManager:
             options.allocation.maximum,
             self.wake,
         )
+        self.changes = ApplicationChanges(
+            self.engine, self.submission, self.wake, are_queues_guarded=options.acl_enable
+        )
+        self.delegation_tokens: DelegationTokens
+        self.log_aggregation = LogAggregation(state, clock, is_enabled=options.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, options.allocation)
         self.reconciler = Reconciler(
             self.engine, world.pods, clock, self.manifest_of, options.reconciler, self.reconciles.add
@@ -276,12 +301,16 @@ class World:
     async def start(self) -> None:
         """Begin a life as ``yodel.app`` does: open, keys, runtimes, writer, what was under way."""
         store = MemoryStore(self.disk, hook=self._at_store)
-        snapshot = await store.open(now_ms=self.clock.now_ms(), default_queues=default_queues())
+        snapshot = await store.open(now_ms=self.clock.now_ms(), default_queues=self.options.queues)
         new_keys = missing_keys(snapshot.master_keys, lambda count: bytes(count))
         if new_keys:
             await store.commit(Commit(master_keys=new_keys))
         tokens = TokenIssuer([*snapshot.master_keys, *new_keys], snapshot.identity.cluster_timestamp_ms)
         rm = self._rm = ResourceManager(self, ClusterState.of(snapshot), tokens, store)
+        rm.state.web_address = WEB_ADDRESS
+        rm.delegation_tokens = DelegationTokens(
+            rm.engine, self.clock, lambda count: bytes(count), self.options.delegation, snapshot
+        )
         recovery.expect_attempts(rm.engine, self.clock)
         rm.writer = asyncio.create_task(rm.engine.run(), name="engine")
         recovery.resume(rm.engine, self.clock, rm.launches.add, rm.reconciles.add)

@@ -33,6 +33,8 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = field(default=None, repr=False)
     timeout_s: float = CALL_TIMEOUT_S
+    content_type: str = "application/json"
+    """Of the body."""
 
 
 class KubeApi(Protocol):

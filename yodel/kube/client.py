@@ -162,7 +162,7 @@ class KubeClient:
         # identity: unpacking a compressed list happens on the event loop, and the API server is near.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "yodel"}
         if request.body is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = request.content_type
         authorization = await self._configuration.get_api_key_with_prefix(_BEARER)
         if authorization:
             headers["Authorization"] = authorization.strip()  # token files tend to end with a newline

@@ -1,4 +1,4 @@
-"""The Pods port on a Kubernetes API server: create, delete, get; each idempotent and with a deadline.
+"""The Pods port on a Kubernetes API server: create, delete, resize, get; each idempotent and with a deadline.
 
 "Already there" and "already gone" are successes, but a pod that merely has our name is not: it has to carry the same
 container id, else two clusters or a leftover could be taken for our container.
@@ -23,6 +23,7 @@ from yodel.kube.retrying import RetryLimits, retried
 from yodel.ports.pods import Manifest, PodObservation
 
 CONTAINER_ID_LABEL = "yodel.io/container-id"
+STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,27 @@ class PodDriver:
             options["gracePeriodSeconds"] = grace_s
         request = self._request("DELETE", f"{self._pods_path}/{quote(name, safe='')}", msgspec.json.encode(options))
         await retried(lambda: self._call_or_none(request), f"Deleting pod {name}", self._limits.retry)
+
+    async def resize(self, manifest: Manifest) -> None:
+        """Change resources in place; "not found" is success, for the pod's end is told by the watch.
+
+        An API server before Kubernetes 1.33 has no such subresource and answers 404 as for a missing pod, so a pod that
+        does exist then means that it cannot be resized.
+
+        Raises: InvalidValue, Refused, Unavailable.
+        """
+        name, _ = _identity(manifest)
+        containers = [{"name": c["name"], "resources": c["resources"]} for c in manifest["spec"]["containers"]]
+        request = Request(
+            method="PATCH",
+            path=f"{self._pods_path}/{quote(name, safe='')}/resize",
+            body=msgspec.json.encode({"spec": {"containers": containers}}, enc_hook=_plain),
+            timeout_s=self._limits.call_timeout_s,
+            content_type=STRATEGIC_MERGE,
+        )
+        answer = await retried(lambda: self._call_or_none(request), f"Resizing pod {name}", self._limits.retry)
+        if answer is None and await self.get(name) is not None:
+            raise Refused(f"Resizing pod {name}: this Kubernetes does not resize pods in place")
 
     async def get(self, name: str) -> PodObservation | None:
         """The pod as the API server has it now; None when there is none.

@@ -129,7 +129,7 @@ class KubernetesApi:
         return hmac.compare_digest(request.authorization.encode(), self._authorization)
 
     async def _resource(self, request: Request, target: Target) -> Answer:
-        if target.subresource not in ("", "status"):
+        if target.subresource not in ("", "status", "resize"):
             return await self._subresource(request, target)
         if request.method == "GET":
             return self._get(request, target)
@@ -259,6 +259,8 @@ def _named(parts: list[str], namespace: str | None) -> Target:
     if len(parts) > 3:
         raise path_not_found()
     resource, name, subresource = (*parts, "", "")[:3]
+    if subresource == "resize" and resource != "pods":
+        raise path_not_found()
     if subresource == "status" and not discovery.RESOURCES[resource].has_status:
         raise path_not_found()
     return Target(resource=resource, namespace=namespace, name=name, subresource=subresource)

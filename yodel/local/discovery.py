@@ -100,6 +100,7 @@ def core_resources() -> Json:
             entries.append(_subresource(entry, "status", entry.kind, ["get", "patch", "update"]))
     pods = RESOURCES["pods"]
     entries.append(_subresource(pods, "log", "Pod", ["get"]))
+    entries.append(_subresource(pods, "resize", "Pod", ["get", "patch", "update"]))
     entries.append(_subresource(pods, "binding", "Binding", ["create"]))
     eviction = _subresource(pods, "eviction", "Eviction", ["create"])
     entries.append({**eviction, "group": "policy", "version": "v1"})

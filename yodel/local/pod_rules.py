@@ -60,6 +60,40 @@ def check_pod_update(old: Json, new: Json) -> None:
         raise invalid("Pod", old["metadata"]["name"], [cause])
 
 
+def resized_spec(old: Json, new: Json) -> Json:
+    """The spec after ``pods/resize``: what changes are cpu and memory of containers, and nothing else.
+
+    Raises ApiError (422).  The process kubelet enforces no limits, so a resize is done once it is stored.
+    """
+    causes: list[Cause] = []
+    containers: list[Json] = []
+    given = {c.get("name"): c.get("resources") or {} for c in (new.get("spec") or {}).get("containers") or []}
+    for n, container in enumerate(old["spec"]["containers"]):
+        resources = given.get(container["name"], container["resources"])
+        field = f"spec.containers[{n}].resources"
+        causes += _resource_causes(resources, field)
+        if _others(resources) != _others(container["resources"]):
+            causes.append(
+                Cause(
+                    field="spec",
+                    reason="FieldValueForbidden",
+                    message="Forbidden: only cpu and memory resources are mutable",
+                )
+            )
+        containers.append({**container, "resources": resources})
+    if causes:
+        raise invalid("Pod", old["metadata"]["name"], causes)
+    return {**old["spec"], "containers": containers}
+
+
+def _others(resources: Json) -> Json:
+    """Amounts other than cpu and memory."""
+    return {
+        side: {name: value for name, value in (resources.get(side) or {}).items() if name not in ("cpu", "memory")}
+        for side in ("limits", "requests")
+    }
+
+
 def _frozen_spec(spec: Json) -> Json:
     containers = [{**container, "image": ""} for container in spec.get("containers") or []]
     return {**{key: value for key, value in spec.items() if key not in _MUTABLE_SPEC}, "containers": containers}

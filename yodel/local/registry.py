@@ -153,6 +153,8 @@ class Registry:
             raise invalid(RESOURCES[resource].kind, old.key[2], causes)
         if subresource == "status":
             item = {**old.item, **named, "status": new.get("status") or {}}
+        elif subresource == "resize":
+            item = {**old.item, "spec": pod_rules.resized_spec(old.item, new)}
         elif RESOURCES[resource].has_status:
             item = {**new, **named, "status": old.item.get("status") or {}}
         else:

@@ -107,10 +107,21 @@ class Scheduler:
                 self._wake.set()
         elif pod["status"].get("phase") in ("Succeeded", "Failed"):
             self._pod_gone(key)
-        elif pod["spec"].get("nodeName") and key not in self._bound:
+        elif pod["spec"].get("nodeName"):
             self._unfit.pop(key, None)
-            self._bound[key] = (pod["spec"]["nodeName"], pod_requests(pod))
-            self._account(key, 1)
+            self._account_as(key, (pod["spec"]["nodeName"], pod_requests(pod)))
+
+    def _account_as(self, key: _Key, held: tuple[str, Amounts]) -> None:
+        """A pod was bound, or resized since."""
+        if self._bound.get(key) == held:
+            return
+        is_known = key in self._bound
+        if is_known:
+            self._account(key, -1)
+        self._bound[key] = held
+        self._account(key, 1)
+        if is_known:
+            self._retry_unfit()
 
     def _pod_gone(self, key: _Key) -> None:
         self._waiting.pop(key, None)

@@ -42,5 +42,11 @@ class Pods(Protocol):
     async def delete(self, name: str, *, grace_s: int | None = None) -> None:
         """Ask for deletion; "not found" is success.  ``grace_s`` overrides the pod's own grace period."""
 
+    async def resize(self, manifest: Manifest) -> None:
+        """Give the containers of the manifest's pod its resources, in place (``pods/resize``); "not found" is success.
+
+        Only what the API server itself refuses is refused: a kubelet that has to wait for room does so by itself.
+        """
+
     async def get(self, name: str) -> PodObservation | None:
         """The pod as the API server has it now."""
