@@ -182,17 +182,26 @@ def _pod(item: dict[str, Any]) -> Pod:
 
 
 @contextlib.contextmanager
-def running(*, nodes: int = 2, memory_mib: int = 8192, vcores: int = 8) -> Iterator[Cluster]:
+def running(
+    *,
+    nodes: int = 2,
+    memory_mib: int = 8192,
+    vcores: int = 8,
+    minimum_mib: int = 1024,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Cluster]:
     """Starts ``yodel local``, waits for it, and stops it; AssertionError when it leaves a process behind.
 
-    Other OS users' containers work below the directory, so it may be passed through by everyone.
+    ``settings`` are environment variables (``YODEL_…``, ``YODEL_NM_…``).  Other OS users' containers work below the
+    directory, so it may be passed through by everyone.
     """
     base = pathlib.Path(tempfile.mkdtemp(prefix="yodel-conformance-"))
     base.chmod(0o711)
     directory = base / "local"
     command = [str(pathlib.Path(sys.prefix) / "bin" / "yodel"), "local", "--dir", str(directory), "--ports", "auto"]
     command += ["--nodes", str(nodes), "--memory-mib", str(memory_mib), "--vcores", str(vcores)]
-    environment = {**os.environ, "JAVA_HOME": str(java_home())}
+    command += ["--minimum-allocation-mib", str(minimum_mib)]
+    environment = {**os.environ, "JAVA_HOME": str(java_home()), **(settings or {})}
     with (base / "yodel-local.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
     cluster = Cluster(directory, process)

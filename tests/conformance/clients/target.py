@@ -1,0 +1,131 @@
+"""A cluster as a client sees it: a configuration folder, and the unmodified Hadoop release that reads it.
+
+The scripts beside this file take a ``Target`` and nothing else, so the same script runs on Hadoop's own ResourceManager
+and on Yodel.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.cluster import java_home, wait_for
+from tests.conformance.spark_submit import Result, Submission
+from tests.support.hadoop import Hadoop
+from tests.support.hadoop_jars import client_jars, jars
+
+CALL_TIMEOUT_S = 10
+COMMAND_TIMEOUT_S = 60
+JOB_TIMEOUT_S = 300
+ENDED = ("FINISHED", "FAILED", "KILLED")
+CLI = "org.apache.hadoop.yarn.client.cli."
+YARN_MAINS = {
+    "application": "ApplicationCLI",
+    "app": "ApplicationCLI",
+    "applicationattempt": "ApplicationCLI",
+    "container": "ApplicationCLI",
+    "node": "NodeCLI",
+    "queue": "QueueCLI",
+    "logs": "LogsCLI",
+    "top": "TopCLI",
+    "cluster": "ClusterCLI",
+    "rmadmin": "RMAdminCLI",
+    "schedulerconf": "SchedConfCLI",
+    "nodeattributes": "NodeAttributesCLI",
+}
+NAMES_ITSELF = ("application", "app", "applicationattempt", "container")
+MAPRED_MAINS = {"job": "org.apache.hadoop.mapred.JobClient", "queue": "org.apache.hadoop.mapred.JobQueueClient"}
+_folders = itertools.count(10001)  # all of one length, because Hadoop counts the bytes of paths it reads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """``name`` is the column in the table; ``line`` the client's release line (``3.5``)."""
+
+    name: str
+    line: str
+    conf_dir: Path
+    rest_url: str
+    hadoop: Hadoop
+    nodes_dir: Path
+    """Where the cluster's containers work."""
+    jars: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "jars", client_jars(self.line))
+
+    def environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("HADOOP_", "YARN_", "SPARK_", "PYSPARK_"))}
+        here = {"HADOOP_CONF_DIR": str(self.conf_dir), "YARN_CONF_DIR": str(self.conf_dir)}
+        return {**kept, **here, "HADOOP_HOME": str(self.hadoop.servers.directory), "JAVA_HOME": str(java_home())}
+
+    def java(self, main: str, *arguments: object, options: tuple[str, ...] = (), more_classes: str = "") -> Submission:
+        """A class of the release's, started."""
+        classes = f"{self.conf_dir}:{self.jars}/*" + (f":{more_classes}" if more_classes else "")
+        java = [f"{java_home()}/bin/java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *options]
+        return Submission([*java, "-cp", classes, main, *(str(a) for a in arguments)], self.environment())
+
+    def yarn(self, command: str, *arguments: object, timeout_s: float = COMMAND_TIMEOUT_S) -> Result:
+        """``yarn COMMAND …`` to its end."""
+        words = (command, *arguments) if command in NAMES_ITSELF else arguments
+        return self.java(CLI + YARN_MAINS[command], *words).result(timeout_s)
+
+    def mapred(self, command: str, *arguments: object, timeout_s: float = COMMAND_TIMEOUT_S) -> Result:
+        """``mapred COMMAND …`` to its end."""
+        return self.java(MAPRED_MAINS[command], *arguments).result(timeout_s)
+
+    def shell_extra(self) -> str:
+        """Class path of what the distributed shell needs beside Hadoop 3.5."""
+        return f"{jars('dshell')}/*"
+
+    def jar(self, name: str) -> Path:
+        """The one jar of the release whose name begins so."""
+        found = [p for p in self.jars.glob(f"{name}-*.jar") if "tests" not in p.name]
+        assert len(found) == 1, f"{name}: {found}"
+        return found[0]
+
+    def rest(self, path: str) -> Any:
+        """The JSON at ``/ws/v1/cluster`` + path."""
+        request = urllib.request.Request(f"{self.rest_url}/ws/v1/cluster{path}", headers={"Accept": "application/json"})
+        with urllib.request.urlopen(request, timeout=CALL_TIMEOUT_S) as answer:
+            return json.load(answer)
+
+    def application(self, application_id: str) -> dict[str, Any]:
+        app: dict[str, Any] = self.rest(f"/apps/{application_id}")["app"]
+        return app
+
+    def ended(self, application_id: str, timeout_s: float = 60) -> dict[str, Any]:
+        """The application once it is over."""
+
+        def probe() -> dict[str, Any] | None:
+            app = self.application(application_id)
+            return app if app["state"] in ENDED else None
+
+        return wait_for(f"the end of {application_id}", probe, timeout_s)
+
+    def in_state(self, application_id: str, state: str, timeout_s: float = 60) -> dict[str, Any]:
+        """The application once it is in ``state``; AssertionError when it is over before."""
+
+        def probe() -> dict[str, Any] | None:
+            app = self.application(application_id)
+            assert app["state"] == state or app["state"] not in ENDED, app["diagnostics"]
+            return app if app["state"] == state else None
+
+        return wait_for(f"{application_id} {state}", probe, timeout_s)
+
+    def folder(self) -> str:
+        """A new folder in HDFS for one run; everyone may write into it."""
+        path = f"/user/conformance/{next(_folders)}"
+        self.hadoop.hdfs.make_dir(path, user="hdfs", mode="1777")
+        return path
+
+
+def settings(values: Mapping[str, object]) -> list[str]:
+    """As ``-D`` options of Hadoop's tools."""
+    return [f"-D{name}={value}" for name, value in values.items()]
