@@ -153,6 +153,7 @@ def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict
         "handover_dir": str(options.directory / "handover"),
         "state_dir": str(base / "state"),
         "allowed_system_users": [getpass.getuser()],
+        "disk_max_utilization_percent": 100.0,  # a developer's disk is full more often than it is broken
         "java_home": java_home() or "",
         "hadoop_conf_dir": str(options.directory / "hadoop-conf"),
     }

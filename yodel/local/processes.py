@@ -4,7 +4,9 @@ Each container is started through a ``sh`` shim in a session of its own.  The sh
 file*: it writes its own ``/proc/PID/stat`` there (process id and start time), runs the command with ``/dev/null`` as
 input, and writes the exit status as a second line; both are single appends, so a reader sees them whole or not at all
 and needs no permission of the container's user.  The shim survives ordinary signals, so nothing but SIGKILL hides a
-status.  Ends are seen through pidfds, without polling and for processes that are not our children too.
+status.  It is also a *subreaper*: what a container orphans becomes the shim's child, however often it forked, and is
+killed by it at the end, as the kernel does at the end of a real pod.
+Ends are seen through pidfds, without polling and for processes that are not our children too.
 
 Memory and CPU limits are not enforced here: the node agent watches the memory of what it launched.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import grp
 import os
 import pwd
@@ -37,8 +40,18 @@ KILL_ROUND_INTERVAL_S = 0.02
 _SHIM = (
     "trap : HUP INT QUIT TERM USR1 USR2; "
     'IFS= read -r line < "/proc/$$/stat"; echo "$line" >&0; '
-    '"$@" < /dev/null; code=$?; echo "$code" >&0'
+    '"$@" < /dev/null; code=$?; echo "$code" >&0; '
+    "i=0; while [ $((i += 1)) -le 100 ]; do "
+    'left=; { read -r left < "/proc/$$/task/$$/children"; } 2>/dev/null; [ -n "$left" ] || break; '  # no line end
+    "kill -s KILL $left 2>/dev/null; wait; sleep 0.01; done"
 )
+_PR_SET_CHILD_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None)
+
+
+def _adopt_orphans() -> None:
+    """In the forked child; the attribute outlives ``exec``."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +170,7 @@ def start(launch: Launch, files: ContainerFiles) -> tuple[int, int, int]:
             group=group,
             extra_groups=extra_groups,
             umask=0o022,
+            preexec_fn=_adopt_orphans,
         )
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         os.close(reader)

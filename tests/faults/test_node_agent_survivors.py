@@ -1,0 +1,113 @@
+"""No process survives its container: whatever it forked, however it hid and whatever it ignores."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from nm_plugin.launch.survivors import Entry, members
+from tests.support.agent_process import AgentProcess, agent_process
+from tests.support.node_agent import container_id, context_of, eventually
+from yodel.local.container_launch import Identity, Launch
+from yodel.local.processes import ContainerFiles, start
+
+CONTAINER = container_id(2)
+DAEMON = """
+import os, signal, sys, time
+directory, clears = sys.argv[1], sys.argv[2] == "clears"
+if sys.argv[3] == "stays":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for name in ("one", "two"):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        with open(os.path.join(directory, name), "w") as file:
+            file.write(str(os.getpid()))
+        environment = {} if clears else dict(os.environ)
+        os.execve("/bin/sleep", ["sleep", "600"], environment)
+while not all(os.path.exists(os.path.join(directory, n)) for n in ("one", "two")):
+    time.sleep(0.02)
+if sys.argv[3] == "stays":
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+async def agent() -> AsyncIterator[AgentProcess]:
+    async with agent_process() as agent:
+        await agent.start()
+        yield agent
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Path:
+    program = tmp_path / "daemon.py"
+    program.write_text(DAEMON)
+    return program
+
+
+async def daemons(directory: Path) -> list[psutil.Process]:
+    """The two that hide, running."""
+    paths = [directory / "one", directory / "two"]
+    await eventually(lambda: all(p.exists() and p.read_text() for p in paths))
+    return [psutil.Process(int(path.read_text())) for path in paths]
+
+
+def is_gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("ends", ["stays", "goes"])
+async def test_daemons_end_with_their_container(agent: AgentProcess, daemon: Path, tmp_path: Path, ends: str) -> None:
+    """Killed, or ended by itself while its daemons went on."""
+    pod = await agent.pod(CONTAINER)
+    await agent.launch(CONTAINER, context_of(f"exec {sys.executable} {daemon} {tmp_path} keeps {ends}"))
+    hidden = await daemons(tmp_path)
+    if ends == "stays":
+        await agent.tracker.until_running(CONTAINER)
+        await agent.stop(CONTAINER)
+    status = await agent.tracker.until_complete(CONTAINER)
+    assert status.exit_status == (-105 if ends == "stays" else 0)
+    await eventually(lambda: all(is_gone(process) for process in hidden))
+    assert await pod.wait() == (137 if ends == "stays" else 0)
+
+
+async def test_daemon_without_an_environment_ends_with_its_pod(daemon: Path, tmp_path: Path) -> None:
+    """The embedded pod's shim adopts what nobody can find, and kills it when the container has ended."""
+    files = ContainerFiles(directory=tmp_path / "files")
+    launch = Launch(
+        container="c",
+        argv=(sys.executable, str(daemon), str(tmp_path), "clears", "goes"),
+        environment={"PATH": os.environ["PATH"]},
+        directory="/",
+        identity=Identity(),
+    )
+    pid, pidfd, reader = await asyncio.to_thread(start, launch, files)
+    hidden = await daemons(tmp_path)
+    await eventually(lambda: all(is_gone(process) for process in hidden))
+    await asyncio.to_thread(os.waitpid, pid, 0)
+    os.close(pidfd)
+    os.close(reader)
+    assert files.status.read_text().splitlines()[1] == "0"
+
+
+def test_members_are_the_marked_the_seen_their_sessions_and_all_below() -> None:
+    entries = [
+        Entry(10, 1, 10, 5, True),  # marked, leads a session
+        Entry(11, 1, 10, 5, False),  # cleared its environment, in that session
+        Entry(12, 11, 12, 5, False),  # below it
+        Entry(20, 1, 20, 5, False),  # was in the tree at the last sample
+        Entry(21, 1, 21, 5, False),  # another process with a number that was
+        Entry(30, 1, 30, 5, False),  # nobody's
+    ]
+    assert members(entries, frozenset({(20, 5), (21, 4)})) == {10, 11, 12, 20}
+    assert members(entries[1:], frozenset()) == set()
