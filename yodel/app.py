@@ -26,9 +26,10 @@ import structlog
 from yodel import __version__
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation import AllocationLimits
+from yodel.domain.ask_rules import AskRules
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.queue import default_queues
+from yodel.domain.queue import Queue, differing, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
@@ -38,22 +39,32 @@ from yodel.kube.watch_loop import watch_pods
 from yodel.ports.clock import Clock, SystemClock
 from yodel.ports.identity import OsUsers
 from yodel.ports.pods import Manifest
-from yodel.ports.store import Commit, Store
+from yodel.ports.store import Commit, Snapshot, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.server import serve as serve_rest
-from yodel.rm_rpc.client_protocol import ClientProtocol
+from yodel.rm_rpc.admin_protocol import AdminProtocol
+from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
+from yodel.rm_rpc.ha_protocol import HaProtocol
 from yodel.rm_rpc.master_protocol import MasterProtocol
 from yodel.rm_rpc.node_agents import RpcNodeAgents
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
+from yodel.rm_rpc.user_mappings import UserMappings
 from yodel.rpc_io.dispatch import Dispatcher, RetryCacheLimits, RpcProtocol
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcServer, ServerSecurity
 from yodel.services import recovery
+from yodel.services.admin import AdminService, AdminSettings, Reloads
+from yodel.services.amrm_keys import AmrmKeys
+from yodel.services.changes import ApplicationChanges
+from yodel.services.decommission import Decommission
+from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.engine import Engine
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
+from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
+from yodel.services.master_keys import MasterKeys, RollingSettings
 from yodel.services.nodes import NodeService
 from yodel.services.performer import EffectPerformer
 from yodel.services.queries import Queries
@@ -85,13 +96,19 @@ class Addresses:
     client_port: int
     scheduler_port: int
     tracker_port: int
+    admin_port: int
     webapp_port: int
 
 
 async def run_rm(
-    settings: Settings, stop: asyncio.Event, *, on_ready: Callable[[Addresses], None] | None = None
+    settings: Settings,
+    stop: asyncio.Event,
+    *,
+    on_ready: Callable[[Addresses], None] | None = None,
+    reload: Callable[[], Settings] | None = None,
 ) -> None:
-    """Serve until ``stop`` is set.
+    """Serve until ``stop`` is set.  ``reload`` reads the settings anew for ``yarn rmadmin -refresh…``; it blocks, and
+    raises InvalidValue.
 
     Raises:
         InvalidValue, Unavailable: settings, store or kubeconfig are not usable; nothing was started.
@@ -100,19 +117,31 @@ async def run_rm(
     clock = SystemClock()
     store = SqlStore(settings.store_url)
     try:
-        state, tokens = await _open_state(store, clock)
-        await _Rm(settings, clock, store, state, tokens).run(stop, on_ready)
+        stored, state, tokens = await _open_state(store, clock, settings)
+        await _Rm(settings, clock, store, stored, state, tokens, reload or (lambda: settings)).run(stop, on_ready)
     finally:
         await store.close()
 
 
-async def _open_state(store: Store, clock: Clock) -> tuple[ClusterState, TokenIssuer]:
-    snapshot = await store.open(now_ms=clock.now_ms(), default_queues=default_queues())
+async def _open_state(store: Store, clock: Clock, settings: Settings) -> tuple[Snapshot, ClusterState, TokenIssuer]:
+    wanted = _queues(settings)
+    snapshot = await store.open(now_ms=clock.now_ms(), default_queues=wanted)
     new_keys = missing_keys(snapshot.master_keys, secrets.token_bytes)
-    if new_keys:
-        await store.commit(Commit(master_keys=new_keys))
+    changed_queues = differing(snapshot.queues, wanted)
+    if new_keys or changed_queues:
+        await store.commit(Commit(rows=changed_queues, master_keys=new_keys))
     tokens = TokenIssuer([*snapshot.master_keys, *new_keys], snapshot.identity.cluster_timestamp_ms)
-    return ClusterState.of(snapshot), tokens
+    state = ClusterState.of(snapshot)
+    state.publish(changed_queues)
+    return snapshot, state, tokens
+
+
+def _queues(settings: Settings) -> tuple[Queue, ...]:
+    return leaves_under_root(
+        settings.queues,
+        maximum_lifetime_s=settings.queue_maximum_lifetime_s,
+        default_lifetime_s=settings.queue_default_lifetime_s,
+    )
 
 
 class _Rm:
@@ -123,10 +152,12 @@ class _Rm:
         settings: Settings,
         clock: Clock,
         store: Store,
+        stored: Snapshot,
         state: ClusterState,
         tokens: TokenIssuer,
+        reload: Callable[[], Settings],
     ) -> None:
-        self._settings, self._clock, self._tokens = settings, clock, tokens
+        self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
         self._kube = LateKube()
         limits = _allocation_limits(settings)
         self._users = OsUsers(min_user_id=settings.min_user_id, allowed_system_users=settings.allowed_system_users)
@@ -145,8 +176,26 @@ class _Rm:
             limits,
         )
         self.master = MasterService(
-            self.engine, tokens, clock, self.submission.require_allowed, limits.maximum, self.scheduler.wake
+            self.engine,
+            tokens,
+            clock,
+            self.submission.require_allowed,
+            limits.maximum,
+            self.scheduler.wake,
+            AskRules(
+                minimum=limits.minimum,
+                are_node_labels_enabled=settings.node_labels_enabled,
+                opportunistic=settings.opportunistic_containers,
+            ),
         )
+        self.amrm_keys = AmrmKeys(self.engine, tokens, clock, secrets.token_bytes, settings.am_key_rolling_interval_s)
+        self.changes = ApplicationChanges(
+            self.engine, self.submission, self.scheduler.wake, are_queues_guarded=settings.acl_enable
+        )
+        self.delegation_tokens = DelegationTokens(
+            self.engine, clock, secrets.token_bytes, _delegation_settings(settings), stored
+        )
+        self.log_aggregation = LogAggregation(state, clock, is_enabled=settings.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, limits)
         self._pod_settings = _pod_settings(settings)
         pods = PodDriver(
@@ -174,6 +223,14 @@ class _Rm:
                 container_expiry_s=settings.container_expiry_s,
             ),
         )
+        self.master_keys = MasterKeys(
+            self.engine, tokens, clock, secrets.token_bytes, _rolling_settings(settings), stored.master_keys
+        )
+        self.decommission = Decommission(self.engine, self.nodes, clock, settings.decommission_timeout_s)
+        self._proxy_users = _proxy_users(settings, self._users)
+        self.admin = AdminService(
+            self.engine, self.nodes, self.decommission, self._users, self._reloads(), getpass.getuser()
+        )
         self.engine.perform_with(
             EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add, self.scheduler.wake)
         )
@@ -187,10 +244,15 @@ class _Rm:
                 tasks.create_task(self.reconciles.run(), name="reconciler"),
                 tasks.create_task(self.launches.run(), name="launcher"),
                 tasks.create_task(self.liveness.run(), name="liveness"),
+                tasks.create_task(self.delegation_tokens.run(), name="delegation tokens"),
+                tasks.create_task(self.amrm_keys.run(), name="AMRM keys"),
+                tasks.create_task(self.decommission.run(), name="decommission"),
+                tasks.create_task(self.master_keys.run(), name="master keys"),
                 tasks.create_task(self.reconciler.run_resync(), name="resync"),
                 tasks.create_task(self._watch(), name="pod watch"),
             ]
             recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
+            await self.admin.start()
             servers, addresses = await self._listen()
             self.scheduler.wake()
             log.info("ResourceManager started", **_fields(addresses))
@@ -205,28 +267,78 @@ class _Rm:
     async def _listen(self) -> tuple[list[_Stoppable], Addresses]:
         settings = self._settings
         web, webapp_port = await self._serve_rest()
-        client = ClientProtocol(self.queries, self.submission, self.nodes, f"{settings.host}:{webapp_port}")
+        self.engine.state.web_address = f"{settings.host}:{webapp_port}"
+        client = ClientProtocol(self._client_services(), self.engine.state.web_address)
         master = MasterProtocol(self.master, self.queries, self._tokens)
-        tracker = TrackerProtocol(self.nodes, self._tokens, settings.node_heartbeat_interval_ms, f"yodel-{__version__}")
-        groups = self._users.groups_of
-        proxies = ProxyUserRules.from_properties(settings.proxy_users, groups_of=groups, addresses_of=_addresses_of)
+        tracker = TrackerProtocol(
+            self.nodes,
+            self._tokens,
+            settings.node_heartbeat_interval_ms,
+            f"yodel-{__version__}",
+            master_keys=self.master_keys,
+            log_aggregation=self.log_aggregation,
+        )
+        proxies = self._proxy_users
         node_passwords = _node_passwords(settings.node_token_file)
-        simple = ServerSecurity(allow_simple=True, proxy_users=proxies)
+        by_name_or_token = ServerSecurity(allow_simple=True, proxy_users=proxies, token_passwords=client.token_grant)
         by_am_token = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
         by_node_token = ServerSecurity(allow_simple=node_passwords is None, token_passwords=node_passwords)
         servers = [
-            _server("client", client.protocol(), simple),
-            _server("scheduler", master.protocol(), by_am_token),
-            _server("tracker", tracker.protocol(), by_node_token),
+            _server("client", [client.protocol()], by_name_or_token),
+            _server("scheduler", [master.protocol()], by_am_token),
+            _server("tracker", [tracker.protocol()], by_node_token),
+            _server("admin", self._admin_protocols(), ServerSecurity(allow_simple=True, proxy_users=proxies)),
         ]
-        wanted = (settings.client_port, settings.scheduler_port, settings.tracker_port)
+        wanted = (settings.client_port, settings.scheduler_port, settings.tracker_port, settings.admin_port)
         ports = [
             (await server.start(settings.bind_host, port))[1] for server, port in zip(servers, wanted, strict=True)
         ]
         addresses = Addresses(
-            client_port=ports[0], scheduler_port=ports[1], tracker_port=ports[2], webapp_port=webapp_port
+            client_port=ports[0],
+            scheduler_port=ports[1],
+            tracker_port=ports[2],
+            admin_port=ports[3],
+            webapp_port=webapp_port,
         )
         return [*servers, web], addresses
+
+    def _admin_protocols(self) -> list[RpcProtocol]:
+        mappings = UserMappings(self.admin).protocols()
+        return [AdminProtocol(self.admin).protocol(), HaProtocol(self.admin).protocol(), *mappings]
+
+    def _reloads(self) -> Reloads:
+        """What ``yarn rmadmin`` may change while we run."""
+
+        def read() -> AdminSettings:
+            settings = self._reload()
+            return AdminSettings(
+                admin_acl=settings.admin_acl,
+                max_priority=settings.max_priority,
+                queues=_queues(settings),
+                nodes_include_path=settings.nodes_include_path,
+                nodes_exclude_path=settings.nodes_exclude_path,
+                dynamic_resources_path=settings.dynamic_resources_path,
+            )
+
+        def use_admin_acl(acl: Acl) -> None:
+            self.submission.use_rules(AccessRules(admin_acl=acl, is_view_checked=self._settings.acl_enable))
+
+        return Reloads(
+            read=read,
+            proxy_users=lambda: self._proxy_users.become(_proxy_users(self._reload(), self._users)),
+            admin_acl=use_admin_acl,
+            max_priority=self.submission.use_max_priority,
+        )
+
+    def _client_services(self) -> ClientServices:
+        return ClientServices(
+            queries=self.queries,
+            submission=self.submission,
+            changes=self.changes,
+            nodes=self.nodes,
+            delegation_tokens=self.delegation_tokens,
+            log_aggregation=self.log_aggregation,
+        )
 
     async def _serve_rest(self) -> tuple[_Stoppable, int]:
         """REST first: it answers while a restarted RM takes up what was under way."""
@@ -240,8 +352,18 @@ class _Rm:
             cookie_secret=hmac.new(self._tokens.current("amrm").secret, b"hadoop.auth", hashlib.sha256).digest(),
             static_user=settings.http_static_user,
             may_static_user_write=settings.http_static_user_may_write,
+            proxy_hosts=frozenset(host.lower() for host in settings.web_proxy_hosts),
+            is_proxy_warning_shown=settings.web_proxy_warning,
         )
-        services = RestServices(queries=self.queries, submission=self.submission, clock=self._clock, settings=rest)
+        services = RestServices(
+            queries=self.queries,
+            submission=self.submission,
+            changes=self.changes,
+            nodes=self.nodes,
+            log_aggregation=self.log_aggregation,
+            clock=self._clock,
+            settings=rest,
+        )
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)
 
     async def _watch(self) -> None:
@@ -269,7 +391,8 @@ class _Rm:
             identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
         application = self.engine.state.applications[container.id.application_id]
         submission = application.submission
-        return manifest(container, self._pod_settings, identity, submission.name, submission.application_type)
+        closed = self.engine.state.closed_nodes
+        return manifest(container, self._pod_settings, identity, submission.name, submission.application_type, closed)
 
 
 def _allocation_limits(settings: Settings) -> AllocationLimits:
@@ -278,6 +401,15 @@ def _allocation_limits(settings: Settings) -> AllocationLimits:
         maximum=Resource(settings.maximum_allocation_mib, settings.maximum_allocation_vcores),
         am_share=settings.am_share,
         in_flight_max=settings.in_flight_max,
+    )
+
+
+def _delegation_settings(settings: Settings) -> DelegationSettings:
+    return DelegationSettings(
+        key_update_interval_s=settings.delegation_key_update_interval_s,
+        token_max_lifetime_s=settings.delegation_token_max_lifetime_s,
+        token_renew_interval_s=settings.delegation_token_renew_interval_s,
+        login_user=getpass.getuser(),
     )
 
 
@@ -296,10 +428,23 @@ def _pod_settings(settings: Settings) -> PodSettings:
     )
 
 
-def _server(name: str, protocol: RpcProtocol, security: ServerSecurity) -> RpcServer:
+def _rolling_settings(settings: Settings) -> RollingSettings:
+    return RollingSettings(
+        nm_interval_s=settings.nm_key_rolling_interval_s,
+        container_interval_s=settings.container_key_rolling_interval_s,
+        activation_delay_s=1.5 * settings.node_expiry_s,
+    )
+
+
+def _proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
+    """Blocks: host names in the rules are resolved."""
+    return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=_addresses_of)
+
+
+def _server(name: str, protocols: list[RpcProtocol], security: ServerSecurity) -> RpcServer:
     return RpcServer(
         name=name,
-        dispatcher=Dispatcher([protocol], fault_for=fault_for, retry_cache=RetryCacheLimits()),
+        dispatcher=Dispatcher(protocols, fault_for=fault_for, retry_cache=RetryCacheLimits()),
         security=security,
         nonce=lambda: b64encode(os.urandom(30)).decode(),
     )

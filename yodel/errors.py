@@ -5,14 +5,19 @@ YodelError
 ├── NotFound                    an entity that was asked for does not exist
 │   ├── ApplicationNotFound
 │   ├── ApplicationAttemptNotFound
+│   │   └── AttemptNotServed    … any more, or not by this port
 │   ├── ContainerNotFound
 │   └── NodeNotFound
 ├── Refused                     well-formed, but not allowed in this state or for this caller
 │   ├── AccessDenied
 │   ├── InvalidResourceRequest
+│   │   └── InvalidLabelRequest
+│   ├── InvalidBlacklistRequest
+│   ├── InvalidReleaseRequest
 │   ├── InvalidToken            a delegation token that is unknown, expired or not the caller's to use
 │   ├── NotRegistered           an ApplicationMaster that has to register (again) first
 │   ├── AlreadyRegistered
+│   ├── UnknownToCache          an ApplicationMaster of an attempt that has ended or never was
 │   └── InvalidResponseId
 ├── IllegalTransition           a state table has no entry for this pair: a bug, never the caller's fault
 ├── NotSupported                a request that Hadoop knows and this service answers with Hadoop's "not supported"
@@ -57,6 +62,14 @@ class ApplicationAttemptNotFound(NotFound):
         super().__init__(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in {where}.")
 
 
+class AttemptNotServed(ApplicationAttemptNotFound):
+    """Follows ApplicationMasterService.allocate."""
+
+    def __init__(self, attempt_id: object) -> None:
+        super().__init__(attempt_id)
+        self.args = (f"Application attempt {attempt_id} doesn't exist in ApplicationMasterService cache.",)
+
+
 class ContainerNotFound(NotFound):
     """Follows ClientRMService.getContainerReport."""
 
@@ -87,6 +100,26 @@ class InvalidResourceRequest(Refused):
 
 class InvalidToken(Refused):
     """A token that is unknown, expired or malformed (SecretManager.InvalidToken)."""
+
+
+class InvalidLabelRequest(InvalidResourceRequest):
+    """An ask with a node label that cannot be (InvalidLabelResourceRequestException)."""
+
+
+class InvalidBlacklistRequest(Refused):
+    """InvalidResourceBlacklistRequestException."""
+
+
+class InvalidReleaseRequest(Refused):
+    """A release of another attempt's container (InvalidContainerReleaseException)."""
+
+
+class UnknownToCache(Refused):
+    """Follows ApplicationMasterService.throwApplicationDoesNotExistInCacheException: register and finish say so."""
+
+    def __init__(self, attempt_id: object) -> None:
+        self.attempt_id = attempt_id
+        super().__init__(f"Application doesn't exist in cache {attempt_id}")
 
 
 class NotRegistered(Refused):

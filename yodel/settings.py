@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from yodel.errors import InvalidValue
@@ -42,6 +43,7 @@ class Settings(BaseSettings):
     client_port: int = Field(default=8032, ge=0, le=65535, description="yarn.resourcemanager.address")
     scheduler_port: int = Field(default=8030, ge=0, le=65535, description="yarn.resourcemanager.scheduler.address")
     tracker_port: int = Field(default=8031, ge=0, le=65535, description="yarn.resourcemanager.resource-tracker.address")
+    admin_port: int = Field(default=8033, ge=0, le=65535, description="yarn.resourcemanager.admin.address")
     webapp_port: int = Field(default=8088, ge=0, le=65535, description="yarn.resourcemanager.webapp.address")
 
     # --- allocation
@@ -50,9 +52,18 @@ class Settings(BaseSettings):
     maximum_allocation_mib: int = Field(default=8192, ge=1, description="yarn.scheduler.maximum-allocation-mb")
     maximum_allocation_vcores: int = Field(default=4, ge=1, description="yarn.scheduler.maximum-allocation-vcores")
     am_share: float = Field(default=0.5, gt=0, le=1, description="yarn.scheduler.capacity.maximum-am-resource-percent")
+    opportunistic_containers: Literal["as-guaranteed", "refused"] = Field(
+        default="as-guaranteed", description="what becomes of an ask for an opportunistic container"
+    )
+    node_labels_enabled: bool = Field(default=False, description="yarn.node-labels.enabled")
     in_flight_max: int = Field(default=1000, ge=1, description="pods planned and not yet bound")
     am_max_attempts: int = Field(default=2, ge=1, description="yarn.resourcemanager.am.max-attempts")
     max_priority: int = Field(default=0, ge=0, description="yarn.cluster.max-application-priority")
+    queues: tuple[str, ...] = Field(
+        default=("default",), description="leaf queues under root; they share one line, first in, first out"
+    )
+    queue_maximum_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.maximum-application-lifetime")
+    queue_default_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.default-application-lifetime")
     completed_max: int = Field(default=1000, ge=1, description="yarn.resourcemanager.max-completed-applications")
 
     # --- pods
@@ -80,7 +91,26 @@ class Settings(BaseSettings):
     http_static_user_may_write: bool = Field(
         default=False, description="let calls without a name submit and kill, as Hadoop without Kerberos does"
     )
+    web_proxy_hosts: frozenset[str] = Field(
+        default=frozenset(),
+        description="hosts beside the nodes whose pages the web proxy shows: gateways with drivers in client mode",
+    )
+    web_proxy_warning: bool = Field(
+        default=False, description="ask before showing another user's pages, as Hadoop with Kerberos does"
+    )
     proxy_users: Mapping[str, str] = Field(default_factory=dict, description="hadoop.proxyuser.* properties")
+    delegation_key_update_interval_s: float = Field(
+        default=86_400.0, gt=0, description="yarn.resourcemanager.delegation.key.update-interval"
+    )
+    delegation_token_max_lifetime_s: float = Field(
+        default=604_800.0, gt=0, description="yarn.resourcemanager.delegation.token.max-lifetime"
+    )
+    delegation_token_renew_interval_s: float = Field(
+        default=86_400.0, gt=0, description="yarn.resourcemanager.delegation.token.renew-interval"
+    )
+    nodes_include_path: Path | None = Field(default=None, description="yarn.resourcemanager.nodes.include-path")
+    nodes_exclude_path: Path | None = Field(default=None, description="yarn.resourcemanager.nodes.exclude-path")
+    dynamic_resources_path: Path | None = Field(default=None, description="Hadoop's dynamic-resources.xml")
     node_token_file: Path | None = Field(default=None, description="shared secret that node agents must know")
 
     # --- deadlines
@@ -88,10 +118,37 @@ class Settings(BaseSettings):
     node_expiry_s: float = Field(default=600.0, gt=0, description="yarn.nm.liveness-monitor.expiry-interval-ms")
     container_expiry_s: float = Field(default=600.0, gt=0, description="…rm.container-allocation.expiry-interval-ms")
     node_heartbeat_interval_ms: int = Field(default=1000, ge=50)
+    decommission_timeout_s: int = Field(
+        default=3600,
+        ge=-1,
+        description="yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs; -1: for ever",
+    )
+    am_key_rolling_interval_s: float = Field(
+        default=86_400.0, gt=0, description="yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
+    )
+    nm_key_rolling_interval_s: float = Field(
+        default=86_400.0, gt=0, description="yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs"
+    )
+    container_key_rolling_interval_s: float = Field(
+        default=86_400.0, gt=0, description="yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs"
+    )
     resync_interval_s: float = Field(default=60.0, gt=0, description="rows and pods are compared at least this often")
 
+    log_aggregation_enable: bool = Field(
+        default=False, description="yarn.log-aggregation-enable: reports tell how far the node agents are"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
+
+    @field_validator("queues")
+    @classmethod
+    def _queues_are_named(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not names or len({*names}) != len(names) or not all(_QUEUE_NAME.fullmatch(name) for name in names):
+            raise ValueError("expected at least one name, each of letters, digits, _ and -, none twice")
+        return names
+
+
+_QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:

@@ -367,7 +367,9 @@ async def test_am_that_fails_twice_fails_its_application_in_yarns_words(world: W
     assert (failed.state, failed.final_status) == (ApplicationState.FAILED, FinalApplicationStatus.FAILED)
     assert failed.diagnostics == (
         f"Application {application_id} failed 2 times due to AM Container for {second.attempt_id} exited with  "
-        "exitCode: 13\nFailing this attempt.Diagnostics: last words. Failing the application."
+        "exitCode: 13\nFailing this attempt.Diagnostics: last words"
+        f"For more detailed output, check the application tracking page: http://rm:8088/cluster/app/{application_id} "
+        "Then click on links to logs of each attempt.\n. Failing the application."
     )
     await world.pass_time(700)
     assert world.pods.pods == {}

@@ -28,15 +28,17 @@ from yodel.errors import Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
-from yodel.ports.store import Commit
+from yodel.ports.store import Commit, Snapshot
 from yodel.services import recovery
 from yodel.services.changes import ApplicationChanges
+from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.engine import Engine
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import AllocateRequest, AllocateResult, MasterService, Registration
+from yodel.services.master_keys import MasterKeys, RollingSettings
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.performer import EffectPerformer
 from yodel.services.queries import Queries
@@ -204,6 +206,7 @@ class Options:
     reconciler: ReconcilerSettings = field(default_factory=ReconcilerSettings)
     delegation: DelegationSettings = field(default_factory=lambda: DelegationSettings(login_user="yarn"))
     queues: Sequence[Queue] = field(default_factory=default_queues)
+    rolling: RollingSettings = field(default_factory=RollingSettings)
     admin_acl: str = "admin"
     acl_enable: bool = False
     log_aggregation_enable: bool = True
@@ -212,7 +215,9 @@ class Options:
 class ResourceManager:
     """One life, from opening the store to the crash."""
 
-    def __init__(self, world: World, state: ClusterState, tokens: TokenIssuer, store: MemoryStore) -> None:
+    def __init__(
+        self, world: World, state: ClusterState, tokens: TokenIssuer, store: MemoryStore, stored: Snapshot
+    ) -> None:
         options, clock = world.options, world.clock
         self.state, self.tokens, self._world = state, tokens, world
         self.reconciles, self.launches = Due(clock), Due(clock)
@@ -239,6 +244,8 @@ class ResourceManager:
             self.engine, world.pods, clock, self.manifest_of, options.reconciler, self.reconciles.add
         )
         self.nodes = NodeService(self.engine, clock, self.reconciler.was_deleted_from_outside)
+        self.decommission = Decommission(self.engine, self.nodes, clock)
+        self.master_keys = MasterKeys(self.engine, tokens, clock, bytes, options.rolling, stored.master_keys)
         self.launcher = AmLauncher(self.engine, world.agents, tokens, clock)
         self.liveness = Liveness(self.engine, self.nodes, clock, options.liveness)
         self.performer = EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add, self.wake)
@@ -250,7 +257,8 @@ class ResourceManager:
 
     def manifest_of(self, container: Container) -> Manifest:
         submission = self.state.applications[container.id.application_id].submission
-        return manifest(container, POD_SETTINGS, None, submission.name, submission.application_type)
+        closed = self.state.closed_nodes
+        return manifest(container, POD_SETTINGS, None, submission.name, submission.application_type, closed)
 
 
 class NoGroups:
@@ -306,7 +314,7 @@ class World:
         if new_keys:
             await store.commit(Commit(master_keys=new_keys))
         tokens = TokenIssuer([*snapshot.master_keys, *new_keys], snapshot.identity.cluster_timestamp_ms)
-        rm = self._rm = ResourceManager(self, ClusterState.of(snapshot), tokens, store)
+        rm = self._rm = ResourceManager(self, ClusterState.of(snapshot), tokens, store, snapshot)
         rm.state.web_address = WEB_ADDRESS
         rm.delegation_tokens = DelegationTokens(
             rm.engine, self.clock, lambda count: bytes(count), self.options.delegation, snapshot
@@ -395,6 +403,8 @@ class World:
         """Time goes by, and everybody looks at the clock."""
         self.clock.advance(seconds)
         self.rm.liveness.look()
+        self.rm.decommission.look()
+        await self.run(self.rm.master_keys.look())
         await self.settle()
 
     def _step(self, name: str) -> None:

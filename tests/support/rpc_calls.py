@@ -10,13 +10,14 @@ from typing import Any
 
 from google.protobuf.message_factory import GetMessageClass
 
-from tests.support.playbook import World
+from tests.support.playbook import WEB_ADDRESS, World
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.tokens import AMRM_TOKEN_KIND, Token
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.server_connection import AuthMethod
 from yodel.hadoop_rpc.writable import WireToken
+from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RetryCacheLimits, RpcProtocol
@@ -48,6 +49,20 @@ async def call(protocol: RpcProtocol, method: str, caller: CallContext, request:
     found = protocol.methods[method]
     answer = found.handler(caller, found.request_type() if request is None else request)
     return await answer if inspect.isawaitable(answer) else answer
+
+
+def client_protocol(world: World) -> ClientProtocol:
+    """The client port of the world's ResourceManager as it is now."""
+    rm = world.rm
+    services = ClientServices(
+        queries=rm.queries,
+        submission=rm.submission,
+        changes=rm.changes,
+        nodes=rm.nodes,
+        delegation_tokens=rm.delegation_tokens,
+        log_aggregation=rm.log_aggregation,
+    )
+    return ClientProtocol(services, WEB_ADDRESS)
 
 
 @asynccontextmanager

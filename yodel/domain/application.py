@@ -83,6 +83,14 @@ class Application:
         return YarnApplicationState[self.state.name]
 
 
+def tracking_page_hint(web_address: str, application_id: ApplicationId) -> str:
+    """Ends the diagnostics of every AM that failed (RMAppAttemptImpl.getAMContainerCrashedDiagnostics)."""
+    return (
+        f"For more detailed output, check the application tracking page: http://{web_address}/cluster/app/"
+        f"{application_id} Then click on links to logs of each attempt.\n"
+    )
+
+
 def _launched(app: Application, event: AttemptLaunched) -> Step[Application]:
     return Step(replace(app, launched_ms=app.launched_ms or event.at_ms))
 

@@ -14,18 +14,23 @@ from yodel.domain.container import Container
 from yodel.domain.node import Node
 from yodel.domain.resource import MEMORY, NONE, VCORES, Resource
 from yodel.domain.states import (
+    ApplicationState,
     AttemptState,
     ContainerState,
     FinalApplicationStatus,
+    NodeState,
     YarnApplicationAttemptState,
 )
 from yodel.domain.tokens import Token
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import ids
+from yodel.pb_convert.times import iso_8601, user_time
 from yodel.pb_convert.tokens import token_to_pb
 
 NOT_AVAILABLE = "N/A"
 UNLIMITED = "UNLIMITED"
+LABEL_NOT_SET = "<Not set>"
+DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,44 +46,63 @@ class ReportFacts:
     progress: float
     cluster_share_percent: float
     tracking_url: str
+    original_tracking_url: str
+    log_aggregation_status: str
+    """The name of a LogAggregationStatusProto."""
     amrm_token: Token | None
     may_view: bool
+    now_ms: int
 
 
 def application_report(app: Application, facts: ReportFacts) -> pb.ApplicationReportProto:
     submission, attempt = app.submission, facts.attempt
     shown = attempt if facts.may_view else None
+    is_reachable = shown is not None and shown.state not in (AttemptState.FAILED, AttemptState.KILLED)
     report = pb.ApplicationReportProto(
         applicationId=ids.application_id_pb(app.id),
         user=submission.user,
         queue=submission.queue,
         name=submission.name,
-        host=shown.host if shown is not None else NOT_AVAILABLE,
-        rpc_port=shown.rpc_port if shown is not None else -1,
+        host=shown.host if shown is not None and is_reachable else NOT_AVAILABLE,
+        rpc_port=shown.rpc_port if shown is not None and is_reachable else -1,
         yarn_application_state=app.yarn_state.name,
         trackingUrl=facts.tracking_url if facts.may_view else NOT_AVAILABLE,
-        diagnostics=app.diagnostics if facts.may_view else NOT_AVAILABLE,
+        diagnostics=diagnostics_of(app, attempt) if facts.may_view else NOT_AVAILABLE,
         startTime=app.submitted_ms,
-        submitTime=app.submitted_ms,
         launchTime=app.launched_ms,
-        finishTime=app.finished_ms if app.state.is_final else 0,
+        finishTime=app.finished_ms,
         final_application_status=final_status_name(app.final_status),
-        originalTrackingUrl=shown.tracking_url if shown is not None else NOT_AVAILABLE,
+        originalTrackingUrl=facts.original_tracking_url if shown is not None else NOT_AVAILABLE,
         currentApplicationAttemptId=ids.attempt_id_pb(app.current_attempt_id),
         progress=facts.progress,
         applicationType=submission.application_type,
         applicationTags=submission.tags,
-        log_aggregation_status="LOG_DISABLED",
         unmanaged_application=submission.is_unmanaged,
-        appNodeLabelExpression=submission.node_label,
-        amNodeLabelExpression=submission.am_node_label,
+        log_aggregation_status=facts.log_aggregation_status if shown is not None else None,
+        appNodeLabelExpression=submission.node_label or LABEL_NOT_SET,
+        amNodeLabelExpression=None if submission.is_unmanaged else submission.am_node_label or DEFAULT_PARTITION,
     )
     report.priority.priority = submission.priority
     report.app_resource_Usage.CopyFrom(_usage(app, facts))
     if facts.amrm_token is not None:
         report.am_rm_token.CopyFrom(token_to_pb(facts.amrm_token))
-    _add_lifetime(report, submission.lifetime_s)
+    _add_lifetime(report, app, facts.now_ms)
     return report
+
+
+def diagnostics_of(app: Application, attempt: Attempt | None) -> str:
+    """What users read while an AM is awaited, too (RMAppImpl.getDiagnostics, SchedulerApplicationAttempt.AMState)."""
+    if app.diagnostics or attempt is None:
+        return app.diagnostics
+    if attempt.diagnostics:
+        return attempt.diagnostics
+    since = f"[{user_time(attempt.started_ms)}] "
+    return {
+        AttemptState.SCHEDULED: f"{since}Application is Activated, waiting for resources to be assigned for AM. ",
+        AttemptState.ALLOCATED: f"{since}Scheduler has assigned a container for AM, "
+        "waiting for AM container to be launched",
+        AttemptState.LAUNCHED: "AM container is launched, waiting for AM container to Register with RM",
+    }.get(attempt.state, "")
 
 
 def final_status_name(status: FinalApplicationStatus) -> str:
@@ -97,31 +121,36 @@ def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageR
         needed_resources=ids.resource_pb(gone if ended else facts.used + facts.needed),
         memory_seconds=facts.memory_mib_s,
         vcore_seconds=facts.vcore_s,
-        queue_usage_percentage=0.0 if ended else facts.cluster_share_percent,
-        cluster_usage_percentage=0.0 if ended else facts.cluster_share_percent,
         preempted_memory_seconds=0,
         preempted_vcore_seconds=0,
     )
+    if not ended:
+        usage.queue_usage_percentage = usage.cluster_usage_percentage = facts.cluster_share_percent
     for name, value in ((MEMORY, facts.memory_mib_s), (VCORES, facts.vcore_s)):
         usage.application_resource_usage_map.add(key=name, value=value)
         usage.application_preempted_resource_usage_map.add(key=name, value=0)
     return usage
 
 
-def _add_lifetime(report: pb.ApplicationReportProto, lifetime_s: int) -> None:
+def _add_lifetime(report: pb.ApplicationReportProto, app: Application, now_ms: int) -> None:
     entry = report.appTimeouts.add(application_timeout_type="APP_TIMEOUT_LIFETIME")
     entry.application_timeout.application_timeout_type = pb.APP_TIMEOUT_LIFETIME
-    entry.application_timeout.expire_time = UNLIMITED
-    entry.application_timeout.remaining_time = -1 if lifetime_s <= 0 else lifetime_s
+    if app.expires_ms <= 0:
+        entry.application_timeout.expire_time, entry.application_timeout.remaining_time = UNLIMITED, -1
+        return
+    is_over = app.state.is_final or app.state in (ApplicationState.FINISHING, ApplicationState.KILLING)
+    entry.application_timeout.expire_time = iso_8601(app.expires_ms)
+    entry.application_timeout.remaining_time = 0 if is_over else max(0, app.expires_ms - now_ms) // 1000
 
 
-def attempt_report(attempt: Attempt, tracking_url: str) -> pb.ApplicationAttemptReportProto:
+def attempt_report(attempt: Attempt, tracking_url: str, original_tracking_url: str) -> pb.ApplicationAttemptReportProto:
+    is_reachable = attempt.state not in (AttemptState.FAILED, AttemptState.KILLED)
     report = pb.ApplicationAttemptReportProto(
         application_attempt_id=ids.attempt_id_pb(attempt.id),
-        host=attempt.host,
-        rpc_port=attempt.rpc_port,
+        host=attempt.host if is_reachable else NOT_AVAILABLE,
+        rpc_port=attempt.rpc_port if is_reachable else -1,
         tracking_url=tracking_url,
-        original_tracking_url=attempt.tracking_url or NOT_AVAILABLE,
+        original_tracking_url=original_tracking_url,
         diagnostics=attempt.diagnostics,
         yarn_application_attempt_state=f"APP_ATTEMPT_{yarn_attempt_state(attempt.state).name}",
         startTime=attempt.started_ms,
@@ -161,8 +190,9 @@ def container_state_name(state: ContainerState) -> str:
     return "C_RUNNING" if state is ContainerState.RUNNING else "C_NEW"
 
 
-def node_report(node: Node, used: Resource, containers: int) -> pb.NodeReportProto:
-    return pb.NodeReportProto(
+def node_report(node: Node, used: Resource, containers: int, *, is_update: bool = False) -> pb.NodeReportProto:
+    """``is_update``: for an ApplicationMaster's updated_nodes, which say what became of the node."""
+    report = pb.NodeReportProto(
         nodeId=ids.node_id_pb(node.id),
         httpAddress=node.http_address,
         rackName=node.rack,
@@ -174,6 +204,14 @@ def node_report(node: Node, used: Resource, containers: int) -> pb.NodeReportPro
         last_health_report_time=node.last_health_ms,
         node_labels=node.labels,
     )
+    if node.state is NodeState.DECOMMISSIONING and node.decommissioning_timeout_s >= 0:
+        report.decommissioning_timeout = node.decommissioning_timeout_s
+    if is_update:
+        report.node_update_type = _NODE_UPDATES.get(node.state, pb.NODE_UNUSABLE)
+    return report
+
+
+_NODE_UPDATES = {NodeState.RUNNING: pb.NODE_USABLE, NodeState.DECOMMISSIONING: pb.NODE_DECOMMISSIONING}
 
 
 def container_status(container: Container) -> pb.ContainerStatusProto:

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from yodel.domain.application import Submission
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import Token
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidValue, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.writable import Credentials, WireToken, encode_credentials, parse_credentials
 from yodel.pb_convert import ids
@@ -29,6 +29,7 @@ def submission(context: pb.ApplicationSubmissionContextProto, user: str) -> Subm
 
     Raises:
         InvalidValue: no launch context, or credentials that cannot be read.
+        Refused: a lifetime that is not positive.
     """
     if not context.HasField("am_container_spec"):
         raise InvalidValue("am_container_spec", None, "a ContainerLaunchContext")
@@ -119,5 +120,7 @@ def _acl(context: pb.ApplicationSubmissionContextProto, kind: pb.ApplicationAcce
 def _lifetime_s(context: pb.ApplicationSubmissionContextProto) -> int:
     for entry in context.application_timeouts:
         if entry.application_timeout_type == pb.APP_TIMEOUT_LIFETIME:
+            if entry.timeout <= 0:  # RMServerUtils.validateApplicationTimeouts
+                raise Refused(f"Invalid application timeout, value={entry.timeout} for type=LIFETIME")
             return entry.timeout
     return -1

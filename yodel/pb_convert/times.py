@@ -41,3 +41,8 @@ def log_time(at_ms: int) -> str:
     """``yyyy-MM-dd HH:mm:ss,SSSZ``: how errors about delegation tokens name a time."""
     moment = datetime.fromtimestamp(at_ms // 1000).astimezone()
     return f"{moment:%Y-%m-%d %H:%M:%S},{at_ms % 1000:03d}{moment:%z}"
+
+
+def user_time(at_ms: int) -> str:
+    """``EEE MMM dd HH:mm:ss Z yyyy``: how diagnostics name a time."""
+    return f"{datetime.fromtimestamp(at_ms // 1000).astimezone():%a %b %d %H:%M:%S %z %Y}"

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import structlog
 
-from yodel.domain.application import APPLICATION_MACHINE, Application
+from yodel.domain.application import APPLICATION_MACHINE, Application, tracking_page_hint
 from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
 from yodel.domain.container import CONTAINER_MACHINE, Container
 from yodel.domain.delegation_token import DelegationToken
@@ -27,9 +27,10 @@ from yodel.domain.effects import (
     StopContainersOnNode,
     Tell,
 )
-from yodel.domain.events import StopRequested
+from yodel.domain.events import AmContainerCompleted, StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
+from yodel.domain.queue import Queue
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.domain.tokens import MasterKey
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound, Unavailable
@@ -82,6 +83,8 @@ class Transaction:
         self.rows: dict[EntityId, Row] = {}
         self.effects: list[OutsideEffect] = []
         self.application_sequence: int | None = None
+        self.queues: list[Queue] = []
+        """To be written whole: queues have no table of states."""
         self.removed_applications: list[ApplicationId] = []
         self.secrets = SecretChanges()
 
@@ -131,7 +134,7 @@ class Transaction:
             told = pending.pop(0)
             for effect in self._step(told.target, told.event):
                 if isinstance(effect, Tell):
-                    pending.append(effect)
+                    pending.append(self._with_hint(effect))
                 elif isinstance(effect, StopContainers | StopContainersOnNode):
                     pending += self._stops(effect)
                 elif isinstance(effect, CleanUpApplication):
@@ -179,6 +182,13 @@ class Transaction:
         node = NODE_MACHINE.apply(self.node(target), event)
         self.put(node.entity)
         return node.effects
+
+    def _with_hint(self, told: Tell) -> Tell:
+        """The end of an AM names the page that tells more: only here is its address known."""
+        if not isinstance(told.event, AmContainerCompleted) or not isinstance(told.target, ApplicationAttemptId):
+            return told
+        hint = tracking_page_hint(self._state.web_address, told.target.application_id)
+        return replace(told, event=replace(told.event, diagnostics=told.event.diagnostics + hint))
 
     def _stops(self, effect: StopContainers | StopContainersOnNode) -> list[Tell]:
         event = StopRequested(effect.exit_status, effect.diagnostics, self.now_ms)
@@ -299,6 +309,7 @@ class Engine:
         effects: list[OutsideEffect] = []
         removed: list[ApplicationId] = []
         secrets = SecretChanges()
+        queues: list[Queue] = []
         sequence: int | None = None
         done: list[tuple[asyncio.Future[Any], Any]] = []
         for work, future in batch:
@@ -313,10 +324,11 @@ class Engine:
             effects += tx.effects
             removed += tx.removed_applications
             secrets.add(tx.secrets)
+            queues += tx.queues
             sequence = tx.application_sequence if tx.application_sequence is not None else sequence
             done.append((future, result))
         commit = Commit(
-            rows=[*(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
+            rows=[*queues, *(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
             application_sequence=sequence,
             removed_applications=removed,
             delegation_sequence=secrets.last_sequence,

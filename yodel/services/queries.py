@@ -139,6 +139,10 @@ class Queries:
         """Changes whenever a committed row changed."""
         return self.state.version
 
+    def now_ms(self) -> int:
+        """The clock that the answers are made by: epoch milliseconds."""
+        return self._clock.now_ms()
+
     @property
     def cluster_timestamp_ms(self) -> int:
         return self.state.identity.cluster_timestamp_ms

@@ -13,11 +13,12 @@ from yodel.domain.application import Application
 from yodel.domain.ask_book import AskBook, AskKey
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
+from yodel.domain.container_update import UpdateError
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import ContainerState
+from yodel.domain.states import ContainerState, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
 
 
@@ -55,7 +56,15 @@ class AttemptRuntime:
     delivered: list[ContainerId] = field(default_factory=list)
     """Completions in the last response: acknowledged by the next call."""
     changed_nodes: dict[NodeId, None] = field(default_factory=dict)
-    nm_tokens_sent: set[NodeId] = field(default_factory=set)
+    nm_tokens_sent: dict[NodeId, int] = field(default_factory=dict)
+    """Nodes it has a token for, with the id of the master key that signed it."""
+    increases: dict[ContainerId, Resource] = field(default_factory=dict)
+    """Sizes asked for that nothing was decided about."""
+    updated: dict[ContainerId, None] = field(default_factory=dict)
+    """Containers whose new version goes into the next response."""
+    updates_delivered: dict[ContainerId, int] = field(default_factory=dict)
+    """Versions in the last response: acknowledged by the next call."""
+    update_errors: list[UpdateError] = field(default_factory=list)
     progress: float = 0.0
 
     def take_off(self, key: AskKey, container_id: ContainerId) -> None:
@@ -71,7 +80,7 @@ def ask_key(container: Container) -> AskKey:
     return AskKey(
         container.priority,
         container.allocation_request_id,
-        container.execution_type,
+        container.asked_execution_type,
         container.asked_capability,
     )
 
@@ -81,6 +90,8 @@ class ClusterState:
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
+        self.web_address = ""
+        """host:port of the RM's web pages, which diagnostics name; known once they are served."""
         self.version = 0
         """Grows with every commit: caches of rendered bodies are keyed by it."""
         self.applications: dict[ApplicationId, Application] = {}
@@ -99,6 +110,8 @@ class ClusterState:
         """Nodes in state RUNNING and what they have: every heartbeat is told, so it is kept, not counted."""
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
+        self._closed_by_kubernetes_name: dict[str, NodeId] = {}
+        self._decommissioning: set[NodeId] = set()
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> ClusterState:
@@ -136,6 +149,17 @@ class ClusterState:
         ids = (ApplicationAttemptId(application_id, n) for n in range(1, application.current_attempt + 1))
         return [self.attempts[i] for i in ids if i in self.attempts]
 
+    def unheard_completions(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
+        """Ends that the attempt's AM has to hear of: of its own containers, and of those it took over."""
+        keeps = self.applications[attempt_id.application_id].submission.keep_containers_across_attempts
+        attempts = self.attempts_of(attempt_id.application_id) if keeps else [self.attempts[attempt_id]]
+        return [
+            container.id
+            for attempt in attempts
+            for container in self.containers_of(attempt.id)
+            if not container.is_live and not container.is_acknowledged and not container.is_am
+        ]
+
     def live_containers(self) -> Iterator[Container]:
         return (c for c in self.containers.values() if c.is_live)
 
@@ -143,6 +167,23 @@ class ClusterState:
         """The registered node agent behind a Kubernetes node."""
         node_id = self._node_by_kubernetes_name.get(name)
         return self.nodes.get(node_id) if node_id is not None else None
+
+    @property
+    def closed_nodes(self) -> frozenset[str]:
+        """Kubernetes nodes on which nothing may be placed: leaving, out, or sick."""
+        return frozenset(self._closed_by_kubernetes_name)
+
+    def is_closed(self, kubernetes_name: str) -> bool:
+        return kubernetes_name in self._closed_by_kubernetes_name
+
+    @property
+    def total_resource(self) -> Resource:
+        """What there is, given away or free.  A node that is leaving counts as what it holds: it is full
+        (RMNodeImpl.DecommissioningNodeTransition)."""
+        total = self.usable_resource
+        for node_id in self._decommissioning:
+            total += self.used_by_node[node_id].resource if node_id in self.used_by_node else NONE
+        return total
 
     def remove_application(self, application_id: ApplicationId) -> None:
         for attempt in self.attempts_of(application_id):
@@ -170,8 +211,18 @@ class ClusterState:
                 self.usable_resource += row.capability * sign
                 self.usable_count += sign
         self.nodes[node.id] = node
-        if node.kubernetes_node_name and node.is_usable:
+        (self._decommissioning.add if node.state is NodeState.DECOMMISSIONING else self._decommissioning.discard)(
+            node.id
+        )
+        if old is not None and self._closed_by_kubernetes_name.get(old.kubernetes_node_name) == node.id:
+            del self._closed_by_kubernetes_name[old.kubernetes_node_name]
+        if not node.kubernetes_node_name:
+            return
+        if node.is_usable:
             self._node_by_kubernetes_name[node.kubernetes_node_name] = node.id
+            self._closed_by_kubernetes_name.pop(node.kubernetes_node_name, None)
+        elif node.is_closed and node.kubernetes_node_name not in self._node_by_kubernetes_name:
+            self._closed_by_kubernetes_name[node.kubernetes_node_name] = node.id
 
     def _publish_container(self, container: Container) -> None:
         old = self.containers.get(container.id)
@@ -190,10 +241,10 @@ class ClusterState:
         if container.node_id is not None:
             usages.append(self.used_by_node.setdefault(container.node_id, Usage()))
         for usage in usages:
-            usage.resource += container.capability * sign
+            usage.resource += container.reserved * sign
             usage.containers += sign
             if container.is_am:
-                usage.am_resource += container.capability * sign
+                usage.am_resource += container.reserved * sign
         if container.state is ContainerState.PLANNED:
             self.planned_count += sign
 

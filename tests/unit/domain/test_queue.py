@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.domain.queue import Queue, QueueState, default_queues, find, refusal
+from yodel.domain.queue import (
+    Queue,
+    QueueState,
+    default_queues,
+    differing,
+    find,
+    leaves_under_root,
+    lifetime_s,
+    refusal,
+)
 
 TREE = (
     Queue(path="root", is_leaf=False),
@@ -55,3 +64,37 @@ def test_queue_is_found_by_path_or_by_unique_name(name: str, path: str | None) -
 )
 def test_refusal_is_in_the_capacity_schedulers_words(name: str, text: str | None) -> None:
     assert refusal(TREE, name, "bob", "app_1") == text
+
+
+@pytest.mark.parametrize(
+    ("maximum_s", "default_s", "asked_s", "got_s"),
+    [(-1, -1, -1, -1), (-1, 60, -1, 60), (-1, 60, 99, 99), (50, 40, 99, 50), (50, 40, 30, 30), (50, 40, 0, 40)],
+)
+def test_lifetime_is_the_queues_affair(maximum_s: int, default_s: int, asked_s: int, got_s: int) -> None:
+    queue = Queue(path="root.a", maximum_lifetime_s=maximum_s, default_lifetime_s=default_s)
+    assert lifetime_s(queue, asked_s) == got_s
+
+
+def test_leaves_share_the_root() -> None:
+    root, *leaves = leaves_under_root(("a", "b"), maximum_lifetime_s=9, default_lifetime_s=3)
+    assert (root.path, root.is_leaf) == ("root", False)
+    assert [(leaf.path, leaf.capacity_percent, leaf.maximum_capacity_percent) for leaf in leaves] == [
+        ("root.a", 50.0, 100.0),
+        ("root.b", 50.0, 100.0),
+    ]
+    assert {(leaf.maximum_lifetime_s, leaf.default_lifetime_s) for leaf in leaves} == {(9, 3)}
+
+
+def test_default_is_one_leaf() -> None:
+    assert leaves_under_root(("default",), maximum_lifetime_s=-1, default_lifetime_s=-1) == default_queues()
+
+
+def test_queue_that_is_not_wanted_any_more_is_stopped_and_comes_back() -> None:
+    both = leaves_under_root(("a", "b"), maximum_lifetime_s=-1, default_lifetime_s=-1)
+    one = leaves_under_root(("a",), maximum_lifetime_s=-1, default_lifetime_s=-1)
+    written = {queue.path: queue for queue in differing(both, one)}
+    assert written.keys() == {"root.a", "root.b"}
+    assert written["root.b"].state is QueueState.STOPPED
+    stored = [{queue.path: queue for queue in both} | written][0].values()
+    assert differing(stored, one) == []
+    assert {queue.path: queue.state for queue in differing(stored, both)}["root.b"] is QueueState.RUNNING

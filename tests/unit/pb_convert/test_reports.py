@@ -25,6 +25,7 @@ from yodel.domain.states import (
 from yodel.domain.tokens import Token
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import ids, reports
+from yodel.pb_convert.times import parse_iso_8601
 
 
 def facts(**changes: Any) -> reports.ReportFacts:
@@ -38,8 +39,11 @@ def facts(**changes: Any) -> reports.ReportFacts:
         "progress": 0.5,
         "cluster_share_percent": 12.5,
         "tracking_url": "http://rm/proxy/x/",
+        "original_tracking_url": "http://am:1",
+        "log_aggregation_status": "LOG_RUNNING",
         "amrm_token": None,
         "may_view": True,
+        "now_ms": 100_000,
     }
     return reports.ReportFacts(**{**fields, **changes})
 
@@ -68,7 +72,6 @@ def test_report_has_every_field_that_java_dereferences(state: ApplicationState, 
         "applicationType",
         "priority",
         "launchTime",
-        "submitTime",
     ):
         assert report.HasField(name), name
     for name in ("used_resources", "reserved_resources", "needed_resources"):
@@ -103,9 +106,49 @@ def test_ended_application_shows_minus_one_as_yarn_does() -> None:
     assert (report.finishTime, report.final_application_status) == (9, pb.APP_SUCCEEDED)
 
 
-def test_application_that_finishes_is_finished_for_clients_and_has_no_finish_time() -> None:
+def test_application_that_finishes_is_finished_for_clients_at_the_time_its_am_said_so() -> None:
     report = reports.application_report(an_application(state=ApplicationState.FINISHING, finished_ms=9), facts())
-    assert (report.yarn_application_state, report.finishTime) == (pb.FINISHED, 0)
+    assert (report.yarn_application_state, report.finishTime) == (pb.FINISHED, 9)
+
+
+@pytest.mark.parametrize("state", [AttemptState.FAILED, AttemptState.KILLED])
+def test_am_that_is_gone_is_nowhere(state: AttemptState) -> None:
+    attempt = an_attempt(host="am-host", rpc_port=4040, state=state)
+    report = reports.application_report(an_application(), facts(attempt=attempt))
+    assert (report.host, report.rpc_port) == ("N/A", -1)
+    shown = reports.attempt_report(attempt, "", "")
+    assert (shown.host, shown.rpc_port) == ("N/A", -1)
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (AttemptState.SCHEDULED, "Application is Activated, waiting for resources to be assigned for AM. "),
+        (AttemptState.ALLOCATED, "Scheduler has assigned a container for AM, waiting for AM container to be launched"),
+        (AttemptState.LAUNCHED, "AM container is launched, waiting for AM container to Register with RM"),
+        (AttemptState.RUNNING, ""),
+    ],
+)
+def test_diagnostics_tell_what_an_application_waits_for(state: AttemptState, text: str) -> None:
+    told = reports.diagnostics_of(an_application(), an_attempt(state=state))
+    assert told.endswith(text)
+    assert told.startswith("[") is (state in (AttemptState.SCHEDULED, AttemptState.ALLOCATED))
+
+
+def test_diagnostics_of_the_application_come_before_those_of_its_attempt() -> None:
+    failed = an_attempt(state=AttemptState.FAILED, diagnostics="attempt")
+    assert reports.diagnostics_of(an_application(diagnostics="application"), failed) == "application"
+    assert reports.diagnostics_of(an_application(), failed) == "attempt"
+    assert reports.diagnostics_of(an_application(), None) == ""
+
+
+def test_labels_and_aggregation_are_written_as_hadoop_writes_them() -> None:
+    report = reports.application_report(an_application(), facts(attempt=an_attempt()))
+    assert (report.appNodeLabelExpression, report.amNodeLabelExpression) == ("<Not set>", "<DEFAULT_PARTITION>")
+    assert report.log_aggregation_status == pb.LOG_RUNNING
+    unmanaged = reports.application_report(an_application(submission=a_submission(is_unmanaged=True)), facts())
+    assert not unmanaged.HasField("amNodeLabelExpression")
+    assert not unmanaged.HasField("log_aggregation_status")
 
 
 def test_who_may_not_view_gets_not_available() -> None:
@@ -123,22 +166,32 @@ def test_token_of_an_unmanaged_am_goes_into_the_report() -> None:
     assert not reports.application_report(an_application(), facts()).HasField("am_rm_token")
 
 
-def test_lifetime_is_what_was_asked() -> None:
-    app = an_application(submission=a_submission(lifetime_s=60))
+@pytest.mark.parametrize(
+    ("state", "remaining_s"),
+    [(ApplicationState.RUNNING, 59), (ApplicationState.KILLING, 0), (ApplicationState.FINISHED, 0)],
+)
+def test_end_of_life_is_told_with_what_remains(state: ApplicationState, remaining_s: int) -> None:
+    app = an_application(state=state, expires_ms=159_999)
     (entry,) = reports.application_report(app, facts()).appTimeouts
-    assert entry.application_timeout.remaining_time == 60
+    assert parse_iso_8601(entry.application_timeout.expire_time) == 159_999
+    assert entry.application_timeout.remaining_time == remaining_s
+
+
+def test_nothing_remains_of_a_life_that_is_over() -> None:
+    (entry,) = reports.application_report(an_application(expires_ms=1), facts()).appTimeouts
+    assert entry.application_timeout.remaining_time == 0
 
 
 @pytest.mark.parametrize("state", AttemptState)
 def test_every_attempt_state_has_a_public_name(state: AttemptState) -> None:
-    report = reports.attempt_report(an_attempt(state=state), "http://rm/proxy/x/")
+    report = reports.attempt_report(an_attempt(state=state), "http://rm/proxy/x/", "N/A")
     assert report.HasField("yarn_application_attempt_state")
     assert report.am_container_id == ids.container_id_pb(a_container_id())
     assert report.original_tracking_url == "N/A"
 
 
 def test_attempt_of_an_unmanaged_am_has_no_container() -> None:
-    assert not reports.attempt_report(an_attempt(am_container_id=None), "").HasField("am_container_id")
+    assert not reports.attempt_report(an_attempt(am_container_id=None), "", "").HasField("am_container_id")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.playbook import NODE, World, running
-from tests.support.rpc_calls import call, client_of, context, every_method, is_hadoops, serving
+from tests.support.rpc_calls import call, client_of, client_protocol, context, every_method, is_hadoops, serving
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied, ApplicationNotFound
 from yodel.hadoop_pb import applicationclient_protocol_pb2 as service_pb
@@ -13,15 +13,14 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
-from yodel.rm_rpc.client_protocol import NAME, ClientProtocol
+from yodel.rm_rpc.client_protocol import NAME
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.rpc_io.server import ServerSecurity
 
 
 @pytest.fixture
 def protocol(world: World) -> RpcProtocol:
-    rm = world.rm
-    return ClientProtocol(rm.queries, rm.submission, rm.nodes, "rm:8088").protocol()
+    return client_protocol(world).protocol()
 
 
 def submission(application_id: ApplicationId, **fields: Any) -> msg.SubmitApplicationRequestProto:
@@ -57,7 +56,8 @@ async def test_report_is_there_before_the_submission_is_answered(world: World, p
 
     assert (report.user, report.queue, report.yarn_application_state) == ("alice", "root.default", pb.ACCEPTED)
     assert report.final_application_status == pb.APP_UNDEFINED
-    assert (report.host, report.rpc_port, report.trackingUrl) == ("N/A", -1, "N/A")
+    assert (report.host, report.rpc_port, report.originalTrackingUrl) == ("N/A", -1, "N/A")
+    assert report.trackingUrl == f"http://rm:8088/proxy/{application_id}/"
 
 
 async def test_submission_without_an_id_is_refused_with_hadoops_class(protocol: RpcProtocol) -> None:
@@ -205,14 +205,10 @@ async def test_profiles_answer_with_exactly_the_class_the_distributed_shell_wait
         assert raised.value.java_class == "org.apache.hadoop.yarn.exceptions.YARNFeatureNotEnabledException"
 
 
-@pytest.mark.parametrize(
-    "method",
-    ["moveApplicationAcrossQueues", "updateApplicationPriority", "getDelegationToken", "cancelDelegationToken"],
-)
-async def test_method_that_is_not_served_answers_so(protocol: RpcProtocol, method: str) -> None:
-    with pytest.raises(RemoteFault) as raised:
-        await call(protocol, method, context())
-    assert raised.value.java_class == "java.lang.UnsupportedOperationException"
+def test_every_method_of_hadoops_service_is_served(world: World) -> None:
+    service = service_pb.DESCRIPTOR.services_by_name["ApplicationClientProtocolService"]
+    served = {name for part in client_protocol(world)._parts for name in part.handlers()}
+    assert served == {method.name for method in service.methods}
 
 
 async def test_every_method_answers_over_the_wire(protocol: RpcProtocol) -> None:

@@ -70,7 +70,7 @@ async def test_attempts_are_at_most_the_clusters(asked: int, got: int) -> None:
         application_id = await world.submit(max_attempts=asked, priority=asked)
         submission = world.application(application_id).submission
         assert (submission.max_attempts, submission.global_max_attempts) == (got, 3)
-        assert submission.priority == max(0, min(asked, 5))
+        assert submission.priority == min(asked, 5)
 
 
 async def test_submission_is_normalized(world: World) -> None:

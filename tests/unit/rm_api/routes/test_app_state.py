@@ -31,7 +31,7 @@ async def test_kill_is_accepted_with_a_location(running: RestWorld) -> None:
     assert answer.headers["location"] == f"http://rm-host:8088/ws/v1/cluster/apps/{RUNNING.id}/state"
     assert answer.json()["state"] in ("KILLING", "KILLED")
     row = running.state.applications[RUNNING.id]
-    assert row.diagnostics == f"Application {RUNNING.id} was killed by user alice for the test"
+    assert row.diagnostics == f"Application {RUNNING.id} was killed by user alice with diagnostic message: for the test"
 
 
 async def test_kill_of_what_is_killed_changes_nothing(running: RestWorld) -> None:

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.playbook import World
+from yodel.domain.delegation_token import DelegationTokenContent
+from yodel.domain.tokens import Token, password
+from yodel.errors import AccessDenied, InvalidToken
+from yodel.pb_convert.delegation_tokens import delegation_content, delegation_token
+from yodel.services import delegation_tokens
+from yodel.services.delegation_tokens import PURPOSE
+
+DAY_S = 86_400.0
+
+
+async def issue(world: World, owner: str = "alice", renewer: str = "yarn") -> Token:
+    return await world.run(world.rm.delegation_tokens.issue(owner, renewer))
+
+
+async def renew(world: World, token: Token, caller: str, proof: bytes | None = None) -> int:
+    tokens = world.rm.delegation_tokens
+    return await world.run(tokens.renew(token.identifier, token.password if proof is None else proof, caller))
+
+
+async def test_token_is_on_disk_before_it_is_given_out(world: World) -> None:
+    token = await issue(world)
+    (row,) = world.disk.delegation_tokens.values()
+    assert (row.identifier, row.sequence) == (token.identifier, 1)
+    assert row.expires_ms == world.clock.now_ms() + DAY_S * 1000
+    assert world.disk.identity is not None
+    assert world.disk.identity.delegation_sequence == 1
+
+
+async def test_content_says_who_and_how_long(world: World) -> None:
+    token = await world.run(world.rm.delegation_tokens.issue("alice", "yarn/host@REALM", "oozie"))
+    content = delegation_content(token.identifier)
+    assert (content.owner, content.renewer, content.real_user) == ("alice", "yarn", "oozie")
+    assert content.max_ms - content.issued_ms == 7 * DAY_S * 1000
+
+
+async def test_restarted_rm_accepts_what_it_gave_out_and_signs_with_another_key(world: World) -> None:
+    first = await issue(world)
+    await world.restart()
+    assert world.rm.delegation_tokens.accepted(first.identifier) == ("alice", first.password)
+    second = await issue(world)
+    was, now = delegation_content(first.identifier), delegation_content(second.identifier)
+    assert (now.sequence, now.master_key_id) == (was.sequence + 1, was.master_key_id + 1)
+
+
+async def test_sequence_goes_on_after_a_restart_without_tokens(world: World) -> None:
+    token = await issue(world)
+    await world.run(world.rm.delegation_tokens.cancel(token.identifier, "alice"))
+    await world.restart()
+    assert delegation_content((await issue(world)).identifier).sequence == 2
+
+
+async def test_only_the_renewer_renews(world: World) -> None:
+    token = await issue(world)
+    with pytest.raises(AccessDenied, match=r"mallory tries to renew a token .* with non-matching renewer yarn"):
+        await renew(world, token, "mallory")
+    with pytest.raises(AccessDenied, match="with wrong password"):
+        await renew(world, token, "yarn", b"wrong")
+
+
+async def test_rms_own_user_renews_for_whoever_is_the_renewer(world: World) -> None:
+    token = await issue(world, renewer="oozie")
+    assert await renew(world, token, "yarn") > world.clock.now_ms()
+
+
+async def test_nobody_renews_a_token_without_a_renewer(world: World) -> None:
+    token = await issue(world, renewer="")
+    with pytest.raises(AccessDenied, match="without a renewer"):
+        await renew(world, token, "alice")
+
+
+async def test_renewing_never_goes_beyond_the_maximum(world: World) -> None:
+    token = await issue(world)
+    max_ms = delegation_content(token.identifier).max_ms
+    for _ in range(7):
+        world.clock.advance(DAY_S - 600)
+        expires_ms = await renew(world, token, "yarn")
+    assert expires_ms == max_ms
+    world.clock.advance(DAY_S)
+    with pytest.raises(InvalidToken, match="yarn tried to renew an expired token"):
+        await renew(world, token, "yarn")
+
+
+async def test_token_that_nobody_renewed_is_not_accepted_and_then_forgotten(world: World) -> None:
+    token = await issue(world)
+    world.clock.advance(DAY_S + 1)
+    with pytest.raises(InvalidToken, match="has expired, current time"):
+        world.rm.delegation_tokens.accepted(token.identifier)
+    await world.run(world.rm.delegation_tokens.look())
+    assert world.disk.delegation_tokens == {}
+    with pytest.raises(InvalidToken, match="can't be found in cache"):
+        world.rm.delegation_tokens.accepted(token.identifier)
+
+
+async def test_owner_and_renewer_cancel_and_nobody_else(world: World) -> None:
+    tokens = world.rm.delegation_tokens
+    first, second = await issue(world), await issue(world)
+    with pytest.raises(AccessDenied, match="mallory is not authorized to cancel the token"):
+        await world.run(tokens.cancel(first.identifier, "mallory"))
+    await world.run(tokens.cancel(first.identifier, "alice"))
+    await world.run(tokens.cancel(second.identifier, "yarn"))
+    assert world.disk.delegation_tokens == {}
+    with pytest.raises(InvalidToken, match="Token not found"):
+        await world.run(tokens.cancel(first.identifier, "alice"))
+
+
+async def test_forged_token_is_not_renewed(world: World) -> None:
+    await issue(world)
+    key = world.disk.master_keys[PURPOSE, 1]
+    forged = delegation_token(
+        key,
+        DelegationTokenContent(
+            owner="root",
+            renewer="yarn",
+            real_user="",
+            issued_ms=1,
+            max_ms=2**60,
+            sequence=77,
+            master_key_id=1,
+        ),
+    )
+    assert forged.password == password(key, forged.identifier)
+    with pytest.raises(InvalidToken, match="Renewal request for unknown token"):
+        await renew(world, forged, "yarn")
+    unknown_key = delegation_content(forged.identifier)
+    assert unknown_key.sequence == 77
+
+
+async def test_keys_roll_and_go_with_the_last_token_they_signed(world: World) -> None:
+    tokens = world.rm.delegation_tokens
+    first = await issue(world)
+    world.clock.advance(DAY_S - 10)
+    await renew(world, first, "yarn")
+    world.clock.advance(20)
+    await world.run(tokens.look())
+    assert {key for purpose, key in world.disk.master_keys if purpose == PURPOSE} == {1, 2}
+    assert tokens.accepted(first.identifier)[0] == "alice"
+
+    await world.run(tokens.cancel(first.identifier, "alice"))
+    await world.run(tokens.look())
+    assert {key for purpose, key in world.disk.master_keys if purpose == PURPOSE} == {2}
+
+
+async def test_tokens_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delegation_tokens, "TOKENS_MAX", 1)
+    await issue(world)
+    with pytest.raises(Exception, match="no more are given out"):
+        await issue(world)
+
+
+async def test_bytes_that_are_no_identifier_are_no_token(world: World) -> None:
+    with pytest.raises(InvalidToken):
+        world.rm.delegation_tokens.accepted(b"\xff\xff\xff")

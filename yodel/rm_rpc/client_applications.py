@@ -1,0 +1,144 @@
+"""ApplicationClientProtocol: applications are made, looked at, changed and ended (ClientRMService)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from yodel.domain.states import YarnApplicationState
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.pb_convert import ids
+from yodel.pb_convert.submission import submission as submission_of
+from yodel.pb_convert.texts import text
+from yodel.rm_rpc.client_views import ReportMaker
+from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.services.changes import ApplicationChanges
+from yodel.services.queries import ApplicationFilter, Queries
+from yodel.services.submission import SubmissionService
+
+LIMIT_NONE = 2**63 - 1
+TIMEOUT_PREFIX = "APP_TIMEOUT_"
+
+
+class ApplicationCalls:
+    """Handlers by wire name in ``handlers``."""
+
+    def __init__(
+        self, queries: Queries, submission: SubmissionService, changes: ApplicationChanges, reports: ReportMaker
+    ) -> None:
+        self._queries, self._submission, self._changes, self._reports = queries, submission, changes, reports
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "getNewApplication": self.get_new_application,
+            "submitApplication": self.submit_application,
+            "getApplicationReport": self.get_application_report,
+            "getApplications": self.get_applications,
+            "forceKillApplication": self.force_kill_application,
+            "moveApplicationAcrossQueues": self.move_application,
+            "updateApplicationPriority": self.update_priority,
+            "updateApplicationTimeouts": self.update_timeouts,
+        }
+
+    async def get_new_application(
+        self, _: CallContext, __: msg.GetNewApplicationRequestProto
+    ) -> msg.GetNewApplicationResponseProto:
+        application_id = await self._submission.new_application_id()
+        return msg.GetNewApplicationResponseProto(
+            application_id=ids.application_id_pb(application_id),
+            maximumCapability=ids.resource_pb(self._submission.maximum_capability),
+        )
+
+    async def submit_application(
+        self, context: CallContext, request: msg.SubmitApplicationRequestProto
+    ) -> msg.SubmitApplicationResponseProto:
+        given = request.application_submission_context
+        if not given.HasField("application_id"):
+            message = "ApplicationId is not provided in ApplicationSubmissionContext"
+            raise RemoteFault(faults.APPLICATION_ID_NOT_PROVIDED, message)
+        submission = submission_of(given, context.user)
+        await self._submission.submit(ids.application_id(given.application_id), submission)
+        return msg.SubmitApplicationResponseProto()
+
+    def get_application_report(
+        self, context: CallContext, request: msg.GetApplicationReportRequestProto
+    ) -> msg.GetApplicationReportResponseProto:
+        if not request.HasField("application_id"):
+            raise RemoteFault(faults.APPLICATION_NOT_FOUND, "Invalid application id: null")
+        view = self._queries.application(ids.application_id(request.application_id), context.user)
+        return msg.GetApplicationReportResponseProto(application_report=self._reports.application(view, context.user))
+
+    def get_applications(
+        self, context: CallContext, request: msg.GetApplicationsRequestProto
+    ) -> msg.GetApplicationsResponseProto:
+        wanted = self._filter(context, request)
+        scope = request.scope if request.HasField("scope") else msg.ALL
+        may_view = partial(self._reports.may_view, user=context.user) if scope == msg.VIEWABLE else None
+        views = self._queries.applications(wanted, may_view)
+        return msg.GetApplicationsResponseProto(
+            applications=[self._reports.application(view, context.user) for view in views]
+        )
+
+    async def force_kill_application(
+        self, context: CallContext, request: msg.KillApplicationRequestProto
+    ) -> msg.KillApplicationResponseProto:
+        """The first reply is False; clients repeat until True."""
+        application_id = ids.application_id(request.application_id)
+        diagnostics = text("diagnostics", request.diagnostics)
+        completed = await self._submission.kill(application_id, context.user, diagnostics, context.remote_host)
+        return msg.KillApplicationResponseProto(is_kill_completed=completed)
+
+    async def move_application(
+        self, context: CallContext, request: msg.MoveApplicationAcrossQueuesRequestProto
+    ) -> msg.MoveApplicationAcrossQueuesResponseProto:
+        target = text("target_queue", request.target_queue)
+        await self._changes.move(ids.application_id(request.application_id), context.user, target)
+        return msg.MoveApplicationAcrossQueuesResponseProto()
+
+    async def update_priority(
+        self, context: CallContext, request: msg.UpdateApplicationPriorityRequestProto
+    ) -> msg.UpdateApplicationPriorityResponseProto:
+        application_id = ids.application_id(request.applicationId)
+        wanted = request.applicationPriority.priority
+        effective = await self._changes.set_priority(application_id, context.user, wanted)
+        return msg.UpdateApplicationPriorityResponseProto(applicationPriority=pb.PriorityProto(priority=effective))
+
+    async def update_timeouts(
+        self, context: CallContext, request: msg.UpdateApplicationTimeoutsRequestProto
+    ) -> msg.UpdateApplicationTimeoutsResponseProto:
+        application_id = ids.application_id(request.applicationId)
+        wanted = {
+            _timeout_name(entry.application_timeout_type): text("expire_time", entry.expire_time)
+            for entry in request.application_timeouts
+        }
+        effective = await self._changes.set_timeouts(application_id, context.user, wanted)
+        response = msg.UpdateApplicationTimeoutsResponseProto()
+        for name, expire_time in effective.items():
+            response.application_timeouts.add(application_timeout_type=TIMEOUT_PREFIX + name, expire_time=expire_time)
+        return response
+
+    def _filter(self, context: CallContext, request: msg.GetApplicationsRequestProto) -> ApplicationFilter:
+        users = frozenset(request.users)
+        if request.HasField("scope") and request.scope == msg.OWN:
+            users = users & {context.user} if users else frozenset({context.user})
+        named = ((name, self._queries.find_queue(name)) for name in request.queues)
+        limit = request.limit if request.HasField("limit") and request.limit < LIMIT_NONE else None
+        return ApplicationFilter(
+            states=frozenset(YarnApplicationState(state) for state in request.application_states),
+            types=frozenset(t.lower() for t in request.application_types),
+            tags=frozenset(t.lower() for t in request.applicationTags),
+            users=users,
+            queues=frozenset(queue.path if queue is not None else name for name, queue in named),
+            name=request.name if request.HasField("name") else None,
+            started_from_ms=request.start_begin,
+            started_to_ms=request.start_end if request.HasField("start_end") else None,
+            finished_from_ms=request.finish_begin,
+            finished_to_ms=request.finish_end if request.HasField("finish_end") else None,
+            limit=limit,
+        )
+
+
+def _timeout_name(kind: pb.ApplicationTimeoutTypeProto) -> str:
+    return pb.ApplicationTimeoutTypeProto.Name(kind).removeprefix(TIMEOUT_PREFIX)

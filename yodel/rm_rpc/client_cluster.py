@@ -1,0 +1,122 @@
+"""ApplicationClientProtocol: the cluster: metrics, nodes, labels, attributes, resource types (ClientRMService).
+
+Resource profiles and reservations are features that a default ResourceManager has switched off: they are answered with
+its refusals.  Node attributes there are none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from yodel.domain.states import NodeState
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.pb_convert import ids, reports
+from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.services.queries import Queries
+
+
+class ClusterCalls:
+    """Handlers by wire name in ``handlers``."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "getClusterMetrics": self.get_cluster_metrics,
+            "getClusterNodes": self.get_cluster_nodes,
+            "getNodeToLabels": self.get_node_to_labels,
+            "getLabelsToNodes": self.get_labels_to_nodes,
+            "getClusterNodeLabels": self.get_cluster_node_labels,
+            "getClusterNodeAttributes": lambda _, __: msg.GetClusterNodeAttributesResponseProto(),
+            "getAttributesToNodes": lambda _, __: msg.GetAttributesToNodesResponseProto(),
+            "getNodesToAttributes": lambda _, __: msg.GetNodesToAttributesResponseProto(),
+            "getResourceTypeInfo": self.get_resource_type_info,
+            "getResourceProfiles": _profiles_disabled,
+            "getResourceProfile": _profiles_disabled,
+            "getNewReservation": _reservations_disabled,
+            "submitReservation": _reservations_disabled,
+            "updateReservation": _reservations_disabled,
+            "deleteReservation": _reservations_disabled,
+            "listReservations": _reservations_disabled,
+        }
+
+    def get_cluster_metrics(
+        self, _: CallContext, __: msg.GetClusterMetricsRequestProto
+    ) -> msg.GetClusterMetricsResponseProto:
+        """``num_node_managers`` counts those that may come back too (RMContext.getRMNodes)."""
+        by_state = self._queries.metrics().nodes_by_state
+        active = (NodeState.NEW, NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
+        response = msg.GetClusterMetricsResponseProto()
+        metrics = response.cluster_metrics
+        metrics.num_node_managers = sum(by_state.get(state, 0) for state in active)
+        metrics.num_active_nms = by_state.get(NodeState.RUNNING, 0)
+        metrics.num_lost_nms = by_state.get(NodeState.LOST, 0)
+        metrics.num_unhealthy_nms = by_state.get(NodeState.UNHEALTHY, 0)
+        metrics.num_decommissioned_nms = by_state.get(NodeState.DECOMMISSIONED, 0)
+        metrics.num_rebooted_nms = by_state.get(NodeState.REBOOTED, 0)
+        metrics.num_decommissioning_nms = by_state.get(NodeState.DECOMMISSIONING, 0)
+        metrics.num_shutdown_nms = by_state.get(NodeState.SHUTDOWN, 0)
+        return response
+
+    def get_cluster_nodes(
+        self, _: CallContext, request: msg.GetClusterNodesRequestProto
+    ) -> msg.GetClusterNodesResponseProto:
+        views = self._queries.nodes(NodeState(state) for state in request.nodeStates)
+        found = [reports.node_report(view.node, view.used, view.containers) for view in views]
+        return msg.GetClusterNodesResponseProto(nodeReports=found)
+
+    def get_node_to_labels(
+        self, _: CallContext, __: msg.GetNodesToLabelsRequestProto
+    ) -> msg.GetNodesToLabelsResponseProto:
+        response = msg.GetNodesToLabelsResponseProto()
+        for view in self._queries.nodes():
+            if view.node.labels:
+                entry = response.nodeToLabels.add(nodeLabels=view.node.labels)
+                entry.nodeId.CopyFrom(ids.node_id_pb(view.node.id))
+        return response
+
+    def get_labels_to_nodes(
+        self, _: CallContext, request: msg.GetLabelsToNodesRequestProto
+    ) -> msg.GetLabelsToNodesResponseProto:
+        wanted = frozenset(request.nodeLabels)
+        response = msg.GetLabelsToNodesResponseProto()
+        for label in self._labels():
+            if not wanted or label in wanted:
+                entry = response.labelsToNodes.add(nodeLabels=label)
+                nodes = (view.node for view in self._queries.nodes() if label in view.node.labels)
+                entry.nodeId.extend(ids.node_id_pb(node.id) for node in nodes)
+        return response
+
+    def get_cluster_node_labels(
+        self, _: CallContext, __: msg.GetClusterNodeLabelsRequestProto
+    ) -> msg.GetClusterNodeLabelsResponseProto:
+        labels = self._labels()
+        return msg.GetClusterNodeLabelsResponseProto(
+            deprecatedNodeLabels=labels,
+            nodeLabels=[pb.NodeLabelProto(name=label, isExclusive=True) for label in labels],
+        )
+
+    def get_resource_type_info(
+        self, _: CallContext, __: msg.GetAllResourceTypeInfoRequestProto
+    ) -> msg.GetAllResourceTypeInfoResponseProto:
+        return msg.GetAllResourceTypeInfoResponseProto(resource_type_info=reports.resource_types())
+
+    def _labels(self) -> list[str]:
+        return sorted({label for view in self._queries.nodes() for label in view.node.labels})
+
+
+def _profiles_disabled(_: CallContext, __: Any) -> NoReturn:
+    """The distributed shell goes on only when exactly this class comes back."""
+    raise RemoteFault(
+        faults.FEATURE_NOT_ENABLED,
+        "Resource profile is not enabled, please enable resource profile feature before using its functions. "
+        "(by setting yarn.resourcemanager.resource-profiles.enabled to true)",
+    )
+
+
+def _reservations_disabled(_: CallContext, __: Any) -> NoReturn:
+    raise RemoteFault(faults.YARN_EXCEPTION, "Reservation is not enabled. Please enable & try again")

@@ -1,0 +1,58 @@
+"""ApplicationClientProtocol: delegation tokens, and the login with one (ClientRMService)."""
+
+from __future__ import annotations
+
+from yodel.domain.delegation_token import DELEGATION_TOKEN_KIND
+from yodel.errors import InvalidToken
+from yodel.hadoop_pb import Security_pb2 as security_pb
+from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.server_connection import TokenGrant
+from yodel.pb_convert.texts import text
+from yodel.pb_convert.tokens import token_to_pb
+from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.services.delegation_tokens import DelegationTokens
+
+RENEWER_LENGTH_MAX = 1024
+
+
+class DelegationCalls:
+    """Handlers by wire name in ``handlers``; ``token_grant`` is for the port's security."""
+
+    def __init__(self, tokens: DelegationTokens) -> None:
+        self._tokens = tokens
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "getDelegationToken": self.get_delegation_token,
+            "renewDelegationToken": self.renew_delegation_token,
+            "cancelDelegationToken": self.cancel_delegation_token,
+        }
+
+    def token_grant(self, identifier: bytes) -> TokenGrant:
+        """Raises RemoteFault: the token is unknown or has expired."""
+        try:
+            owner, password = self._tokens.accepted(identifier)
+        except InvalidToken as error:
+            raise RemoteFault(faults.INVALID_TOKEN, str(error)) from error
+        return TokenGrant(password=password, user=owner, kind=DELEGATION_TOKEN_KIND)
+
+    async def get_delegation_token(
+        self, context: CallContext, request: security_pb.GetDelegationTokenRequestProto
+    ) -> security_pb.GetDelegationTokenResponseProto:
+        renewer = text("renewer", request.renewer, RENEWER_LENGTH_MAX)
+        token = await self._tokens.issue(context.user, renewer, context.real_user)
+        return security_pb.GetDelegationTokenResponseProto(token=token_to_pb(token))
+
+    async def renew_delegation_token(
+        self, context: CallContext, request: security_pb.RenewDelegationTokenRequestProto
+    ) -> security_pb.RenewDelegationTokenResponseProto:
+        token = request.token
+        expires_ms = await self._tokens.renew(token.identifier, token.password, context.user)
+        return security_pb.RenewDelegationTokenResponseProto(newExpiryTime=expires_ms)
+
+    async def cancel_delegation_token(
+        self, context: CallContext, request: security_pb.CancelDelegationTokenRequestProto
+    ) -> security_pb.CancelDelegationTokenResponseProto:
+        await self._tokens.cancel(request.token.identifier, context.user)
+        return security_pb.CancelDelegationTokenResponseProto()

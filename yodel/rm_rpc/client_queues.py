@@ -1,0 +1,122 @@
+"""ApplicationClientProtocol: queues as the CapacityScheduler shows them (CapacityScheduler.getQueueInfo)."""
+
+from __future__ import annotations
+
+from yodel.domain.queue import Queue
+from yodel.domain.resource import NONE, Resource
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
+from yodel.pb_convert import ids
+from yodel.rm_rpc.client_views import ReportMaker
+from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.services.queries import ApplicationFilter, Queries, QueueView
+
+SCHEDULER_TYPE = "CapacityScheduler"
+DEPTH_MAX = 100
+NO_WEIGHT = -1.0
+PARALLEL_APPS_MAX = 2**31 - 1  # no limit: Integer.MAX_VALUE
+
+
+class QueueCalls:
+    """Handlers by wire name in ``handlers``."""
+
+    def __init__(self, queries: Queries, reports: ReportMaker) -> None:
+        self._queries, self._reports = queries, reports
+
+    def handlers(self) -> dict[str, Handler]:
+        return {"getQueueInfo": self.get_queue_info, "getQueueUserAcls": self.get_queue_user_acls}
+
+    def get_queue_info(
+        self, context: CallContext, request: msg.GetQueueInfoRequestProto
+    ) -> msg.GetQueueInfoResponseProto:
+        """An unknown queue is a response without queueInfo: the CLI prints its own text."""
+        view = self._queries.queue(request.queueName)
+        if view is None:
+            return msg.GetQueueInfoResponseProto()
+        depth = 0 if not request.includeChildQueues else (DEPTH_MAX if request.recursive else 1)
+        info = self._info(view, depth)
+        if request.includeApplications:
+            self._add_applications(info, view, context.user)
+        return msg.GetQueueInfoResponseProto(queueInfo=info)
+
+    def get_queue_user_acls(
+        self, _: CallContext, __: msg.GetQueueUserAclsInfoRequestProto
+    ) -> msg.GetQueueUserAclsInfoResponseProto:
+        """Queues have no access lists of their own: with yarn.acl.enable off everybody may submit and administer."""
+        response = msg.GetQueueUserAclsInfoResponseProto()
+        for queue in self._queries.state.queues.values():
+            acls = [pb.QACL_SUBMIT_APPLICATIONS, pb.QACL_ADMINISTER_QUEUE]
+            response.queueUserAcls.add(queueName=queue.path, userAcls=acls)
+        return response
+
+    def _add_applications(self, info: pb.QueueInfoProto, view: QueueView, user: str) -> None:
+        """What runs or waits in the queue itself, of what the caller may see."""
+        wanted = ApplicationFilter(queues=frozenset({view.queue.path}))
+        for found in self._queries.applications(wanted):
+            if not found.has_ended and self._reports.may_view(found.application, user):
+                info.applications.append(self._reports.application(found, user))
+
+    def _info(self, view: QueueView, depth: int) -> pb.QueueInfoProto:
+        queue = view.queue
+        info = pb.QueueInfoProto(
+            queueName=queue.name,
+            queuePath=queue.path,
+            capacity=queue.capacity_percent / 100.0,
+            maximumCapacity=queue.maximum_capacity_percent / 100.0,
+            currentCapacity=view.used_share,
+            state=f"Q_{queue.state.name}",
+            schedulerType=SCHEDULER_TYPE,
+            accessibleNodeLabels=["*"],
+            preemptionDisabled=True,
+            intraQueuePreemptionDisabled=True,
+            weight=NO_WEIGHT,
+            maxParallelApps=PARALLEL_APPS_MAX,
+        )
+        info.queueStatistics.CopyFrom(_statistics(view))
+        self._add_configurations(info, queue)
+        if depth > 0:
+            info.childQueues.extend(self._info(child, depth - 1) for child in view.children)
+        return info
+
+    def _add_configurations(self, info: pb.QueueInfoProto, queue: Queue) -> None:
+        entry = info.queueConfigurationsMap.add(partitionName="")
+        configuration = entry.queueConfigurations
+        capacity, maximum = queue.capacity_percent / 100.0, queue.maximum_capacity_percent / 100.0
+        configuration.capacity = configuration.absoluteCapacity = capacity
+        configuration.maxCapacity = configuration.absoluteMaxCapacity = maximum
+        configuration.maxAMPercentage = self._queries.limits.am_share
+        total = self._queries.state.usable_resource
+        configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(_part(total, capacity)))
+        configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(_part(total, maximum)))
+        configuration.configuredMinCapacity.CopyFrom(ids.resource_pb(NONE))
+        configuration.configuredMaxCapacity.CopyFrom(ids.resource_pb(NONE))
+
+
+def _statistics(view: QueueView) -> pb.QueueStatisticsProto:
+    metrics = view.metrics
+    share = view.queue.capacity_percent / 100.0
+    free = (_part(metrics.total, share) - metrics.used).at_least_zero()
+    return pb.QueueStatisticsProto(
+        numAppsSubmitted=metrics.submitted,
+        numAppsRunning=metrics.running,
+        numAppsPending=metrics.pending,
+        numAppsCompleted=metrics.completed,
+        numAppsKilled=metrics.killed,
+        numAppsFailed=metrics.failed,
+        numActiveUsers=len(view.users),
+        availableMemoryMB=free.memory_mib,
+        availableVCores=free.vcores,
+        allocatedMemoryMB=metrics.used.memory_mib,
+        allocatedVCores=metrics.used.vcores,
+        pendingMemoryMB=metrics.pending_resource.memory_mib,
+        pendingVCores=metrics.pending_resource.vcores,
+        reservedMemoryMB=0,
+        reservedVCores=0,
+        allocatedContainers=metrics.containers_allocated,
+        pendingContainers=metrics.containers_pending,
+        reservedContainers=0,
+    )
+
+
+def _part(total: Resource, share: float) -> Resource:
+    return Resource(int(total.memory_mib * share), int(total.vcores * share))

@@ -1,0 +1,75 @@
+"""The records that the client protocol's parts have in common: application, attempt and container reports."""
+
+from __future__ import annotations
+
+from yodel.domain.application import Application
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationId
+from yodel.domain.states import AttemptState
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.pb_convert import reports
+from yodel.services.log_aggregation import LogAggregation
+from yodel.services.queries import ApplicationView, Queries
+from yodel.services.submission import SubmissionService
+
+
+class ReportMaker:
+    """One instance for the process.  ``web_address`` is host:port of the RM's web pages."""
+
+    def __init__(
+        self, queries: Queries, submission: SubmissionService, log_aggregation: LogAggregation, web_address: str
+    ) -> None:
+        self._queries, self._submission = queries, submission
+        self._log_aggregation, self._web_address = log_aggregation, web_address
+
+    def may_view(self, application: Application, user: str) -> bool:
+        return self._submission.may_view(application, user)
+
+    def application(self, view: ApplicationView, user: str) -> pb.ApplicationReportProto:
+        app = view.application
+        facts = reports.ReportFacts(
+            attempt=view.attempt,
+            used=view.used,
+            running_containers=view.running_containers,
+            needed=view.pending,
+            memory_mib_s=view.memory_mib_s,
+            vcore_s=view.vcore_s,
+            progress=view.progress,
+            cluster_share_percent=view.cluster_share_percent,
+            tracking_url=self._proxy_url(app.id) if view.attempt is None else self._tracking_url(view.attempt),
+            original_tracking_url=self._original_url(view.attempt),
+            log_aggregation_status=f"LOG_{self._log_aggregation.status_of(app).name}",
+            amrm_token=view.amrm_token,
+            may_view=self.may_view(app, user),
+            now_ms=self._queries.now_ms(),
+        )
+        return reports.application_report(app, facts)
+
+    def attempt(self, attempt: Attempt) -> pb.ApplicationAttemptReportProto:
+        return reports.attempt_report(attempt, self._tracking_url(attempt), self._original_url(attempt))
+
+    def container(self, container: Container) -> pb.ContainerReportProto:
+        node = self._queries.state.nodes.get(container.node_id) if container.node_id is not None else None
+        return reports.container_report(container, node, self._queries.log_url(container))
+
+    def _tracking_url(self, attempt: Attempt) -> str:
+        """Through the proxy, also before an AM is there; the RM's own page when it failed (RMAppAttemptImpl)."""
+        if attempt.is_unmanaged:
+            return self._original_url(attempt)
+        if attempt.state in (AttemptState.FAILED, AttemptState.KILLED):
+            return self._page(attempt.id.application_id)
+        return self._proxy_url(attempt.id.application_id)
+
+    def _original_url(self, attempt: Attempt | None) -> str:
+        if attempt is None:
+            return reports.NOT_AVAILABLE
+        if attempt.state in (AttemptState.FAILED, AttemptState.KILLED):
+            return self._page(attempt.id.application_id)
+        return attempt.tracking_url or reports.NOT_AVAILABLE
+
+    def _proxy_url(self, application_id: ApplicationId) -> str:
+        return f"http://{self._web_address}/proxy/{application_id}/"
+
+    def _page(self, application_id: ApplicationId) -> str:
+        return f"http://{self._web_address}/cluster/app/{application_id}"
