@@ -38,9 +38,9 @@ class JobFiles:
     job: str
     user: OsUser
 
-    def parts(self, map_name: str, file_name: str) -> tuple[str, ...]:
-        application = str(self.application_id)
-        return ("usercache", self.user.name, "appcache", application, "output", map_name, file_name)
+    @property
+    def folder(self) -> tuple[str, ...]:
+        return ("usercache", self.user.name, "appcache", str(self.application_id), "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,30 +58,38 @@ class Piece:
 
 
 class MapOutputs:
-    """Map outputs on this node's disks.  For any thread."""
+    """The outputs of one job for one answer: its folder is walked to once on each disk and held until ``close``.
 
-    def __init__(self, local_dirs: Sequence[Path], cache: IndexCache) -> None:
-        self._local_dirs, self._cache = tuple(local_dirs), cache
+    For one thread at a time.
+    """
 
-    def locate(self, files: JobFiles, map_names: Sequence[str], reduce: int) -> list[Piece]:
+    def __init__(self, files: JobFiles, local_dirs: Sequence[Path], cache: IndexCache) -> None:
+        self._files, self._local_dirs, self._cache = files, tuple(local_dirs), cache
+        self._folders: dict[Path, int] = {}
+
+    def close(self) -> None:
+        while self._folders:
+            os.close(self._folders.popitem()[1])
+
+    def locate(self, map_names: Sequence[str], reduce: int) -> list[Piece]:
         """All of them, in this order.  Raises MapOutputUnreadable."""
-        with acting_as(files.user):
-            return [self._piece(files, name, reduce) for name in map_names]
+        with acting_as(self._files.user):
+            return [self._piece(name, reduce) for name in map_names]
 
-    def open(self, files: JobFiles, piece: Piece) -> int:
+    def open(self, piece: Piece) -> int:
         """A descriptor of the data, for the caller to close.  Raises MapOutputUnreadable."""
-        with acting_as(files.user):
-            descriptor, size = self._open(files, (piece.local_dir,), piece.map_name, DATA_FILE)[1:]
+        with acting_as(self._files.user):
+            descriptor, size = self._open((piece.local_dir,), piece.map_name, DATA_FILE)[1:]
         if piece.partition.end > size:
             os.close(descriptor)
             raise MapOutputUnreadable(f"{piece.map_name}: {DATA_FILE} became shorter")
         return descriptor
 
-    def _piece(self, files: JobFiles, map_name: str, reduce: int) -> Piece:
-        index = self._cache.get(files.job, map_name)
+    def _piece(self, map_name: str, reduce: int) -> Piece:
+        index = self._cache.get(self._files.job, map_name)
         if index is None:
-            index = self._read_index(files, map_name)
-            self._cache.put(files.job, map_name, index)
+            index = self._read_index(map_name)
+            self._cache.put(self._files.job, map_name, index)
         try:
             partition = index.partition(reduce)
         except IndexError:
@@ -91,7 +99,7 @@ class MapOutputs:
             ) from None
         except InvalidValue as error:
             raise MapOutputUnreadable(f"Error Reading IndexFile: {error}") from error
-        local_dir, descriptor, size = self._open(files, self._local_dirs, map_name, DATA_FILE)
+        local_dir, descriptor, size = self._open(self._local_dirs, map_name, DATA_FILE)
         os.close(descriptor)
         if partition.end > size:
             raise MapOutputUnreadable(
@@ -100,8 +108,8 @@ class MapOutputs:
         header = shuffle_header(map_name, partition.part_length, partition.raw_length, reduce)
         return Piece(map_name=map_name, header=header, partition=partition, local_dir=local_dir)
 
-    def _read_index(self, files: JobFiles, map_name: str) -> SpillIndex:
-        _, descriptor, size = self._open(files, self._local_dirs, map_name, INDEX_FILE)
+    def _read_index(self, map_name: str) -> SpillIndex:
+        _, descriptor, size = self._open(self._local_dirs, map_name, INDEX_FILE)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             if size > INDEX_BYTES_MAX:
                 raise MapOutputUnreadable(f"Error Reading IndexFile: {size} bytes, more than {INDEX_BYTES_MAX}")
@@ -111,40 +119,50 @@ class MapOutputs:
         except InvalidValue as error:
             raise MapOutputUnreadable(f"Error Reading IndexFile: {error}") from error
 
-    def _open(
-        self, files: JobFiles, local_dirs: Sequence[Path], map_name: str, file_name: str
-    ) -> tuple[Path, int, int]:
+    def _open(self, local_dirs: Sequence[Path], map_name: str, file_name: str) -> tuple[Path, int, int]:
         """Local dir, descriptor and size."""
-        parts = files.parts(map_name, file_name)
         trouble: OSError | None = None
         for local_dir in local_dirs:
             try:
-                descriptor, size = open_owned(local_dir, parts, files.user)
+                descriptor, size = open_owned(self._folder(local_dir), map_name, file_name, self._files.user)
             except FileNotFoundError:
                 continue
             except OSError as error:
                 trouble = trouble or error  # a broken disk does not hide what lies on another
                 continue
             return local_dir, descriptor, size
+        place = "/".join((*self._files.folder, map_name, file_name))
         if trouble is not None:
-            raise MapOutputUnreadable(f"{'/'.join(parts)}: {trouble.strerror}") from trouble
+            raise MapOutputUnreadable(f"{place}: {trouble.strerror}") from trouble
         # LocalDirAllocator's words.
-        raise MapOutputUnreadable(f"Could not find {'/'.join(parts)} in any of the configured local directories")
+        raise MapOutputUnreadable(f"Could not find {place} in any of the configured local directories")
+
+    def _folder(self, local_dir: Path) -> int:
+        """Raises OSError."""
+        descriptor = self._folders.get(local_dir)
+        if descriptor is None:
+            descriptor = self._folders[local_dir] = open_folder(local_dir, self._files.folder)
+        return descriptor
 
 
-def open_owned(root: Path, parts: Sequence[str], owner: OsUser) -> tuple[int, int]:
-    """Descriptor and size of a regular file of ``owner`` below ``root``; no link on the way is followed.
-
-    Raises OSError; for a link ELOOP or ENOTDIR.
-    """
+def open_folder(root: Path, parts: Sequence[str]) -> int:
+    """Descriptor of a folder below ``root``; no link on the way is followed.  Raises OSError; for a link ENOTDIR."""
     directory = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for part in parts[:-1]:
+    for part in parts:
+        try:
             child = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        finally:
             os.close(directory)
-            directory = child
+        directory = child
+    return directory
+
+
+def open_owned(folder: int, map_name: str, file_name: str, owner: OsUser) -> tuple[int, int]:
+    """Descriptor and size of a regular file of ``owner``.  Raises OSError; for a link ELOOP or ENOTDIR."""
+    directory = os.open(map_name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
         # O_NONBLOCK: a FIFO in the place of a file must not hold the thread.
-        descriptor = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     finally:
         os.close(directory)
     status = os.fstat(descriptor)

@@ -8,24 +8,21 @@ Sockets are used bare, because ``sendfile`` needs them and asyncio's transports 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import resource
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TypeVar
 
 import structlog
 
 from nm_plugin.launch.users import FileThreads
 from nm_plugin.shuffle.conversation import Conversation
 from nm_plugin.shuffle.fetch import FetchRequest, HttpRefusal, too_many_connections
-from nm_plugin.shuffle.map_output import MapOutputUnreadable, Piece
+from nm_plugin.shuffle.in_threads import to_its_end
+from nm_plugin.shuffle.map_output import MapOutputs, MapOutputUnreadable, Piece
 from nm_plugin.shuffle.transfer import Transfer, Turn
-
-T = TypeVar("T")
 
 BACKLOG = 128  # mapreduce.shuffle.listen.queue.size
 HEAD_S = 30.0
@@ -35,17 +32,17 @@ LINGER_BYTES_MAX = 64 << 10
 TURNED_AWAY_MAX = 64
 RECEIVE_BYTES = 16 << 10
 ACCEPT_PAUSE_S = 0.1
-DESCRIPTORS_PER_CONNECTION = 2  # socket and file
+DESCRIPTORS_PER_CONNECTION = 4  # socket, file, and the job's folder on one disk or two
 DESCRIPTORS_OF_OTHERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What an accepted fetch gets; ``open_piece`` is called in a thread."""
+    """What an accepted fetch gets; whoever has it closes ``outputs``."""
 
     reply_hash: str
     pieces: list[Piece]
-    open_piece: Callable[[Piece], int]
+    outputs: MapOutputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +166,9 @@ class ShuffleServer:
         keep_alive = fetch.keep_alive or self._limits.keep_alive_always
         length = sum(piece.length for piece in answer.pieces)
         head = conversation.accept(answer.reply_hash, length, self._limits.keep_alive_s if keep_alive else None)
-        transfer = Transfer(sock, head, answer.pieces, answer.open_piece)
+        transfer = Transfer(sock, head, answer.pieces, answer.outputs.open)
         try:
-            while (turn := await _to_its_end(self._threads.run(transfer.turn))) is not Turn.DONE:
+            while (turn := await to_its_end(self._threads.run(transfer.turn))) is not Turn.DONE:
                 if turn is Turn.BLOCKED:
                     await _writable(sock, self._limits.stall_s)
         except MapOutputUnreadable as error:
@@ -180,6 +177,7 @@ class ShuffleServer:
             raise EOFError from error
         finally:
             transfer.close()
+            answer.outputs.close()
             self.sent_bytes += transfer.sent_bytes
         conversation.body_sent(length)
 
@@ -201,17 +199,6 @@ class ShuffleServer:
         finally:
             sock.close()
             self._turned_away -= 1
-
-
-async def _to_its_end(work: Awaitable[T]) -> T:
-    """Cancellation waits for the thread: the socket must not be closed, and its number reused, under it."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        with contextlib.suppress(OSError, MapOutputUnreadable):
-            await task
-        raise
 
 
 def _resolve(ready: asyncio.Future[None]) -> None:

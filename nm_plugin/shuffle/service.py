@@ -17,8 +17,9 @@ import structlog
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.shuffle.fetch import FetchRequest, check_maps, job_id, unknown_job
 from nm_plugin.shuffle.hashes import verified_reply
+from nm_plugin.shuffle.in_threads import to_its_end
 from nm_plugin.shuffle.jobs import JOBS_MAX, Job, JobStore
-from nm_plugin.shuffle.map_output import JobFiles, MapOutputs, MapOutputUnreadable, Piece
+from nm_plugin.shuffle.map_output import JobFiles, MapOutputs, MapOutputUnreadable
 from nm_plugin.shuffle.server import Answer, Limits, ShuffleServer
 from nm_plugin.shuffle.spill_index import IndexCache
 from nm_plugin.task_owner import TaskOwner
@@ -47,7 +48,7 @@ class MapReduceShuffle:
         self._store = JobStore(state_dir / "shuffle")
         self._threads = FileThreads(settings.threads, name="shuffle")
         self._cache = IndexCache(settings.index_cache_bytes)
-        self._outputs = MapOutputs(local_dirs, self._cache)
+        self._local_dirs = tuple(local_dirs)
         self._jobs: dict[str, Job] = {}
         self._os_users: dict[str, OsUser] = {}
         self._server = ShuffleServer(settings.limits, self._threads, self._answer)
@@ -130,15 +131,19 @@ class MapReduceShuffle:
             raise unknown_job(fetch.job)
         reply_hash = verified_reply(job.secret, port, fetch.target, fetch.url_hash)
         check_maps(fetch, job.application_id)
-        files, pieces = await self._threads.run(self._locate, job, fetch)
+        return await to_its_end(self._threads.run(self._locate, job, fetch, reply_hash))
 
-        def open_piece(piece: Piece) -> int:
-            return self._outputs.open(files, piece)
-
-        return Answer(reply_hash=reply_hash, pieces=pieces, open_piece=open_piece)
-
-    def _locate(self, job: Job, fetch: FetchRequest) -> tuple[JobFiles, list[Piece]]:
+    def _locate(self, job: Job, fetch: FetchRequest, reply_hash: str) -> Answer:
         """In a thread."""
+        outputs = MapOutputs(self._files(job, fetch), self._local_dirs, self._cache)
+        try:
+            pieces = outputs.locate(fetch.maps, fetch.reduce)
+        except BaseException:
+            outputs.close()
+            raise
+        return Answer(reply_hash=reply_hash, pieces=pieces, outputs=outputs)
+
+    def _files(self, job: Job, fetch: FetchRequest) -> JobFiles:
         user = self._os_users.get(fetch.job)
         if user is None:
             try:
@@ -146,5 +151,4 @@ class MapReduceShuffle:
             except YodelError as error:
                 raise MapOutputUnreadable(str(error)) from error
             self._os_users[fetch.job] = user
-        files = JobFiles(application_id=job.application_id, job=fetch.job, user=user)
-        return files, self._outputs.locate(files, fetch.maps, fetch.reduce)
+        return JobFiles(application_id=job.application_id, job=fetch.job, user=user)

@@ -19,6 +19,8 @@ TURN_BYTES = 8 << 20
 CHUNK_BYTES = 2 << 20
 READ_AHEAD_BYTES = 4 << 20
 """mapreduce.shuffle.readahead.bytes"""
+READ_AHEAD_BYTES_MIN = 256 << 10
+"""The kernel's own reading ahead covers less."""
 
 
 class Turn(enum.Enum):
@@ -95,5 +97,7 @@ class Transfer:
     def _read_ahead(self) -> None:
         assert self._file is not None
         length = min(READ_AHEAD_BYTES, self._end - self._offset)
+        if length < READ_AHEAD_BYTES_MIN:
+            return
         with contextlib.suppress(OSError):  # advice only
             os.posix_fadvise(self._file, self._offset, length, os.POSIX_FADV_WILLNEED)
