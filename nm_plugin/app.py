@@ -36,6 +36,8 @@ from nm_plugin.localization.archive import Limits as ArchiveLimits
 from nm_plugin.localization.cache import CacheSettings, ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
+from nm_plugin.logs.aggregation import LogAggregator
+from nm_plugin.logs.assembly import build_aggregator
 from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app
 from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node_store import NodeStore
@@ -47,7 +49,7 @@ from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
 from nm_plugin.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.task_owner import TaskOwner
 from nm_plugin.token_secrets import InvalidToken, TokenSecrets
-from yodel.domain.ids import NodeId
+from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import NM_TOKEN_KIND
 from yodel.errors import InvalidValue
@@ -136,6 +138,7 @@ class NodeAgent:
                     aux=self._aux,
                     tasks=tasks,
                     seen=monitor.seen,
+                    logs=build_aggregator(settings, directories, self._users, threads, tasks, _now_ms),
                 )
                 try:
                     await self._aux.start(tasks)
@@ -165,14 +168,17 @@ class NodeAgent:
             secrets_of_rm.node_id = node_id
             late.command_node = self._node(node_id, web.port)
             watch = NodeWatch(self._watch_settings(), parts, monitor, late.report, _now_ms)
-            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys)
+            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, parts.logs)
             late.tracker = tracking
+            parts.logs.report = late.report
+            await parts.logs.load(node_id)
             await watch.check_disks()
             await parts.cache.recover(parts.users)
             parts.tasks.create_task(parts.pods.watch(), name="parked-pods")
             await manager.recover()
+            await parts.logs.resume(_ended_containers(manager))
             facts = NodeFacts(node_id=node_id, http_port=web.port, started_ms=_now_ms(), settings=self._settings)
-            app = build_app(facts, manager, parts.directories, parts.users, parts.threads)
+            app = build_app(facts, manager, parts.directories, parts.users, parts.threads, parts.logs)
             parts.tasks.create_task(web.serve(app), name="web")
             parts.tasks.create_task(tracking.run(manager), name="tracker")
             parts.tasks.create_task(_accept_once_registered(tracking, server, has_keys), name="accept")
@@ -186,7 +192,13 @@ class NodeAgent:
             await server.stop()
 
     def _tracker(
-        self, node_id: NodeId, http_port: int, secrets_of_rm: TokenSecrets, watch: NodeWatch, keys: KeyKeeper
+        self,
+        node_id: NodeId,
+        http_port: int,
+        secrets_of_rm: TokenSecrets,
+        watch: NodeWatch,
+        keys: KeyKeeper,
+        logs: LogAggregator,
     ) -> tracker.Tracker:
         settings = self._settings
         description = tracker.NodeDescription(
@@ -197,7 +209,13 @@ class NodeAgent:
             kubernetes_node_name=settings.kubernetes_node_name,
         )
         return tracker.Tracker(
-            self._tracker_settings(), description, secrets_of_rm, self._tracker_connection, watch.state, keys.save
+            self._tracker_settings(),
+            description,
+            secrets_of_rm,
+            self._tracker_connection,
+            watch.state,
+            keys.save,
+            logs,
         )
 
     def _disk_limits(self) -> DiskLimits:
@@ -311,6 +329,15 @@ class NodeAgent:
             reconnect_min_s=settings.reconnect_min_s,
             reconnect_max_s=settings.reconnect_max_s,
         )
+
+
+def _ended_containers(manager: ContainerManager) -> dict[ApplicationId, dict[ContainerId, int | None]]:
+    """Every known application's containers, with the exit status of those that have ended."""
+    known: dict[ApplicationId, dict[ContainerId, int | None]] = {a.application_id: {} for a in manager.applications()}
+    for container in manager.all():
+        exit_status = int(container.exit_status) if container.state.is_complete else None
+        known.setdefault(container.container_id.application_id, {})[container.container_id] = exit_status
+    return known
 
 
 async def _accept_once_registered(tracking: tracker.Tracker, server: RpcServer, has_keys: bool) -> None:

@@ -23,6 +23,7 @@ from nm_plugin.container_work import ContainerWork, Localization, ManagerParts, 
 from nm_plugin.containers import Container, Effect, State
 from nm_plugin.launch import command
 from nm_plugin.localization.plan import Wanted, scope_of, wanted
+from nm_plugin.logs.journal import LogContext
 from nm_plugin.node_store import Application
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.resource import Resource
@@ -95,6 +96,7 @@ class ContainerManager:
             application = Application(application_id=application_id, user=container.user, acls=dict(acls))
             self._applications[application_id] = application
             await self._parts.threads.run(self._parts.store.save_application, application)
+        await self._expect_logs(container)
         await self.apply(container_id, containers.Started())
 
     async def kill(self, container_id: ContainerId, exit_status: int, text: str) -> None:
@@ -205,6 +207,8 @@ class ContainerManager:
                     self._log.info(
                         "container", container=str(container_id), state=after.state.value, exit_status=after.exit_status
                     )
+        if after.state.is_complete and not before.state.is_complete:
+            await self._parts.logs.container_finished(container_id, after.exit_status)
         for effect in effects:
             self._perform(effect, container_id)
         if after.state is State.DONE:
@@ -291,6 +295,7 @@ class ContainerManager:
 
     async def _clean_application(self, application: Application) -> None:
         parts, application_id = self._parts, application.application_id
+        await parts.logs.application_finished(application_id)
         await parts.aux.application_finished(application_id)
         await parts.cache.forget_application(str(application_id))
         user = await parts.threads.run(parts.users.lookup, application.user)
@@ -301,6 +306,16 @@ class ContainerManager:
         prefix = f"application-{application_id.cluster_timestamp_ms}-{application_id.sequence:04d}-"
         await parts.pods.sweep_away(prefix)
         await parts.threads.run(parts.store.remove_application, application_id)
+
+    async def _expect_logs(self, container: Container) -> None:
+        application = self._applications[container.container_id.application_id]
+        origin = LogContext(
+            user=application.user,
+            context=container.log_aggregation,
+            acls=application.acls,
+            credentials=pb.ContainerLaunchContextProto.FromString(container.launch_context).tokens,
+        )
+        await self._parts.logs.started(container.container_id, container.is_master, origin)
 
     # Recovery.
 

@@ -352,6 +352,8 @@ def _container(grant: ContainerGrant, context: pb.ContainerLaunchContextProto) -
         execution_type=grant.execution_type,
         launch_context=context.SerializeToString(),
         retry=retry_of(context),
+        log_aggregation=grant.log_aggregation,
+        is_master=grant.is_master,
     )
 
 

@@ -35,6 +35,7 @@ from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.localization.cache import Claim, Localized, ResourceCache
 from nm_plugin.localization.links import counters_of, links_of, outcome_of
 from nm_plugin.localization.plan import RESOURCES_MAX, Wanted, scope_of, wanted
+from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.node_store import NodeStore
 from nm_plugin.task_owner import TaskOwner
 from yodel.domain.ids import ContainerId
@@ -82,6 +83,7 @@ class ManagerParts:
     aux: AuxServices
     tasks: TaskOwner
     seen: Callable[[ContainerId], frozenset[tuple[int, int]]]
+    logs: LogAggregator
 
 
 class Ledger(Protocol):

@@ -68,6 +68,8 @@ class Container:
     local_dir: str = ""
     log_dir: str = ""
     launch_context: bytes = field(default=b"", repr=False)
+    log_aggregation: bytes = b""  # LogAggregationContextProto; kept by the logs' journal, not with the container
+    is_master: bool = False
     retry: Retry | None = None
     run: int = 0
     """How often it was started again in its place."""

@@ -109,6 +109,7 @@ class NodeWatch:
             await asyncio.sleep(self._settings.cache_interval_s)
             await manager.housekeeping()
             known = {str(application.application_id) for application in manager.applications()}
+            known |= {str(application_id) for application_id in self._parts.logs.applications()}
             try:
                 await self._parts.threads.run(_drop_old_logs, self._settings, known)
             except OSError as error:

@@ -73,6 +73,32 @@ class Settings(BaseSettings):
     kill_wait_s: float = Field(default=5.0, gt=0, description="yarn.nodemanager.process-kill-wait.ms")
     deletion_delay_s: float = Field(default=0.0, ge=0, description="yarn.nodemanager.delete.debug-delay-sec")
     log_retain_s: float = Field(default=10800.0, ge=0, description="yarn.nodemanager.log.retain-seconds")
+    log_aggregation_enabled: bool = Field(default=False, description="yarn.log-aggregation-enable")
+    remote_app_log_dir: str = Field(default="/tmp/logs", description="yarn.nodemanager.remote-app-log-dir")
+    remote_app_log_dir_suffix: str = Field(default="logs", description="yarn.nodemanager.remote-app-log-dir-suffix")
+    remote_app_log_dir_group: str = Field(default="", description="….remote-app-log-dir.groupname")
+    log_aggregation_format: Literal["tfile", "ifile"] = Field(
+        default="tfile", description="yarn.log-aggregation.file-formats, the first"
+    )
+    log_aggregation_compression: Literal["none", "gz"] = Field(
+        default="none", description="yarn.nodemanager.log-aggregation.compression-type"
+    )
+    log_aggregation_roll_interval_s: float = Field(
+        default=-1.0, description="….log-aggregation.roll-monitoring-interval-seconds; none when not positive"
+    )
+    log_aggregation_files_per_app: int = Field(
+        default=30, gt=0, description="….log-aggregation.num-log-files-per-app, on one node"
+    )
+    log_aggregation_retain_s: float = Field(
+        default=-1.0, description="yarn.log-aggregation.retain-seconds; negative is for ever: decision 0016"
+    )
+    log_upload_processes: int = Field(default=4, ge=1, le=64, description="uploads at one time, each a process")
+    log_upload_silence_s: float = Field(default=60.0, gt=0, description="an upload that tells no progress is stuck")
+    log_upload_give_up_s: float = Field(default=86400.0, ge=0, description="how long a failed upload is repeated")
+    log_server_url: str = Field(default="", description="yarn.log.server.url, where pages of finished ones lead")
+    acl_enabled: bool = Field(default=False, description="yarn.acl.enable, for the web port")
+    admin_acl: str = Field(default="*", description="yarn.admin.acl, for the web port")
+    http_static_user: str = Field(default="dr.who", description="hadoop.http.staticuser.user")
 
     pmem_check_enabled: bool = True
     vmem_check_enabled: bool = False
@@ -139,6 +165,21 @@ class Settings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         if not value.is_absolute():
             raise ValueError("an absolute path is needed")
+        return value
+
+    @field_validator("remote_app_log_dir")
+    @classmethod
+    def _remote(cls, value: str) -> str:
+        scheme, separator, path = value.partition(":")
+        if not (value.startswith("/") or (separator and scheme in ("file", "hdfs", "viewfs") and path.startswith("/"))):
+            raise ValueError("an absolute path, or a URL of file:, hdfs: or viewfs:")
+        return value
+
+    @field_validator("remote_app_log_dir_suffix")
+    @classmethod
+    def _one_name(cls, value: str) -> str:
+        if not value or "/" in value:
+            raise ValueError("a name without a slash is needed")
         return value
 
     @model_validator(mode="after")

@@ -23,6 +23,7 @@ from yodel.domain.states import ExecutionType
 from yodel.domain.tokens import CONTAINER_TOKEN_KIND, MasterKey, is_signed_by, password
 from yodel.errors import InvalidValue, Refused
 from yodel.hadoop_pb import Security_pb2 as security_pb
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.pb_convert import ids
@@ -59,6 +60,8 @@ class ContainerGrant:
     version: int
     allocation_request_id: int
     execution_type: ExecutionType
+    log_aggregation: bytes = b""
+    is_master: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,4 +219,6 @@ def _grant(message: token_pb.ContainerTokenIdentifierProto) -> ContainerGrant:
         version=message.version,
         allocation_request_id=message.allocation_request_id,
         execution_type=ExecutionType(message.executionType),
+        log_aggregation=message.logAggregationContext.SerializeToString(),
+        is_master=message.containerType == pb.APPLICATION_MASTER,
     )

@@ -25,6 +25,7 @@ from google.protobuf.message import Message
 from nm_plugin import diagnostics
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.container_protocol import SIGNALS
+from nm_plugin.logs.aggregation import LogAggregator, LogReport
 from nm_plugin.node_usage import Usage
 from nm_plugin.statuses import container_status, registration_status
 from nm_plugin.token_secrets import TokenSecrets
@@ -110,9 +111,11 @@ class Tracker:
         connect: Callable[[], Connection],
         state: Callable[[], NodeState],
         keys_changed: Callable[[], Awaitable[None]],
+        logs: LogAggregator,
     ) -> None:
         self._settings, self._node, self._secrets = settings, node, secrets
         self._connect, self._state, self._keys_changed = connect, state, keys_changed
+        self._logs = logs
         self._manager: ContainerManager | None = None
         self._wake = asyncio.Event()
         self._response_id = 0
@@ -170,6 +173,7 @@ class Tracker:
             container_statuses=[registration_status(container) for container in manager.all()],
             runningApplications=[ids.application_id_pb(a.application_id) for a in manager.applications()],
             kubernetes_node_name=node.kubernetes_node_name,
+            log_aggregation_reports_for_apps=[_log_report(one) for one in self._logs.reports(is_first=True)],
         )
         async with asyncio.timeout(self._settings.call_timeout_s):
             response = await connection.call("registerNodeManager", request, server_pb.RegisterNodeManagerResponseProto)
@@ -194,15 +198,16 @@ class Tracker:
                     await self._wake.wait()
                     await asyncio.sleep(COALESCE_S)
             self._wake.clear()
+            heartbeat, log_reports = self._heartbeat(manager), self._logs.reports()
+            heartbeat.log_aggregation_reports_for_apps.extend(_log_report(one) for one in log_reports)
             async with asyncio.timeout(self._settings.call_timeout_s):
-                response = await connection.call(
-                    "nodeHeartbeat", self._heartbeat(manager), server_pb.NodeHeartbeatResponseProto
-                )
+                response = await connection.call("nodeHeartbeat", heartbeat, server_pb.NodeHeartbeatResponseProto)
             if response.nodeAction == common_pb.NODE_ACTION_SHUTDOWN:
                 raise ShutdownOrdered(f"Received SHUTDOWN signal from Resourcemanager: {response.diagnostics_message}")
             if response.nodeAction == common_pb.NODE_ACTION_RESYNC:
                 self._log.info("resync", reason=response.diagnostics_message)
                 return
+            self._logs.reported(log_reports)
             self._response_id = response.response_id
             if response.nextHeartBeatInterval > 0:
                 self._interval_s = min(response.nextHeartBeatInterval / 1000, HEARTBEAT_MAX_S)
@@ -249,6 +254,14 @@ class Tracker:
                 await manager.update(ids.container_id(update.id), ids.resource(update.resource), update.version)
             except Refused as error:
                 self._log.info("update_ignored", reason=str(error))
+
+
+def _log_report(report: LogReport) -> server_pb.LogAggregationReportProto:
+    message = server_pb.LogAggregationReportProto(
+        log_aggregation_status=report.status.value, diagnostics=report.diagnostics
+    )
+    message.application_id.CopyFrom(ids.application_id_pb(report.application_id))
+    return message
 
 
 def _fill(message: pb.ResourceUtilizationProto, usage: Usage) -> None:

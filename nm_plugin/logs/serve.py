@@ -31,6 +31,7 @@ from nm_plugin.container_manager import ContainerManager
 from nm_plugin.containers import Container
 from nm_plugin.directories import Directories
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
+from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.files import LogFile, chunks, list_logs, open_log, page_range, size_range
 from nm_plugin.node_store import Application
 from nm_plugin.settings import Settings
@@ -110,7 +111,12 @@ class _QuietServer(uvicorn.Server):
 
 
 def build_app(
-    facts: NodeFacts, manager: ContainerManager, directories: Directories, users: UserDatabase, threads: FileThreads
+    facts: NodeFacts,
+    manager: ContainerManager,
+    directories: Directories,
+    users: UserDatabase,
+    threads: FileThreads,
+    logs: LogAggregator,
 ) -> Starlette:
     """The routes."""
     site = _Site(facts, manager, directories, users, threads)

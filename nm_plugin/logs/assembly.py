@@ -1,0 +1,62 @@
+"""The log aggregator as the agent's settings want it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from nm_plugin.directories import Directories
+from nm_plugin.launch.users import FileThreads, UserDatabase
+from nm_plugin.logs.aggregation import AggregationSettings, AggregatorParts, LogAggregator
+from nm_plugin.logs.journal import Journals
+from nm_plugin.logs.layout import RemoteLayout
+from nm_plugin.logs.publishing import Publishers
+from nm_plugin.logs.retention import Ledger
+from nm_plugin.settings import Settings
+from nm_plugin.task_owner import TaskOwner
+
+
+def build_aggregator(
+    settings: Settings,
+    directories: Directories,
+    users: UserDatabase,
+    threads: FileThreads,
+    tasks: TaskOwner,
+    now_ms: Callable[[], int],
+) -> LogAggregator:
+    """Needs a running event loop; touches nothing yet."""
+    publishers = Publishers(
+        threads=threads,
+        config_dir=settings.hadoop_conf_dir,
+        slots=asyncio.Semaphore(settings.log_upload_processes),
+        silence_s=settings.log_upload_silence_s,
+    )
+    parts = AggregatorParts(
+        directories=directories,
+        users=users,
+        threads=threads,
+        publishers=publishers,
+        journals=Journals(settings.state_dir),
+        ledger=Ledger(settings.state_dir),
+        tasks=tasks,
+        now_ms=now_ms,
+    )
+    return LogAggregator(aggregation_settings(settings), parts)
+
+
+def aggregation_settings(settings: Settings) -> AggregationSettings:
+    return AggregationSettings(
+        enabled=settings.log_aggregation_enabled,
+        layout=RemoteLayout(
+            root=settings.remote_app_log_dir.rstrip("/"),
+            suffix=settings.remote_app_log_dir_suffix,
+            format=settings.log_aggregation_format,
+        ),
+        group=settings.remote_app_log_dir_group,
+        compression=settings.log_aggregation_compression,
+        roll_interval_s=settings.log_aggregation_roll_interval_s,
+        files_max=settings.log_aggregation_files_per_app,
+        retain_s=settings.log_aggregation_retain_s,
+        give_up_s=settings.log_upload_give_up_s,
+        deletion_delay_s=settings.deletion_delay_s,
+    )

@@ -1,0 +1,144 @@
+"""What the agent tells a publisher process to do, and what it answers: JSON on both ways.  Pure.
+
+A job is one object on stdin.  Answers are lines: ``{"progress": bytes}`` now and then, and at last either
+``{"done": …}`` or ``{"error": text}``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from nm_plugin.logs.layout import LogFormat
+
+JOB_BYTES_MAX = 64 << 20
+LINE_BYTES_MAX = 16 << 20
+
+LogKey = tuple[str, str, int]
+"""Container, file name, time of modification in ms: what makes a log file one (LogValue.getLogFileMetaData)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """Upload the logs of containers as, or into, one file."""
+
+    root: str
+    directories: tuple[str, ...]
+    file_name: str
+    node: str
+    node_file: str
+    format: LogFormat
+    compression: str
+    application: str
+    owner: str
+    acls: Mapping[str, str]
+    log_dirs: tuple[str, ...]
+    containers: tuple[str, ...]
+    uploaded_ms: int
+    include: str = ""
+    exclude: str = ""
+    already: tuple[LogKey, ...] = ()
+    may_replace: bool = True
+    may_append: bool = False
+
+    action: Literal["publish"] = field(default="publish", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    """After a publication was written down: remove what hides it, what it replaces locally and the oldest files."""
+
+    root: str
+    directories: tuple[str, ...]
+    node_file: str
+    application: str
+    log_dirs: tuple[str, ...]
+    uploaded: tuple[LogKey, ...]
+    files_max: int
+
+    action: Literal["settle"] = field(default="settle", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeRoot:
+    """The remote log directory itself, as the agent's own user."""
+
+    root: str
+    group: str
+
+    action: Literal["make_root"] = field(default="make_root", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expire:
+    """Remove an application's directory when everything in it was last changed before ``before_ms``."""
+
+    root: str
+    directories: tuple[str, ...]
+    before_ms: int
+
+    action: Literal["expire"] = field(default="expire", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """What this node uploaded of a container: its logs' names and sizes, or with a name the text as ``yarn logs``
+    shows it, of each upload at most ``size_bytes`` (negative: from the end)."""
+
+    root: str
+    directories: tuple[str, ...]
+    node: str
+    node_file: str
+    application: str
+    container: str
+    format: LogFormat
+    file_name: str = ""
+    size_bytes: int = 2**63 - 1
+
+    action: Literal["show"] = field(default="show", init=False)
+
+
+Job = Publish | Settle | MakeRoot | Expire | Show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """The answer to ``Publish``: what was uploaded; nothing when there was nothing, and then there is no file."""
+
+    uploaded: tuple[LogKey, ...] = ()
+    exists_already: bool = False
+    """The file was there and must not be replaced: nothing was done."""
+
+
+def encode(job: Job) -> bytes:
+    return json.dumps(asdict(job)).encode("utf-8", "surrogateescape")
+
+
+def decode(data: bytes) -> Job:
+    """Raises ValueError, KeyError, TypeError for what ``encode`` did not make."""
+    content: dict[str, Any] = json.loads(data)
+    kind: Any = _KINDS[content.pop("action")]
+    for name in ("directories", "log_dirs", "containers"):
+        if name in content:
+            content[name] = tuple(content[name])
+    for name in ("already", "uploaded"):
+        if name in content:
+            content[name] = log_keys(content[name])
+    job: Job = kind(**content)
+    return job
+
+
+def log_keys(listed: Any) -> tuple[LogKey, ...]:
+    """As JSON gives them."""
+    return tuple((str(container), str(name), int(modified_ms)) for container, name, modified_ms in listed)
+
+
+_KINDS: Mapping[str, Any] = {
+    "publish": Publish,
+    "settle": Settle,
+    "make_root": MakeRoot,
+    "expire": Expire,
+    "show": Show,
+}

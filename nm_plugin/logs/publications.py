@@ -1,0 +1,230 @@
+"""The steps of putting logs into the remote directory and of taking them away again.  Blocking; streams.
+
+What readers can see changes in one step each time: a rename, or the removal of the checksum file that hides an append.
+A step may be repeated after a crash anywhere: the same file name is written again, an append starts behind the length
+that the checksum file names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from nm_plugin.logs import local_logs
+from nm_plugin.logs.aggregated_tfile import AggregatedTFileWriter, LogPart
+from nm_plugin.logs.indexed_file import (
+    CHECKSUM_BYTES_MAX,
+    CHECKSUM_SUFFIX,
+    Index,
+    IndexedFileWriter,
+    TimedLogPart,
+    decode_checksum,
+    encode_checksum,
+    read_index,
+)
+from nm_plugin.logs.jobs import Expire, LogKey, MakeRoot, Publish, Published, Settle
+from nm_plugin.logs.layout import DIRECTORY_MODE, FILE_MODE, ROOT_MODE, TEMPORARY_SUFFIX
+from nm_plugin.logs.local_logs import LocalLog, Selection
+from nm_plugin.logs.random_file import CorruptLogFile
+from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles, RemoteWriter
+
+ROLL_OVER_BYTES = 10 << 30  # indexedFile.log.roll-over.max-file-size-gb
+
+Progress = Callable[[int], None]
+"""Told how many bytes were written since the last time."""
+
+
+class _CountingSink:
+    def __init__(self, writer: RemoteWriter, progress: Progress) -> None:
+        self._writer, self._progress = writer, progress
+
+    def write(self, data: bytes, /) -> None:
+        self._writer.write(data)
+        self._progress(len(data))
+
+
+def make_root(remote: RemoteFiles, path: str, job: MakeRoot) -> None:
+    """Made if missing, with its parents; an existing one is left as it is (verifyAndCreateRemoteLogDir)."""
+    remote.make_dir(path, ROOT_MODE, job.group)
+
+
+def publish(remote: RemoteFiles, root: str, job: Publish, progress: Progress) -> Published:
+    """Upload what is there and was not uploaded before.  Raises what the file system raises."""
+    found = _found(job)
+    if not any(found.values()):
+        return Published()
+    directory = _make_directories(remote, root, job.directories)
+    if job.format == "ifile":
+        return _publish_indexed(remote, directory, job, found, progress)
+    target = f"{directory}/{job.file_name}"
+    if not job.may_replace and remote.status(target) is not None:
+        return Published(exists_already=True)
+    temporary = f"{directory}/{job.node_file}{TEMPORARY_SUFFIX}"
+    uploaded: list[LogKey] = []
+    writer = remote.create(temporary, FILE_MODE)
+    file = AggregatedTFileWriter(
+        _CountingSink(writer, progress), owner=job.owner, acls=job.acls, compression=job.compression
+    )
+    for container, logs in found.items():
+        if logs:
+            file.append(container, _parts(logs, uploaded))
+    file.close()
+    writer.close()
+    remote.rename(temporary, target)
+    return Published(uploaded=tuple(uploaded))
+
+
+def settle(remote: RemoteFiles, root: str, job: Settle) -> None:
+    """Everything here may be repeated."""
+    directory = "/".join((root, *job.directories))
+    remote.delete(f"{directory}/{job.node_file}{CHECKSUM_SUFFIX}")
+    for container, name, _ in job.uploaded:
+        local_logs.remove(job.log_dirs, job.application, container, name)
+    if remote.status(directory) is None:
+        return
+    files = sorted(own_files(remote.list(directory), job.node_file), key=lambda file: file.modified_ms)
+    for file in files[: max(0, len(files) - job.files_max)]:
+        remote.delete(f"{directory}/{file.name}")
+
+
+def expire(remote: RemoteFiles, root: str, job: Expire) -> bool:
+    """True when the directory is gone, now or before."""
+    directory = "/".join((root, *job.directories))
+    if remote.status(directory) is None:
+        return True
+    if any(file.modified_ms >= job.before_ms for file in remote.list(directory)):
+        return False
+    remote.delete(directory)
+    return True
+
+
+def own_files(files: list[RemoteFile], node_file: str) -> list[RemoteFile]:
+    """The published files of one node: ``<node>`` and ``<node>_<ms>``."""
+    return [f for f in files if not f.is_directory and _is_own(f.name, node_file)]
+
+
+def _is_own(name: str, node_file: str) -> bool:
+    rest = name.removeprefix(node_file)
+    return name.startswith(node_file) and (not rest or (rest[0] == "_" and rest[1:].isdigit()))
+
+
+def _found(job: Publish) -> dict[str, list[LocalLog]]:
+    selection, already = Selection(include=job.include, exclude=job.exclude), set(job.already)
+    return {
+        container: [
+            log
+            for log in local_logs.find(job.log_dirs, job.application, container, selection)
+            if (log.container, log.name, log.modified_ms) not in already
+        ]
+        for container in job.containers
+    }
+
+
+def _make_directories(remote: RemoteFiles, root: str, names: tuple[str, ...]) -> str:
+    """Missing ones are made; of the existing only the deepest gets the mode (createAppDir)."""
+    directory = root
+    for name in names:
+        directory = f"{directory}/{name}"
+        if not remote.make_dir(directory, DIRECTORY_MODE) and name == names[-1]:
+            remote.set_mode(directory, DIRECTORY_MODE)
+    return directory
+
+
+def _parts(logs: list[LocalLog], uploaded: list[LogKey]) -> Iterator[LogPart]:
+    """Opened one after the other: a container may have thousands.  One that is gone by then is left out."""
+    yield from _timed_parts(logs, uploaded)
+
+
+def _timed_parts(logs: list[LocalLog], uploaded: list[LogKey]) -> Iterator[TimedLogPart]:
+    for log in logs:
+        with suppress(FileNotFoundError, PermissionError), local_logs.opened(log) as (descriptor, size, modified_ms):
+            yield TimedLogPart(
+                name=log.name,
+                size_bytes=size,
+                modified_ms=modified_ms,
+                content=local_logs.padded(descriptor, size),
+            )
+            uploaded.append((log.container, log.name, log.modified_ms))
+
+
+def _publish_indexed(
+    remote: RemoteFiles, directory: str, job: Publish, found: dict[str, list[LocalLog]], progress: Progress
+) -> Published:
+    base = _appendable(remote, directory, job) if job.may_append else None
+    uploaded: list[LogKey] = []
+    if base is not None:
+        name, length, index = base
+        _write_checksum(remote, directory, job, name, index_end=length)
+        # An append that broke off left bytes behind the last good end; what is written now comes after those.
+        status = remote.status(f"{directory}/{name}")
+        assert status is not None
+        writer = remote.append(f"{directory}/{name}")
+        _write_segment(writer, job, index, status.size_bytes, found, uploaded, progress)
+        return Published(uploaded=tuple(uploaded))
+    target, temporary = f"{directory}/{job.file_name}", f"{directory}/{job.node_file}{TEMPORARY_SUFFIX}"
+    if not job.may_replace and remote.status(target) is not None:
+        return Published(exists_already=True)
+    writer = remote.create(temporary, FILE_MODE)
+    index = Index(user=job.owner, node=job.node, compression=job.compression, acls=job.acls)
+    _write_segment(writer, job, index, 0, found, uploaded, progress)
+    remote.rename(temporary, target)
+    return Published(uploaded=tuple(uploaded))
+
+
+def _write_segment(
+    writer: RemoteWriter,
+    job: Publish,
+    index: Index,
+    length_bytes: int,
+    found: dict[str, list[LocalLog]],
+    uploaded: list[LogKey],
+    progress: Progress,
+) -> None:
+    file = IndexedFileWriter(_CountingSink(writer, progress), job.application, index, length_bytes)
+    for container, logs in found.items():
+        if logs:
+            file.append(container, _timed_parts(logs, uploaded))
+    file.close(job.uploaded_ms, job.node_file)
+    writer.close()
+
+
+def _appendable(remote: RemoteFiles, directory: str, job: Publish) -> tuple[str, int, Index] | None:
+    """The newest file of this node: its name, the length up to which it is good, its index.
+
+    None when there is none, when it is big enough or when it was made with another compression: a new one is begun.
+    """
+    files = own_files(remote.list(directory), job.node_file)
+    hidden = read_checksum(remote, directory, job.node_file)
+    for file in sorted(files, key=lambda f: f.modified_ms, reverse=True):
+        end = hidden[1] if hidden is not None and hidden[0] == file.name else file.size_bytes
+        if end == 0 or file.size_bytes >= ROLL_OVER_BYTES:
+            return None
+        try:
+            with remote.open(f"{directory}/{file.name}") as content:
+                index = read_index(content, job.application, end)
+        except CorruptLogFile:
+            return None
+        return (file.name, end, index) if index.compression == job.compression else None
+    return None
+
+
+def read_checksum(remote: RemoteFiles, directory: str, node_file: str) -> tuple[str, int] | None:
+    """The file that is being appended to and its good length."""
+    path = f"{directory}/{node_file}{CHECKSUM_SUFFIX}"
+    status = remote.status(path)
+    if status is None or status.size_bytes > CHECKSUM_BYTES_MAX:
+        return None
+    with remote.open(path) as file:
+        try:
+            return decode_checksum(file.read_at(0, file.size_bytes))
+        except CorruptLogFile:
+            return None
+
+
+def _write_checksum(remote: RemoteFiles, directory: str, job: Publish, name: str, index_end: int) -> None:
+    """By rename, so that readers never find half of it."""
+    path = f"{directory}/{job.node_file}{CHECKSUM_SUFFIX}"
+    writer = remote.create(path + TEMPORARY_SUFFIX, FILE_MODE)
+    writer.write(encode_checksum(name, index_end))
+    writer.close()
+    remote.rename(path + TEMPORARY_SUFFIX, path)

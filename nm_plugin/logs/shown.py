@@ -1,0 +1,87 @@
+"""What a node uploaded of one container, read back for its web port.  Blocking; streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from nm_plugin.logs import aggregated_tfile, indexed_file, log_text
+from nm_plugin.logs.jobs import Show
+from nm_plugin.logs.publications import own_files, read_checksum
+from nm_plugin.logs.random_file import CorruptLogFile, RandomFile
+from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
+
+Emit = Callable[[bytes], None]
+
+
+def listed(remote: RemoteFiles, root: str, job: Show) -> list[dict[str, Any]]:
+    """Per file of this node that holds something of the container: ``{"file", "logs": [[name, size, ms]]}``."""
+    result = []
+    for file in _files(remote, root, job):
+        logs = [[name, size, ms] for name, size, ms, _ in _logs_of(remote, root, job, file)]
+        if logs:
+            result.append({"file": file.name, "logs": logs})
+    return result
+
+
+def show(remote: RemoteFiles, root: str, job: Show, emit: Emit) -> None:
+    """The log in every upload that has it, as ``yarn logs`` prints it."""
+    for file in _files(remote, root, job):
+        for name, size, modified_ms, parts in _logs_of(remote, root, job, file):
+            if name != job.file_name:
+                continue
+            emit(log_text.head(job.container, file.name, "AGGREGATED", name, modified_ms, size))
+            for data in cut(parts, *log_text.shown_range(size, job.size_bytes)):
+                emit(data)
+            emit(log_text.aggregated_tail(name))
+
+
+def cut(parts: Iterator[bytes], start: int, end: int) -> Iterator[bytes]:
+    """The bytes from ``start`` to ``end`` of what the parts are together."""
+    position = 0
+    for part in parts:
+        kept = part[max(0, start - position) : max(0, end - position)]
+        position += len(part)
+        if kept:
+            yield kept
+        if position >= end:
+            return
+
+
+def _files(remote: RemoteFiles, root: str, job: Show) -> list[RemoteFile]:
+    directory = "/".join((root, *job.directories))
+    if remote.status(directory) is None:
+        return []
+    return sorted(own_files(remote.list(directory), job.node_file), key=lambda file: (file.modified_ms, file.name))
+
+
+_Shown = tuple[str, int, int, Iterator[bytes]]
+
+
+def _logs_of(remote: RemoteFiles, root: str, job: Show, file: RemoteFile) -> Iterator[_Shown]:
+    """A file that is no aggregated log is passed over: it hides no other."""
+    directory = "/".join((root, *job.directories))
+    with remote.open(f"{directory}/{file.name}") as content:
+        try:
+            if job.format == "tfile":
+                yield from _tfile_logs(content, job, file)
+            else:
+                hidden = read_checksum(remote, directory, job.node_file)
+                end = hidden[1] if hidden is not None and hidden[0] == file.name else file.size_bytes
+                yield from _indexed_logs(content, job, end)
+        except CorruptLogFile:
+            return
+
+
+def _tfile_logs(content: RandomFile, job: Show, file: RemoteFile) -> Iterator[_Shown]:
+    for log in aggregated_tfile.logs(content, job.container):
+        yield log.name, log.size_bytes, file.modified_ms, iter(log.read, b"")
+
+
+def _indexed_logs(content: RandomFile, job: Show, end: int) -> Iterator[_Shown]:
+    if end == 0:
+        return
+    index = indexed_file.read_index(content, job.application, end)
+    for upload in index.uploads:
+        for log in upload.logs.get(job.container, ()):
+            yield log.name, log.size_bytes, log.modified_ms, indexed_file.read_log(content, index.compression, log)
