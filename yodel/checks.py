@@ -46,6 +46,7 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
         ("client port", settings.client_port),
         ("scheduler port", settings.scheduler_port),
         ("tracker port", settings.tracker_port),
+        ("admin port", settings.admin_port),
         ("web port", settings.webapp_port),
     ):
         yield port_finding(name, settings.bind_host, port)

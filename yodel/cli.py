@@ -150,7 +150,7 @@ def serve(
         stop_on_signals(stop)
         if migrate_first:
             await migrate_if_behind(settings.store_url)
-        await run_rm(settings, stop, on_ready=lambda _: _say_ready(ready_fd))
+        await run_rm(settings, stop, on_ready=lambda _: _say_ready(ready_fd), reload=lambda: _reloaded(config))
 
     _run(run)
 
@@ -261,6 +261,18 @@ def _settings(config: Path | None) -> Settings:
         _misconfigured(str(error))
     except ValidationError as error:
         _misconfigured("\n".join(mistakes_in(error)))
+
+
+def _reloaded(config: Path | None) -> Settings:
+    """Raises InvalidValue: whoever asked for the reload is told, and the old settings count."""
+    from pydantic import ValidationError
+
+    from yodel.settings import load, mistakes_in
+
+    try:
+        return load(config)
+    except ValidationError as error:
+        raise InvalidValue("settings", str(config), "; ".join(mistakes_in(error))) from error
 
 
 def _misconfigured(text: str) -> NoReturn:

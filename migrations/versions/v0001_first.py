@@ -64,6 +64,11 @@ def _nodes() -> None:
         sa.Column("version", sa.Text(), nullable=False),
         sa.Column("health_report", sa.Text(), nullable=False),
         sa.Column("last_health_ms", sa.BigInteger(), nullable=False),
+        sa.Column("decommissioning_since_ms", sa.BigInteger(), nullable=False),
+        sa.Column("decommissioning_timeout_s", sa.BigInteger(), nullable=False),
+        sa.Column("ordered_capability_memory_mib", sa.BigInteger(), nullable=False),
+        sa.Column("ordered_capability_vcores", sa.BigInteger(), nullable=False),
+        sa.Column("ordered_capability_extras", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_nodes")),
     )
 

@@ -32,7 +32,7 @@ STOP_TIMEOUT_S = 20
 QUICK_STOP_S = 5
 BUSY_MACHINE_FACTOR = 3
 ROLES = {"supervisor", "rm", "kube", "node-1", "node-2"}
-STANDARD_PORTS = (8030, 8031, 8032, 8041, 8042, 8088)
+STANDARD_PORTS = (8030, 8031, 8032, 8033, 8041, 8042, 8088)
 
 
 @pytest.fixture

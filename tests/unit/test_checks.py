@@ -29,7 +29,7 @@ def settings_for(tmp_path: Path, **fields: object) -> Settings:
         f'{{"cluster":"c","user":"u"}}}}],"users":[{{"name":"u","user":{{}}}}],"clusters":[{{"name":"c","cluster":'
         f'{{"server":"http://127.0.0.1:{port}"}}}}]}}'
     )
-    ports = dict.fromkeys(("client_port", "scheduler_port", "tracker_port", "webapp_port"), 0)
+    ports = dict.fromkeys(("client_port", "scheduler_port", "tracker_port", "admin_port", "webapp_port"), 0)
     values = {"store_url": f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}", "kubeconfig": kubeconfig, **ports}
     return Settings(**{**values, "bind_host": "127.0.0.1", **fields})  # type: ignore[arg-type]
 

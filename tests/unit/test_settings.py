@@ -19,8 +19,8 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_defaults_are_yarns() -> None:
     settings = load(None)
-    ports = (settings.client_port, settings.scheduler_port, settings.tracker_port, settings.webapp_port)
-    assert ports == (8032, 8030, 8031, 8088)
+    ports = (settings.client_port, settings.scheduler_port, settings.tracker_port, settings.admin_port)
+    assert ports == (8032, 8030, 8031, 8033)
     assert (settings.minimum_allocation_mib, settings.maximum_allocation_mib) == (1024, 8192)
     assert (settings.am_max_attempts, settings.am_expiry_s, settings.node_expiry_s) == (2, 600.0, 600.0)
 

@@ -244,3 +244,34 @@ class NodeUnregistered:
     """unRegisterNodeManager: an orderly shutdown."""
 
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDecommissionStarted:
+    """An administrator wants the node empty: nothing new goes there, what runs may end.  A negative ``timeout_s`` is for
+    ever."""
+
+    timeout_s: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDecommissioned:
+    """The node is out: by order, or because it is empty or out of time.  ``report`` says which."""
+
+    report: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecommissioned:
+    """The order to leave was taken back."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCapabilityOrdered:
+    """An administrator said what the node has, whatever its agent says (updateNodeResource)."""
+
+    capability: Resource

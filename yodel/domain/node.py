@@ -5,19 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from yodel.domain.effects import NodeChanged, StopContainersOnNode
-from yodel.domain.events import NodeExpired, NodeHealthReported, NodeRegistered, NodeUnregistered
+from yodel.domain.events import (
+    NodeCapabilityOrdered,
+    NodeDecommissioned,
+    NodeDecommissionStarted,
+    NodeExpired,
+    NodeHealthReported,
+    NodeRecommissioned,
+    NodeRegistered,
+    NodeUnregistered,
+)
 from yodel.domain.ids import NodeId
 from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, NodeState
 
 DEFAULT_RACK = "/default-rack"
+NOT_ORDERED = Resource(-1, -1)
 LOST_CONTAINER = "Container released on a *lost* node"  # SchedulerUtils.LOST_CONTAINER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One node.  ``kubernetes_node_name`` is where the agent's pods are bound; times are epoch milliseconds."""
+    """One node.  ``kubernetes_node_name`` is where the agent's pods are bound; times are epoch milliseconds.
+
+    ``capability`` is what counts: what the agent registered, or ``ordered_capability`` when an administrator gave one.
+    """
 
     id: NodeId
     state: NodeState = NodeState.NEW
@@ -29,6 +42,10 @@ class Node:
     version: str = ""
     health_report: str = ""
     last_health_ms: int = 0
+    decommissioning_since_ms: int = 0
+    decommissioning_timeout_s: int = -1
+    """While DECOMMISSIONING: seconds from ``decommissioning_since_ms``; negative is for ever."""
+    ordered_capability: Resource = NOT_ORDERED
 
     @property
     def http_address(self) -> str:
@@ -38,27 +55,69 @@ class Node:
     def is_usable(self) -> bool:
         return self.state is NodeState.RUNNING
 
+    @property
+    def is_closed(self) -> bool:
+        """Nothing may be placed there, however Kubernetes sees it.  A LOST node's agent is expected back."""
+        return self.state in _CLOSED
+
+
+_CLOSED = frozenset(
+    {NodeState.DECOMMISSIONING, NodeState.DECOMMISSIONED, NodeState.UNHEALTHY, NodeState.SHUTDOWN, NodeState.REBOOTED}
+)
+
 
 def _registered(node: Node, event: NodeRegistered) -> Step[Node]:
-    running = replace(
+    """An agent that restarts changes neither the order to leave nor its health (RMNodeImpl.ReconnectNodeTransition)."""
+    is_new = node.state not in (NodeState.DECOMMISSIONING, NodeState.UNHEALTHY)
+    registered = replace(
         node,
-        state=NodeState.RUNNING,
+        state=NodeState.RUNNING if is_new else node.state,
         http_port=event.http_port,
-        capability=event.capability,
+        capability=event.capability if node.ordered_capability == NOT_ORDERED else node.ordered_capability,
         kubernetes_node_name=event.kubernetes_node_name,
         version=event.version,
-        health_report="",
+        health_report="" if is_new else node.health_report,
         last_health_ms=event.at_ms,
     )
-    return Step(running, (NodeChanged(node.id),))
+    return Step(registered, (NodeChanged(node.id),))
 
 
 def _health(node: Node, event: NodeHealthReported) -> Step[Node]:
+    """A sick node loses what runs there; one that is leaving is left to leave (RMNodeImpl.reportNodeUnusable)."""
+    reported = replace(node, health_report=event.report, last_health_ms=event.at_ms)
     state = NodeState.RUNNING if event.is_healthy else NodeState.UNHEALTHY
-    if node.state is NodeState.DECOMMISSIONING and event.is_healthy:
-        state = NodeState.DECOMMISSIONING
-    changed = replace(node, state=state, health_report=event.report, last_health_ms=event.at_ms)
-    return Step(changed, (NodeChanged(node.id),) if state is not node.state else ())
+    if node.state is NodeState.DECOMMISSIONING or state is node.state:
+        return Step(reported)
+    if event.is_healthy:
+        return Step(replace(reported, state=state), (NodeChanged(node.id),))
+    return Step(replace(reported, state=state), _lost(node))
+
+
+def _leaving(node: Node, event: NodeDecommissionStarted) -> Step[Node]:
+    """A repeated order changes the time allowed, not when it began (DecommissioningNodeTransition)."""
+    is_first = node.state is not NodeState.DECOMMISSIONING
+    leaving = replace(
+        node,
+        state=NodeState.DECOMMISSIONING,
+        decommissioning_since_ms=event.at_ms if is_first else node.decommissioning_since_ms,
+        decommissioning_timeout_s=event.timeout_s,
+    )
+    return Step(leaving, (NodeChanged(node.id),))
+
+
+def _staying(node: Node, event: NodeRecommissioned) -> Step[Node]:
+    """Sick or not is said by the next heartbeat (RecommissionNodeTransition)."""
+    return Step(replace(node, state=NodeState.RUNNING, last_health_ms=event.at_ms), (NodeChanged(node.id),))
+
+
+def _ordered(node: Node, event: NodeCapabilityOrdered) -> Step[Node]:
+    changed = replace(node, capability=event.capability, ordered_capability=event.capability)
+    return Step(changed, (NodeChanged(node.id),))
+
+
+def _out(node: Node, event: NodeDecommissioned) -> Step[Node]:
+    gone = replace(node, state=NodeState.DECOMMISSIONED, health_report=event.report, last_health_ms=event.at_ms)
+    return Step(gone, _lost(node))
 
 
 def _to(state: NodeState, report: str) -> Go[Node]:
@@ -66,10 +125,13 @@ def _to(state: NodeState, report: str) -> Go[Node]:
 
     def go(node: Node, event: NodeExpired | NodeUnregistered) -> Step[Node]:
         gone = replace(node, state=state, health_report=report, last_health_ms=event.at_ms)
-        stop = StopContainersOnNode(node.id, ContainerExitStatus.ABORTED, LOST_CONTAINER)
-        return Step(gone, (stop, NodeChanged(node.id)))
+        return Step(gone, _lost(node))
 
     return Go(go, (state,))
+
+
+def _lost(node: Node) -> tuple[StopContainersOnNode, NodeChanged]:
+    return StopContainersOnNode(node.id, ContainerExitStatus.ABORTED, LOST_CONTAINER), NodeChanged(node.id)
 
 
 _S = NodeState
@@ -78,16 +140,37 @@ _GONE = (_S.LOST, _S.DECOMMISSIONED, _S.SHUTDOWN, _S.REBOOTED)
 NODE_MACHINE: Machine[Node] = Machine(
     "Node",
     NodeState,
-    (NodeRegistered, NodeHealthReported, NodeExpired, NodeUnregistered),
+    (
+        NodeRegistered,
+        NodeHealthReported,
+        NodeExpired,
+        NodeUnregistered,
+        NodeDecommissionStarted,
+        NodeDecommissioned,
+        NodeRecommissioned,
+        NodeCapabilityOrdered,
+    ),
     {
         **every_state(_S, NodeRegistered, Go(_registered, (_S.RUNNING,))),
-        **every_state(_S, NodeHealthReported, Go(_health, (_S.RUNNING, _S.UNHEALTHY, _S.DECOMMISSIONING))),
+        **every_state(_S, NodeHealthReported, Go(_health, (_S.RUNNING, _S.UNHEALTHY))),
         **every_state(_S, NodeExpired, _to(_S.LOST, "Expired: no heartbeat")),
         **every_state(_S, NodeUnregistered, _to(_S.SHUTDOWN, "Shut down by its node agent")),
+        **every_state(_S, NodeDecommissionStarted, Go(_leaving, (_S.DECOMMISSIONING,))),
+        **every_state(_S, NodeDecommissioned, Go(_out, (_S.DECOMMISSIONED,))),
+        **every_state(_S, NodeRecommissioned, Ignore("it was not on its way out")),
+        **{(state, NodeCapabilityOrdered): Go(_ordered, (state,)) for state in _S},
+        (_S.UNHEALTHY, NodeRegistered): Go(_registered, (_S.UNHEALTHY,)),
+        (_S.DECOMMISSIONING, NodeRegistered): Go(_registered, (_S.DECOMMISSIONING,)),
+        (_S.DECOMMISSIONING, NodeHealthReported): Go(_health, (_S.DECOMMISSIONING,)),
+        (_S.DECOMMISSIONING, NodeRecommissioned): Go(_staying, (_S.RUNNING,)),
         (_S.NEW, NodeHealthReported): Impossible("a node registers before it reports"),
         **{(state, NodeHealthReported): Ignore("told to register again") for state in _GONE},
         **{(state, NodeExpired): Ignore("gone already") for state in _GONE},
+        **{(state, NodeDecommissionStarted): Ignore("gone already") for state in _GONE},
+        (_S.DECOMMISSIONED, NodeDecommissioned): Ignore("out already"),
+        (_S.DECOMMISSIONED, NodeUnregistered): Ignore("out already"),
         (_S.NEW, NodeExpired): Impossible("a new node registers at once"),
         (_S.NEW, NodeUnregistered): Impossible("a node registers before it leaves"),
+        (_S.NEW, NodeDecommissionStarted): Impossible("a new node registers at once"),
     },
 )

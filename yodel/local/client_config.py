@@ -26,10 +26,12 @@ def client_files(
     client_port: int,
     scheduler_port: int,
     tracker_port: int,
+    admin_port: int,
     webapp_port: int,
     maximum_mib: int,
     maximum_vcores: int,
     minimum_mib: int,
+    remote_app_log_dir: str = "/tmp/logs",
 ) -> dict[str, dict[str, str]]:
     """core-site, yarn-site and mapred-site for clients and ApplicationMasters."""
     return {
@@ -39,6 +41,7 @@ def client_files(
             "yarn.resourcemanager.address": f"{host}:{client_port}",
             "yarn.resourcemanager.scheduler.address": f"{host}:{scheduler_port}",
             "yarn.resourcemanager.resource-tracker.address": f"{host}:{tracker_port}",
+            "yarn.resourcemanager.admin.address": f"{host}:{admin_port}",
             "yarn.resourcemanager.webapp.address": f"{host}:{webapp_port}",
             # The same, told to ApplicationMasters' filters: they take this one as it is, but turn a loopback web
             # address into the machine's own name, from whose address the RM's proxy does not call.
@@ -49,7 +52,8 @@ def client_files(
             "yarn.scheduler.maximum-allocation-mb": str(maximum_mib),
             "yarn.scheduler.maximum-allocation-vcores": str(maximum_vcores),
             "yarn.timeline-service.enabled": "false",
-            "yarn.log-aggregation-enable": "false",
+            "yarn.log-aggregation-enable": "true",
+            "yarn.nodemanager.remote-app-log-dir": remote_app_log_dir,
         },
         "mapred-site.xml": {"mapreduce.framework.name": "yarn"},
     }

@@ -61,10 +61,12 @@ def write_configuration(options: LocalOptions, ports: Ports) -> None:
             client_port=ports.client,
             scheduler_port=ports.scheduler,
             tracker_port=ports.tracker,
+            admin_port=ports.admin,
             webapp_port=ports.webapp,
             maximum_mib=options.memory_mib,
             maximum_vcores=options.vcores,
             minimum_mib=options.minimum_allocation_mib,
+            remote_app_log_dir=remote_app_log_dir(directory),
         ),
     )
     _write_toml(rm_file(directory), rm_settings(options, ports))
@@ -98,6 +100,7 @@ def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
         "client_port": ports.client,
         "scheduler_port": ports.scheduler,
         "tracker_port": ports.tracker,
+        "admin_port": ports.admin,
         "webapp_port": ports.webapp,
         "minimum_allocation_mib": options.minimum_allocation_mib,
         "maximum_allocation_mib": options.memory_mib,
@@ -112,6 +115,7 @@ def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
         "http_static_user": getpass.getuser(),
         "http_static_user_may_write": True,
         "pod_creates_per_second": 500.0,
+        "log_aggregation_enable": True,
     }
 
 
@@ -156,7 +160,14 @@ def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict
         "disk_max_utilization_percent": 100.0,  # a developer's disk is full more often than it is broken
         "java_home": java_home() or "",
         "hadoop_conf_dir": str(options.directory / "hadoop-conf"),
+        "log_aggregation_enabled": True,
+        "remote_app_log_dir": remote_app_log_dir(options.directory),
     }
+
+
+def remote_app_log_dir(directory: Path) -> str:
+    """Where logs go when their application is over, for ``yarn logs``."""
+    return (directory / "app-logs").as_uri()
 
 
 def java_home() -> str | None:

@@ -21,6 +21,7 @@ STANDARD = {
     "client": 8032,
     "scheduler": 8030,
     "tracker": 8031,
+    "admin": 8033,
     "webapp": 8088,
     "node_rpc": 8041,
     "node_http": 8042,
@@ -47,6 +48,7 @@ class Ports:
     client: int
     scheduler: int
     tracker: int
+    admin: int
     webapp: int
     kube: int
     nodes: tuple[NodePorts, ...]
@@ -63,6 +65,7 @@ def choose_ports(choice: Literal["standard", "auto"], nodes: int, memory: Path) 
         client=chooser.port("client"),
         scheduler=chooser.port("scheduler"),
         tracker=chooser.port("tracker"),
+        admin=chooser.port("admin"),
         webapp=chooser.port("webapp"),
         kube=chooser.port("kube"),
         nodes=tuple(chooser.node(index) for index in range(1, nodes + 1)),

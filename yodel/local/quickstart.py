@@ -127,6 +127,7 @@ class _Cluster:
                 "client": f"{HOST}:{ports.client}",
                 "scheduler": f"{HOST}:{ports.scheduler}",
                 "tracker": f"{HOST}:{ports.tracker}",
+                "admin": f"{HOST}:{ports.admin}",
                 "webapp": f"{HOST}:{ports.webapp}",
             },
             "rest_url": f"http://{HOST}:{ports.webapp}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any
 
 from yodel.domain.states import ContainerExitStatus
@@ -11,20 +11,35 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
+from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
+from yodel.services.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
+from yodel.services.master_keys import MasterKeys
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.tokens import TokenIssuer
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
+LOG_REPORTS_MAX = 10_000
+"""Of one heartbeat; an agent repeats what was not taken."""
 
 
 class TrackerProtocol:
     """Handlers by wire name.  ``heartbeat_interval_ms`` is what agents are told to wait between beats."""
 
-    def __init__(self, nodes: NodeService, tokens: TokenIssuer, heartbeat_interval_ms: int, rm_version: str) -> None:
+    def __init__(
+        self,
+        nodes: NodeService,
+        tokens: TokenIssuer,
+        heartbeat_interval_ms: int,
+        rm_version: str,
+        *,
+        master_keys: MasterKeys,
+        log_aggregation: LogAggregation,
+    ) -> None:
         self._nodes, self._tokens = nodes, tokens
         self._heartbeat_interval_ms, self._rm_version = heartbeat_interval_ms, rm_version
+        self._master_keys, self._log_aggregation = master_keys, log_aggregation
 
     def protocol(self) -> RpcProtocol:
         handlers: dict[str, Handler] = {
@@ -48,13 +63,25 @@ class TrackerProtocol:
             version=request.nm_version,
             containers=[_registered_report(status) for status in request.container_statuses],
         )
-        await self._nodes.register(registration)
+        registered = await self._nodes.register(registration)
+        if registered.refusal:
+            return msg.RegisterNodeManagerResponseProto(
+                nodeAction=common.NODE_ACTION_SHUTDOWN, diagnostics_message=registered.refusal
+            )
+        self._log_aggregation.record(node_id, _log_reports(request.log_aggregation_reports_for_apps))
         response = msg.RegisterNodeManagerResponseProto(
             nodeAction=common.NODE_ACTION_NORMAL,
             rm_identifier=self._tokens.rm_identifier,
             rm_version=self._rm_version,
         )
-        self._set_keys(response.container_token_master_key, response.nm_token_master_key)
+        for purpose, message in (
+            ("container", response.container_token_master_key),
+            ("nm", response.nm_token_master_key),
+        ):
+            key = self._tokens.current(purpose)
+            message.key_id, message.bytes = key.key_id, key.secret
+        if registered.capability is not None:
+            response.resource.CopyFrom(ids.resource_pb(registered.capability))
         return response
 
     def heartbeat(
@@ -70,8 +97,10 @@ class TrackerProtocol:
             health_report=health.health_report,
             containers=_reports(status.containersStatuses),
         )
+        if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
+            self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))
         answer = self._nodes.heartbeat(beat)
-        return self._response(answer) if answer is not None else self._heartbeat_slow(beat)
+        return self._response(request, answer) if answer is not None else self._heartbeat_slow(request, beat)
 
     async def unregister(
         self, _: CallContext, request: msg.UnRegisterNodeManagerRequestProto
@@ -79,28 +108,74 @@ class TrackerProtocol:
         await self._nodes.unregister(ids.node_id(request.node_id))
         return msg.UnRegisterNodeManagerResponseProto()
 
-    async def _heartbeat_slow(self, beat: Heartbeat) -> msg.NodeHeartbeatResponseProto:
-        return self._response(await self._nodes.heartbeat_slow(beat))
+    async def _heartbeat_slow(
+        self, request: msg.NodeHeartbeatRequestProto, beat: Heartbeat
+    ) -> msg.NodeHeartbeatResponseProto:
+        return self._response(request, await self._nodes.heartbeat_slow(beat))
 
-    def _response(self, answer: HeartbeatAnswer) -> msg.NodeHeartbeatResponseProto:
+    def _response(
+        self, request: msg.NodeHeartbeatRequestProto, answer: HeartbeatAnswer
+    ) -> msg.NodeHeartbeatResponseProto:
         response = msg.NodeHeartbeatResponseProto(
             response_id=answer.response_id,
-            nodeAction=common.NODE_ACTION_RESYNC if answer.must_resync else common.NODE_ACTION_NORMAL,
+            nodeAction=_action(answer),
             nextHeartBeatInterval=self._heartbeat_interval_ms,
             containers_to_cleanup=[ids.container_id_pb(i) for i in answer.containers_to_clean_up],
             containers_to_be_removed_from_nm=[ids.container_id_pb(i) for i in answer.containers_to_forget],
             applications_to_cleanup=[ids.application_id_pb(i) for i in answer.applications_to_clean_up],
         )
+        if answer.diagnostics:
+            response.diagnostics_message = answer.diagnostics
+        if answer.must_resync or answer.must_shut_down:
+            return response
+        if answer.capability is not None:
+            response.resource.CopyFrom(ids.resource_pb(answer.capability))
+        self._add_new_keys(request, response)
         for container_id, command in answer.signals:
             signal = response.containers_to_signal.add()
             signal.container_id.CopyFrom(ids.container_id_pb(container_id))
             signal.command = pb.SignalContainerCommandProto.Name(command)  # type: ignore[assignment]
+        for container, at_ms in answer.updates:
+            assert container.node_id is not None, "it runs on this node"
+            update = response.containers_to_update.add(
+                id=ids.container_id_pb(container.id),
+                nodeId=ids.node_id_pb(container.node_id),
+                resource=ids.resource_pb(container.capability),
+                version=container.version,
+                execution_type=container.execution_type.name,
+            )
+            update.priority.priority = container.priority
+            update.container_token.CopyFrom(token_to_pb(self._tokens.container_token(container, at_ms)))
         return response
 
-    def _set_keys(self, container_key: common.MasterKeyProto, nm_key: common.MasterKeyProto) -> None:
-        for message, purpose in ((container_key, "container"), (nm_key, "nm")):
-            key = self._tokens.current(purpose)
-            message.key_id, message.bytes = key.key_id, key.secret
+    def _add_new_keys(self, request: msg.NodeHeartbeatRequestProto, response: msg.NodeHeartbeatResponseProto) -> None:
+        """ResourceTrackerService.populateKeys.  An agent that does not say what it knows is not asked to learn."""
+        if request.HasField("last_known_nm_token_master_key"):
+            key = self._master_keys.key_for("nm", request.last_known_nm_token_master_key.key_id)
+            if key is not None:
+                response.nm_token_master_key.key_id, response.nm_token_master_key.bytes = key.key_id, key.secret
+        if request.HasField("last_known_container_token_master_key"):
+            key = self._master_keys.key_for("container", request.last_known_container_token_master_key.key_id)
+            if key is not None:
+                message = response.container_token_master_key
+                message.key_id, message.bytes = key.key_id, key.secret
+
+
+def _action(answer: HeartbeatAnswer) -> common.NodeActionProto:
+    if answer.must_shut_down:
+        return common.NODE_ACTION_SHUTDOWN
+    return common.NODE_ACTION_RESYNC if answer.must_resync else common.NODE_ACTION_NORMAL
+
+
+def _log_reports(reports: Sequence[msg.LogAggregationReportProto]) -> list[LogAggregationReport]:
+    return [
+        LogAggregationReport(
+            application_id=ids.application_id(report.application_id),
+            status=LogAggregationStatus(report.log_aggregation_status),
+            diagnostics=report.diagnostics,
+        )
+        for report in reports[:LOG_REPORTS_MAX]
+    ]
 
 
 def _reports(statuses: Iterable[pb.ContainerStatusProto]) -> list[ContainerReport]:

@@ -79,6 +79,11 @@ class ProxyUserRules:
         rules = {user: ProxyUserRule(**kinds) for user, kinds in found.items()}
         return cls(rules, groups_of=groups_of, addresses_of=addresses_of)
 
+    def become(self, other: ProxyUserRules) -> None:
+        """Take over another's rules, for the connections of servers that have this object
+        (refreshSuperUserGroupsConfiguration)."""
+        self._rules, self._groups_of, self._places = other._rules, other._groups_of, other._places
+
     def authorize(self, *, real_user: str, user: str, remote_host: str) -> None:
         """Check that a proxy may speak for a user from an address.
 

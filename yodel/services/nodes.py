@@ -1,34 +1,42 @@
 """Node agents: registration, heartbeats, what they are told (ResourceTrackerService, RMNodeImpl).
 
 A heartbeat that reports nothing new touches neither queue nor disk.  An end is acknowledged to the agent only after its
-row is committed: until then the agent says it again.
+row is committed: until then the agent says it again.  An agent on a host that the lists refuse is told to shut down, in
+Hadoop's words; its host is then a row too, so that nothing is placed there and ``yarn node -list -all`` shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
-from yodel.domain.effects import CleanUpApplication, CleanUpContainer
+from yodel.domain import host_lists
+from yodel.domain.container import Container
+from yodel.domain.effects import CleanUpApplication, CleanUpContainer, UpdateOnNode
 from yodel.domain.events import (
     ContainerEnded,
     ContainerStarted,
+    NodeCapabilityOrdered,
+    NodeDecommissioned,
     NodeHealthReported,
     NodeRegistered,
     NodeUnregistered,
 )
+from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId, pod_name
 from yodel.domain.node import Node
 from yodel.domain.resource import Resource
-from yodel.domain.states import ContainerState
+from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
 from yodel.services.engine import Engine, Transaction
 from yodel.translator import pod_events
 
 SIGNALS_MAX = 1_000
+HEALTH_REPORT_LENGTH_MAX = 10_000
+GONE = (NodeState.LOST, NodeState.SHUTDOWN, NodeState.REBOOTED, NodeState.DECOMMISSIONED)
 log = structlog.get_logger("yodel.nodes")
 
 
@@ -54,6 +62,14 @@ class NodeRegistration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """``refusal`` says why the agent has to shut down; ``capability`` is set when it is not what the agent said."""
+
+    refusal: str = ""
+    capability: Resource | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
     node_id: NodeId
     response_id: int
@@ -64,14 +80,21 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatAnswer:
-    """``must_resync``: we do not know the node (we restarted); it has to register again and keep its containers."""
+    """``must_resync``: we do not know the node (we restarted); it has to register again and keep its containers.
+    ``must_shut_down``: it is not wanted any more.  ``diagnostics`` says why, for both.  ``capability``: what the node
+    has from now on."""
 
     response_id: int = 0
     must_resync: bool = False
+    must_shut_down: bool = False
+    diagnostics: str = ""
+    capability: Resource | None = None
     containers_to_clean_up: Sequence[ContainerId] = ()
     containers_to_forget: Sequence[ContainerId] = ()
     applications_to_clean_up: Sequence[ApplicationId] = ()
     signals: Sequence[tuple[ContainerId, int]] = ()
+    updates: Sequence[tuple[Container, int]] = ()
+    """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
 
 
 @dataclass(slots=True)
@@ -79,12 +102,15 @@ class NodeRuntime:
     """What an agent has to be told, and when it was heard last (monotonic seconds)."""
 
     last_seen_s: float
+    told_capability: Resource
     response_id: int = 0
+    shutdown_order: str = ""
     last_answer: HeartbeatAnswer | None = None
     clean_up: dict[ContainerId, None] = field(default_factory=dict)
     forget: dict[ContainerId, None] = field(default_factory=dict)
     applications: dict[ApplicationId, None] = field(default_factory=dict)
     signals: list[tuple[ContainerId, int]] = field(default_factory=list)
+    updates: dict[ContainerId, None] = field(default_factory=dict)
 
 
 class NodeService:
@@ -97,9 +123,13 @@ class NodeService:
         self._engine, self._clock = engine, clock
         self._was_deleted_from_outside = was_deleted_from_outside
         self.runtimes: dict[NodeId, NodeRuntime] = {}
+        self.lists = HostLists()
+        """Which hosts may be nodes; swapped by ``Decommission``."""
+        self.ordered_capabilities: Mapping[str, Resource] = {}
+        """By node id: what nodes get when they register (dynamic-resources.xml)."""
 
-    async def register(self, registration: NodeRegistration) -> None:
-        """registerNodeManager: the node and all it says of containers, in one transaction.
+    async def register(self, registration: NodeRegistration) -> Registered:
+        """registerNodeManager: the node and all it says of containers.
 
         Raises:
             InvalidValue: a node without memory or cores.
@@ -107,6 +137,8 @@ class NodeService:
         capability = registration.capability
         if capability.memory_mib <= 0 or capability.vcores <= 0:
             raise InvalidValue("resource", str(capability), "positive memory and vcores")
+        if not self._is_allowed(registration.node_id, registration.kubernetes_node_name):
+            return await self._refuse(registration)
 
         def work(tx: Transaction) -> None:
             if not tx.has(registration.node_id):
@@ -119,47 +151,66 @@ class NodeService:
                 tx.now_ms,
             )
             tx.tell(registration.node_id, event)
+            ordered = self.ordered_capabilities.get(str(registration.node_id))
+            if ordered is not None and tx.node(registration.node_id).ordered_capability != ordered:
+                tx.tell(registration.node_id, NodeCapabilityOrdered(ordered))
 
         await self._engine.do(work)
-        self.runtimes[registration.node_id] = NodeRuntime(last_seen_s=self._clock.monotonic_s())
+        effective = self._engine.state.nodes[registration.node_id].capability
+        now_s = self._clock.monotonic_s()
+        self.runtimes[registration.node_id] = NodeRuntime(last_seen_s=now_s, told_capability=effective)
         await self._take_reports(registration.node_id, registration.containers)
         self._clean_up_strangers(registration.node_id, registration.containers)
-        log.info("node registered", node_id=str(registration.node_id), capability=str(capability))
+        log.info("node registered", node_id=str(registration.node_id), capability=str(effective))
+        return Registered(capability=effective if effective != capability else None)
 
     def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         """The synchronous part: the answer when nothing has to be written, else None: see ``heartbeat_slow``."""
         runtime = self.runtimes.get(beat.node_id)
         node = self._engine.state.nodes.get(beat.node_id)
-        if runtime is None or node is None or node.state.name in ("LOST", "SHUTDOWN", "REBOOTED", "DECOMMISSIONED"):
-            return HeartbeatAnswer(must_resync=True)
+        if (turned_away := self._turned_away(beat.node_id, node, runtime)) is not None:
+            return turned_away
+        assert runtime is not None
+        assert node is not None
         runtime.last_seen_s = self._clock.monotonic_s()
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
-        if self._health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
+        if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
             return None
-        return self._answer(runtime)
+        return self._answer(runtime, node)
 
     async def heartbeat_slow(self, beat: Heartbeat) -> HeartbeatAnswer:
         """A heartbeat that brings news."""
         runtime = self.runtimes.get(beat.node_id)
         node = self._engine.state.nodes.get(beat.node_id)
         if runtime is None or node is None:  # it expired or left since the synchronous part
-            return HeartbeatAnswer(must_resync=True)
-        if self._health_changed(node, beat):
-            event = NodeHealthReported(beat.is_healthy, beat.health_report, self._clock.now_ms())
-            self._engine.tell_later(beat.node_id, event)
+            return _resync(beat.node_id)
+        if _health_changed(node, beat):
+            report = beat.health_report[:HEALTH_REPORT_LENGTH_MAX]
+            self._engine.tell_later(beat.node_id, NodeHealthReported(beat.is_healthy, report, self._clock.now_ms()))
         await self._take_reports(beat.node_id, beat.containers)
-        return self._answer(runtime)
+        return self._answer(runtime, self._engine.state.nodes[beat.node_id])
 
     async def unregister(self, node_id: NodeId) -> None:
         """unRegisterNodeManager: an orderly shutdown of the agent."""
         self.runtimes.pop(node_id, None)
         self._engine.tell_later(node_id, NodeUnregistered(self._clock.now_ms()))
 
+    def order_shutdown(self, node_id: NodeId, reason: str) -> None:
+        """Its next heartbeat is answered with SHUTDOWN, once its row says that it is out."""
+        runtime = self.runtimes.get(node_id)
+        if runtime is not None:
+            runtime.shutdown_order = reason
+
     def clean_up_container(self, effect: CleanUpContainer) -> None:
         runtime = self.runtimes.get(effect.node_id)
         if runtime is not None:
             runtime.clean_up[effect.container_id] = None
+
+    def update_container(self, effect: UpdateOnNode) -> None:
+        runtime = self.runtimes.get(effect.node_id)
+        if runtime is not None:
+            runtime.updates[effect.container_id] = None
 
     def clean_up_application(self, effect: CleanUpApplication) -> None:
         for runtime in self.runtimes.values():
@@ -174,10 +225,38 @@ class NodeService:
         runtime.signals.append((container_id, command))
         return True
 
-    def _health_changed(self, node: Node, beat: Heartbeat) -> bool:
-        return beat.is_healthy != (node.state.name != "UNHEALTHY") or (
-            not beat.is_healthy and beat.health_report != node.health_report
-        )
+    def _is_allowed(self, node_id: NodeId, kubernetes_node_name: str) -> bool:
+        """What the lists say; one that is leaving may still talk (ResourceTrackerService.isNodeInDecommissioning)."""
+        node = self._engine.state.nodes.get(node_id)
+        if node is not None and node.state is NodeState.DECOMMISSIONING:
+            return True
+        return self.lists.allow((node_id.host, kubernetes_node_name))
+
+    async def _refuse(self, registration: NodeRegistration) -> Registered:
+        node_id = registration.node_id
+
+        def work(tx: Transaction) -> None:
+            if not tx.has(node_id):
+                tx.put(Node(id=node_id, kubernetes_node_name=registration.kubernetes_node_name))
+            if tx.node(node_id).state in (NodeState.NEW, NodeState.LOST, NodeState.RUNNING, NodeState.UNHEALTHY):
+                tx.tell(node_id, NodeDecommissioned("Excluded by the administrator", tx.now_ms))
+
+        await self._engine.do(work)
+        self.runtimes.pop(node_id, None)
+        text = f"Disallowed NodeManager from  {node_id.host}, Sending SHUTDOWN signal to the NodeManager."
+        log.info("node refused", node_id=str(node_id))
+        return Registered(refusal=text)
+
+    def _turned_away(self, node_id: NodeId, node: Node | None, runtime: NodeRuntime | None) -> HeartbeatAnswer | None:
+        """The answer for an agent that is out, excluded, or not known to us."""
+        is_out = node is not None and node.state is NodeState.DECOMMISSIONED
+        if is_out and runtime is not None and runtime.shutdown_order:
+            return HeartbeatAnswer(must_shut_down=True, diagnostics=runtime.shutdown_order)
+        names = host_lists.names_of(node) if node is not None else (node_id.host,)
+        if not self.lists.allow(names) and (node is None or node.state is not NodeState.DECOMMISSIONING):
+            text = f"Disallowed NodeManager nodeId: {node_id} hostname: {node_id.host}"
+            return HeartbeatAnswer(must_shut_down=True, diagnostics=text)
+        return _resync(node_id) if runtime is None or node is None or node.state in GONE else None
 
     def _is_news(self, report: ContainerReport) -> bool:
         if report.is_complete:
@@ -236,18 +315,48 @@ class NodeService:
             if container is None or not container.is_live:
                 table = runtime.forget if report.is_complete else runtime.clean_up
                 table[report.container_id] = None
+            elif container.version > 0:  # it may have missed a resize while one of us was away
+                runtime.updates[report.container_id] = None
 
-    def _answer(self, runtime: NodeRuntime) -> HeartbeatAnswer:
+    def _answer(self, runtime: NodeRuntime, node: Node) -> HeartbeatAnswer:
         runtime.response_id += 1
+        is_told = node.capability == runtime.told_capability
+        runtime.told_capability = node.capability
         answer = HeartbeatAnswer(
             response_id=runtime.response_id,
+            capability=None if is_told else node.capability,
             containers_to_clean_up=tuple(runtime.clean_up),
             containers_to_forget=tuple(runtime.forget),
             applications_to_clean_up=tuple(runtime.applications),
             signals=tuple(runtime.signals),
+            updates=self._take_updates(runtime),
         )
         if runtime.clean_up or runtime.forget or runtime.applications or runtime.signals:
             for table in (runtime.clean_up, runtime.forget, runtime.applications, runtime.signals):
                 table.clear()
         runtime.last_answer = answer
         return answer
+
+    def _take_updates(self, runtime: NodeRuntime) -> tuple[tuple[Container, int], ...]:
+        if not runtime.updates:
+            return ()
+        containers = self._engine.state.containers
+        now_ms = self._clock.now_ms()
+        found = tuple((containers[i], now_ms) for i in runtime.updates if i in containers and containers[i].is_live)
+        runtime.updates.clear()
+        return found
+
+
+def _health_changed(node: Node, beat: Heartbeat) -> bool:
+    """A sick node's words count each time they change; a node that is leaving has only words."""
+    if not beat.is_healthy or node.state is NodeState.DECOMMISSIONING:
+        words_changed = beat.health_report[:HEALTH_REPORT_LENGTH_MAX] != node.health_report
+    else:
+        words_changed = False
+    if node.state is NodeState.DECOMMISSIONING:
+        return words_changed
+    return words_changed or beat.is_healthy != (node.state is not NodeState.UNHEALTHY)
+
+
+def _resync(node_id: NodeId) -> HeartbeatAnswer:
+    return HeartbeatAnswer(must_resync=True, diagnostics=f"Node not found resyncing {node_id}")

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
 from yodel.domain.container import Container
-from yodel.domain.events import ContainerEnded, PodBound
+from yodel.domain.events import ContainerEnded, PodBound, PodResized, PodResizeRefused
 from yodel.domain.ids import ContainerId, pod_name
 from yodel.domain.pod import PodObservation
+from yodel.domain.resource import NONE
 from yodel.domain.states import ApplicationState, ContainerExitStatus, ContainerState
 from yodel.errors import Refused, YodelError
 from yodel.ports.clock import Clock
@@ -27,6 +28,9 @@ AGENT_REPORT_WAIT_S = 3.0
 """How long the node agent's word on an end is waited for once the pod says that it has ended."""
 REFUSED_RETRY_S = 30.0
 """After Kubernetes refused something for good by its own words: quotas and rights are changed by people."""
+REPLACE_LOOK_S = 1.0
+SHUT_OUT_LOOK_S = 5.0
+"""How often a pod that was kept from closed nodes and waits is looked at: they may be open again."""
 log = structlog.get_logger("yodel.reconciler")
 
 
@@ -55,6 +59,8 @@ class Reconciler:
         self._manifest_of, self._settings, self._enqueue = manifest_of, settings, enqueue
         self._observed: dict[str, PodObservation] = {}
         self._unexplained_since_s: dict[ContainerId, float] = {}
+        self._shut_out: dict[ContainerId, frozenset[str]] = {}
+        """Nodes that a waiting pod was kept from when it was created."""
         self.is_synced = False
         """True after the first full listing: until then a missing pod means nothing."""
 
@@ -129,7 +135,11 @@ class Reconciler:
             await self._end(container.id, end)
             return None
         try:
+            closed = self._engine.state.closed_nodes
             await self._pods.create(self._manifest_of(container))
+            self._shut_out.pop(container.id, None)
+            if closed:
+                self._shut_out[container.id] = closed
         except Refused as error:
             log.error("pod refused", container_id=str(container.id), error=str(error))
             if not container.is_am:
@@ -140,14 +150,23 @@ class Reconciler:
         return None
 
     async def _follow(self, container: Container, pod: PodObservation) -> float | None:
+        if container.state is ContainerState.PLANNED and self._is_misplaced(container.id, pod):
+            # Nothing of it has started: the same container gets another pod once this one is gone.
+            if not pod.deletion_requested:
+                log.info("pod placed anew", container_id=str(container.id), node=pod.node_name)
+                await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
+            return REPLACE_LOOK_S
         if container.state is ContainerState.PLANNED and pod.node_name is not None:
             node = self._engine.state.node_of_kubernetes(pod.node_name)
             if node is None:
                 return 0.5  # bound to a node whose agent has not registered yet
+            self._shut_out.pop(container.id, None)
             await self._tell(container.id, PodBound(node.id))
         end = pod_events.end_of(pod)
         if end is None:
-            return None
+            if container.resize_to != NONE and not pod.deletion_requested:
+                await self._resize(container)
+            return SHUT_OUT_LOOK_S if container.id in self._shut_out else None
         since_s = self._unexplained_since_s.setdefault(container.id, self._clock.monotonic_s())
         left_s = AGENT_REPORT_WAIT_S - (self._clock.monotonic_s() - since_s)
         if left_s > 0:
@@ -155,10 +174,29 @@ class Reconciler:
         await self._end(container.id, end)
         return None
 
+    def _is_misplaced(self, container_id: ContainerId, pod: PodObservation) -> bool:
+        """On a node that has been closed since, or kept from one that is open again while it waits for a place."""
+        state = self._engine.state
+        if pod.node_name is not None:
+            return state.is_closed(pod.node_name)
+        return any(not state.is_closed(name) for name in self._shut_out.get(container_id, ()))
+
+    async def _resize(self, container: Container) -> None:
+        """Make the pod as large as its row wants it."""
+        size = container.resize_to
+        event: PodResized | PodResizeRefused = PodResized(size)
+        try:
+            await self._pods.resize(self._manifest_of(replace(container, capability=size)))
+        except Refused as error:
+            log.warning("pod resize refused", container_id=str(container.id), error=str(error))
+            event = PodResizeRefused(size, str(error))
+        await self._tell(container.id, event)
+
     async def _remove(
         self, container: Container | None, container_id: ContainerId, pod: PodObservation | None
     ) -> float | None:
         self._unexplained_since_s.pop(container_id, None)
+        self._shut_out.pop(container_id, None)
         if pod is None or pod.deletion_requested:
             return None
         left_s = self._retention_left_s(container)
@@ -185,7 +223,9 @@ class Reconciler:
         self._unexplained_since_s.pop(container_id, None)
         await self._tell(container_id, ContainerEnded(end.exit_status, end.diagnostics, self._clock.now_ms()))
 
-    async def _tell(self, container_id: ContainerId, event: PodBound | ContainerEnded) -> None:
+    async def _tell(
+        self, container_id: ContainerId, event: PodBound | ContainerEnded | PodResized | PodResizeRefused
+    ) -> None:
         await self._engine.do(lambda tx: tx.tell(container_id, event) if tx.has(container_id) else None)
 
     def _enqueue_pod(self, pod: PodObservation) -> None:

@@ -69,6 +69,14 @@ class SubmissionService:
         self._limits, self._allocation = limits, allocation
         self._next = self._reserved = engine.state.identity.application_sequence
 
+    def use_rules(self, rules: AccessRules) -> None:
+        """From now on (refreshAdminAcls)."""
+        self._rules = rules
+
+    def use_max_priority(self, max_priority: int) -> None:
+        """For submissions and changes from now on (refreshClusterMaxPriority)."""
+        self._limits = replace(self._limits, max_priority=max_priority)
+
     @property
     def maximum_capability(self) -> Resource:
         return self._allocation.maximum

@@ -13,6 +13,7 @@ from yodel.domain.ids import ApplicationAttemptId, NodeId
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey, Token, password
 from yodel.pb_convert import tokens as pb_tokens
 
+AMRM = "amrm"
 PURPOSES = ("amrm", "nm", "container")
 CONTAINER_TOKEN_LIFETIME_MS = 600_000  # yarn.resourcemanager.rm.container-allocation.expiry-interval-ms
 
@@ -42,6 +43,18 @@ class TokenIssuer:
 
     def current(self, purpose: str) -> MasterKey:
         return self._keys[purpose][-1]
+
+    def activate(self, purpose: str, key: MasterKey) -> None:
+        """Sign with this key from now on.  What others were signed with is for those who verify to know."""
+        self._keys[purpose] = [key]
+
+    def roll(self, purpose: str, key: MasterKey) -> None:
+        """Sign with this key from now on; what the one before signed stays good."""
+        self._keys[purpose] = [self._keys[purpose][-1], key]
+
+    def outdated_by(self, purpose: str) -> list[MasterKey]:
+        """Keys that a roll drops."""
+        return self._keys[purpose][:-1]
 
     def amrm_token(self, attempt_id: ApplicationAttemptId, service: str = "") -> Token:
         return pb_tokens.amrm_token(self.current("amrm"), attempt_id, service)
@@ -75,6 +88,8 @@ class TokenIssuer:
             container_type=container.type,
             execution_type=container.execution_type,
             allocation_request_id=container.allocation_request_id,
+            version=container.version,
             log_aggregation_context=log_aggregation_context,
+            node_label=container.placement.node_label,
         )
         return pb_tokens.container_token(self.current("container"), content)

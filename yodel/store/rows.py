@@ -92,6 +92,9 @@ def node_values(node: Node) -> Values:
         "version": node.version,
         "health_report": node.health_report,
         "last_health_ms": node.last_health_ms,
+        "decommissioning_since_ms": node.decommissioning_since_ms,
+        "decommissioning_timeout_s": node.decommissioning_timeout_s,
+        **_resource_values("ordered_capability", node.ordered_capability),
     }
 
 
@@ -107,6 +110,9 @@ def node_from(row: Columns) -> Node:
         version=row["version"],
         health_report=row["health_report"],
         last_health_ms=row["last_health_ms"],
+        decommissioning_since_ms=row["decommissioning_since_ms"],
+        decommissioning_timeout_s=row["decommissioning_timeout_s"],
+        ordered_capability=_resource("ordered_capability", row),
     )
 
 

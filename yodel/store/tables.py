@@ -70,6 +70,11 @@ class NodeColumns(TypedColumns):
     version = Column(AnyText, nullable=False)
     health_report = Column(AnyText, nullable=False)
     last_health_ms = Column(BigInteger, nullable=False)
+    decommissioning_since_ms = Column(BigInteger, nullable=False)
+    decommissioning_timeout_s = Column(BigInteger, nullable=False)
+    ordered_capability_memory_mib = Column(BigInteger, nullable=False)
+    ordered_capability_vcores = Column(BigInteger, nullable=False)
+    ordered_capability_extras = Column(JSON, nullable=False)
 
 
 class ApplicationColumns(TypedColumns):

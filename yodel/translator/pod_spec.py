@@ -1,13 +1,14 @@
 """A container row to the manifest of its parked pod.
 
-The manifest is a function of the row and of settings only, so that creating it again after a crash makes the same pod.
+The manifest is a function of the row, of settings and of the nodes that are closed at the moment: creating it again
+after a crash makes the same pod, kept from the nodes that are closed by then.
 Nothing a user submits reaches it but the user's name, the queue and the sizes; paths, images and identities are the
 operator's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,7 @@ def manifest(
     identity: PosixIdentity | None,
     application_name: str,
     application_type: str,
+    closed_nodes: Collection[str] = (),
 ) -> dict[str, Any]:
     """The pod as JSON.  ``identity`` None means "as the node's own unprivileged user": one-user set-ups only."""
     name = pod_name(container.id)
@@ -74,7 +76,7 @@ def manifest(
     own_class = settings.priority_class_am if container.is_am else settings.priority_class_task
     if own_class or settings.dialect.priority_class_name:
         spec["priorityClassName"] = own_class or settings.dialect.priority_class_name
-    preferred = affinity(container.placement)
+    preferred = affinity(container.placement, closed_nodes)
     if preferred:
         spec["affinity"] = preferred
     if container.placement.node_label:

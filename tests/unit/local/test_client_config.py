@@ -15,6 +15,7 @@ def files() -> dict[str, dict[str, str]]:
         client_port=1,
         scheduler_port=2,
         tracker_port=3,
+        admin_port=5,
         webapp_port=4,
         maximum_mib=4096,
         maximum_vcores=5,

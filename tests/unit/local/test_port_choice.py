@@ -54,7 +54,7 @@ def test_unreadable_memory_is_as_good_as_none(tmp_path: Path, content: str) -> N
 def test_standard_ports_are_yarns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(port_choice, "is_free", lambda host, port: True)
     ports = choose_ports("standard", 2, tmp_path / "ports.json")
-    assert (ports.client, ports.scheduler, ports.tracker, ports.webapp) == (8032, 8030, 8031, 8088)
+    assert (ports.client, ports.scheduler, ports.tracker, ports.admin, ports.webapp) == (8032, 8030, 8031, 8033, 8088)
     assert {(node.rpc_port, node.http_port) for node in ports.nodes} == {(8041, 8042)}
 
 

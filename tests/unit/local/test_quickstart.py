@@ -19,6 +19,7 @@ PORTS = Ports(
     client=1,
     scheduler=2,
     tracker=3,
+    admin=9,
     webapp=4,
     kube=5,
     nodes=(NodePorts(name="node-1", host="127.0.0.1", rpc_port=6, http_port=7, shuffle_port=8),),
@@ -58,6 +59,7 @@ def test_ready_file_holds_addresses_and_pids_by_role(tmp_path: Path) -> None:
         "client": "127.0.0.1:1",
         "scheduler": "127.0.0.1:2",
         "tracker": "127.0.0.1:3",
+        "admin": "127.0.0.1:9",
         "webapp": "127.0.0.1:4",
     }
     assert content["rest_url"] == "http://127.0.0.1:4"

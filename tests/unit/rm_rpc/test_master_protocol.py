@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.playbook import NODE, Am, World, complete
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
+from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, InvalidResourceRequest
@@ -103,8 +104,10 @@ async def test_releases_and_nodes_that_come_and_go(world: World, protocol: RpcPr
 
 async def test_node_update_says_whether_it_is_usable(world: World, protocol: RpcProtocol) -> None:
     am = await world.running_am()
+    other = NodeId("node-2", 8041)
+    await world.register_node(other)
     await am.beat()
-    await world.beat(is_healthy=False, health_report="disk full")
+    await world.beat(node_id=other, is_healthy=False, health_report="disk full")
     await world.settle()
     caller = context(attempt_id=am.attempt_id, world=world)
 

@@ -25,7 +25,10 @@ from yodel.rpc_io.server import ServerSecurity
 
 @pytest.fixture
 def protocol(world: World) -> RpcProtocol:
-    return TrackerProtocol(world.rm.nodes, world.rm.tokens, 250, "yodel-test").protocol()
+    rm = world.rm
+    return TrackerProtocol(
+        rm.nodes, rm.tokens, 250, "yodel-test", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+    ).protocol()
 
 
 def registration(**fields: object) -> msg.RegisterNodeManagerRequestProto:

@@ -1,0 +1,216 @@
+"""What administrators may do: reload what was configured, decommission, say what nodes have (AdminService).
+
+Every call is checked against the admin ACL, with Hadoop's words.  A reload reads the settings and the files they name
+anew, in a thread; nothing is changed when any of it is malformed.  What lives in memory only is swapped whole.
+
+Refuses: node labels, whose words are Hadoop's for ``yarn.node-labels.enabled=false``; service ACLs, those for
+``hadoop.security.authorization=false``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import structlog
+
+from yodel.domain import hadoop_xml, host_lists
+from yodel.domain.acl import Acl
+from yodel.domain.events import NodeCapabilityOrdered
+from yodel.domain.host_lists import HostLists
+from yodel.domain.ids import NodeId
+from yodel.domain.queue import Queue, differing
+from yodel.domain.resource import Resource
+from yodel.errors import AccessDenied, InvalidValue, Refused
+from yodel.ports.identity import Groups
+from yodel.services.decommission import Decommission
+from yodel.services.engine import Engine, Transaction
+from yodel.services.nodes import NodeService
+
+FILE_BYTES_MAX = 16 * 1024 * 1024
+READ_TIMEOUT_S = 30.0  # the files may be on a network mount
+LABELS_DISABLED = "java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled"
+AUTHORIZATION_DISABLED = "java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled."
+ResultT = TypeVar("ResultT")
+log = structlog.get_logger("yodel.admin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminSettings:
+    """What can be changed without a restart."""
+
+    admin_acl: str
+    max_priority: int
+    queues: Sequence[Queue]
+    nodes_include_path: Path | None = None
+    nodes_exclude_path: Path | None = None
+    dynamic_resources_path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloads:
+    """What the composition root lends.  ``read`` and ``proxy_users`` block: they read files and ask name servers; they
+    raise InvalidValue.  The others take a new value."""
+
+    read: Callable[[], AdminSettings]
+    proxy_users: Callable[[], None]
+    admin_acl: Callable[[Acl], None]
+    max_priority: Callable[[int], None]
+
+
+class AdminService:
+    """One instance for the process.  ``login_user`` is whom the RM runs as: always an administrator."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        nodes: NodeService,
+        decommission: Decommission,
+        groups: Groups,
+        reloads: Reloads,
+        login_user: str,
+    ) -> None:
+        self._engine, self._nodes, self._decommission = engine, nodes, decommission
+        self._groups, self._reloads, self._login_user = groups, reloads, login_user
+        self._admin_acl = Acl()
+
+    async def start(self) -> None:
+        """Read the files that settings name, before the first node agent is heard.
+
+        Raises:
+            InvalidValue, Refused: a file is malformed or not there.
+        """
+        settings = await self._settings()
+        self._admin_acl = Acl.parse(settings.admin_acl)
+        self._nodes.ordered_capabilities = await _blocking(lambda: _node_resources(settings.dynamic_resources_path))
+        await self._decommission.refresh(await _blocking(lambda: _lists(settings)))
+
+    def require_admin(self, user: str, method: str) -> None:
+        """Raises AccessDenied, in Hadoop's words."""
+        if user != self._login_user and not self._admin_acl.allows(user, self._groups.groups_of(user)):
+            log.warning("administration refused", user=user, method=method)
+            raise AccessDenied(f"User {user} doesn't have permission to call '{method}'")
+        log.info("administration", user=user, method=method)
+
+    def groups_of(self, user: str) -> Sequence[str]:
+        """Asked of the operating system each time: there is nothing to refresh.  For everybody, as in Hadoop."""
+        return self._groups.groups_of(user)
+
+    async def refresh_queues(self) -> None:
+        """Raises InvalidValue."""
+        settings = await self._settings()
+
+        def work(tx: Transaction) -> None:
+            tx.queues += differing(self._engine.state.queues.values(), settings.queues)
+
+        await self._engine.do(work)
+
+    async def refresh_nodes(self, *, is_graceful: bool, timeout_s: int | None) -> None:
+        """Raises InvalidValue, Refused: a list is malformed or not there; the old ones count."""
+        settings = await self._settings()
+        lists = await _blocking(lambda: _lists(settings))
+        await self._decommission.refresh(lists, is_graceful=is_graceful, timeout_s=timeout_s)
+
+    async def refresh_nodes_forcefully(self) -> None:
+        await self._decommission.refresh_forcefully()
+
+    def decommissioning_nodes(self) -> Sequence[NodeId]:
+        return self._decommission.decommissioning()
+
+    async def refresh_proxy_users(self) -> None:
+        """Raises InvalidValue."""
+        await _blocking(self._reloads.proxy_users)
+
+    async def refresh_admin_acls(self) -> None:
+        """Raises InvalidValue."""
+        self._admin_acl = Acl.parse((await self._settings()).admin_acl)
+        self._reloads.admin_acl(self._admin_acl)
+
+    async def refresh_max_priority(self) -> None:
+        """Raises InvalidValue."""
+        self._reloads.max_priority((await self._settings()).max_priority)
+
+    async def refresh_node_resources(self) -> None:
+        """From the dynamic-resources.xml of the settings; without one nothing changes.
+
+        Raises:
+            InvalidValue, Refused: it is malformed or not there.
+        """
+        path = (await self._settings()).dynamic_resources_path
+        resources = await _blocking(lambda: _node_resources(path))
+        known = {NodeId.parse(name): amount for name, amount in resources.items()}
+        await self._order({node_id: r for node_id, r in known.items() if node_id in self._engine.state.nodes})
+        self._nodes.ordered_capabilities = resources
+
+    async def update_node_resource(self, wanted: Mapping[NodeId, Resource]) -> None:
+        """Raises Refused: a node is not known, or an amount is negative; nothing was changed."""
+        for node_id, resource in wanted.items():
+            if node_id not in self._engine.state.nodes:
+                raise Refused(
+                    f"Resource update get failed on all nodes due to change resource on an unrecognized node: {node_id}"
+                )
+            if resource.memory_mib < 0 or resource.vcores < 0:
+                raise Refused(f"Resource update of {node_id} with a negative amount: {resource}")
+        await self._order(wanted)
+
+    def refuse_service_acls(self) -> NoReturn:
+        raise Refused(AUTHORIZATION_DISABLED)
+
+    def refuse_labels(self, nodes: Sequence[NodeId] = ()) -> NoReturn:
+        """``nodes`` are those that have to be known first; port 0 means every node of a host."""
+        known = self._engine.state.nodes
+        hosts = {node_id.host for node_id in known}
+        strangers = [n for n in nodes if n not in known and (n.port or n.host not in hosts)]
+        if strangers:
+            names = ", ".join(map(str, strangers))
+            raise Refused(f"java.io.IOException: Failed to replace labels as there are unknown nodes:[{names}]")
+        raise Refused(LABELS_DISABLED)
+
+    async def _order(self, wanted: Mapping[NodeId, Resource]) -> None:
+        def work(tx: Transaction) -> None:
+            for node_id, resource in wanted.items():
+                tx.tell(node_id, NodeCapabilityOrdered(resource))
+
+        await self._engine.do(work)
+
+    async def _settings(self) -> AdminSettings:
+        return await _blocking(self._reloads.read)
+
+
+async def _blocking(work: Callable[[], ResultT]) -> ResultT:
+    async with asyncio.timeout(READ_TIMEOUT_S):
+        return await asyncio.to_thread(work)
+
+
+def _lists(settings: AdminSettings) -> HostLists:
+    return HostLists(
+        included=frozenset(_hosts(settings.nodes_include_path)), excluded=_hosts(settings.nodes_exclude_path)
+    )
+
+
+def _hosts(path: Path | None) -> dict[str, int | None]:
+    return host_lists.parse(_text(path), is_xml=path.suffix == ".xml") if path is not None else {}
+
+
+def _node_resources(path: Path | None) -> dict[str, Resource]:
+    return hadoop_xml.node_resources(hadoop_xml.properties(_text(path))) if path is not None else {}
+
+
+def _text(path: Path) -> str:
+    """Raises Refused in Java's words; InvalidValue: too large, or not text."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        raise Refused(f"java.nio.file.NoSuchFileException: {path}") from None
+    except OSError as error:
+        raise Refused(f"java.io.IOException: {error}") from error
+    if len(content) > FILE_BYTES_MAX:
+        raise InvalidValue(str(path), f"more than {FILE_BYTES_MAX} bytes", f"at most {FILE_BYTES_MAX}")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidValue(str(path), str(error), "UTF-8 text") from error

@@ -1,0 +1,129 @@
+"""Nodes that have to go: by the include and exclude lists, gracefully or at once (NodesListManager).
+
+A graceful leave is a row: the node is DECOMMISSIONING with the time it was told, so a restarted RM goes on counting.
+One look a second (DecommissioningNodesWatcher) ends it when nothing of a live application was there, or when its time
+is up.  Lists are swapped only after the rows they lead to are committed: until then agents are judged by the old ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from yodel.domain import host_lists
+from yodel.domain.events import NodeDecommissioned, NodeDecommissionStarted, NodeRecommissioned, NodeUnregistered
+from yodel.domain.host_lists import HostLists
+from yodel.domain.ids import NodeId
+from yodel.domain.node import Node
+from yodel.domain.states import NodeState
+from yodel.ports.clock import Clock
+from yodel.services.engine import Engine, Transaction
+from yodel.services.nodes import NodeService
+
+LOOK_INTERVAL_S = 1.0
+ACTIVE = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
+log = structlog.get_logger("yodel.decommission")
+
+
+class Decommission:
+    """``default_timeout_s`` is yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs."""
+
+    def __init__(self, engine: Engine, nodes: NodeService, clock: Clock, default_timeout_s: int = 3600) -> None:
+        self._engine, self._nodes, self._clock = engine, nodes, clock
+        self._default_timeout_s = default_timeout_s
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            self.look()
+
+    def look(self) -> None:
+        """End the leaves that are over."""
+        leaving = self._in_state(NodeState.DECOMMISSIONING)
+        if not leaving:
+            return
+        busy = self._nodes_of_live_applications()
+        for node in leaving:
+            if node.id not in busy:
+                self._out(node, f"DECOMMISSIONING {node.id} is ready to be decommissioned")
+            elif self._is_out_of_time(node):
+                self._out(node, f"DECOMMISSIONING {node.id} has reached its timeout")
+
+    async def refresh(self, lists: HostLists, *, is_graceful: bool = False, timeout_s: int | None = None) -> None:
+        """Make nodes follow new lists: those that may not be leave, those that may again stay.
+
+        ``timeout_s`` is for a graceful leave of nodes for which the list has none; negative is for ever.
+
+        Raises:
+            Unavailable: the store did not answer; the old lists count.
+        """
+        patience_s = self._default_timeout_s if timeout_s is None else timeout_s
+
+        def work(tx: Transaction) -> None:
+            for node in self._in_state(*ACTIVE):
+                event = _event(tx.node(node.id), lists, is_graceful, patience_s, tx.now_ms)
+                if event is not None:
+                    log.info("node told by the lists", node_id=str(node.id), order=type(event).__name__)
+                    tx.tell(node.id, event)
+
+        await self._engine.do(work)
+        self._nodes.lists = lists
+
+    async def refresh_forcefully(self) -> None:
+        """Every node that is leaving is out now (DecommissionType.FORCEFUL).  Raises Unavailable."""
+        lists = self._nodes.lists
+
+        def work(tx: Transaction) -> None:
+            for node in self._in_state(NodeState.DECOMMISSIONING):
+                tx.tell(node.id, _expulsion(node, lists, tx.now_ms))
+
+        await self._engine.do(work)
+
+    def decommissioning(self) -> Sequence[NodeId]:
+        return [node.id for node in self._in_state(NodeState.DECOMMISSIONING)]
+
+    def _out(self, node: Node, report: str) -> None:
+        log.info("node decommissioned", node_id=str(node.id), reason=report)
+        self._nodes.order_shutdown(node.id, report)
+        self._engine.tell_later(node.id, NodeDecommissioned(report, self._clock.now_ms()))
+
+    def _is_out_of_time(self, node: Node) -> bool:
+        if node.decommissioning_timeout_s < 0:
+            return False
+        return self._clock.now_ms() >= node.decommissioning_since_ms + node.decommissioning_timeout_s * 1000
+
+    def _nodes_of_live_applications(self) -> set[NodeId]:
+        """Where a live application has or had a container: its shuffle files may still be fetched from there."""
+        state = self._engine.state
+        return {
+            container.node_id
+            for container in state.containers.values()
+            if container.node_id is not None and not state.applications[container.id.application_id].state.is_final
+        }
+
+    def _in_state(self, *states: NodeState) -> list[Node]:
+        return [node for node in self._engine.state.nodes.values() if node.state in states]
+
+
+def _event(node: Node, lists: HostLists, is_graceful: bool, patience_s: int, now_ms: int) -> Any:
+    """What the lists mean for one active node (NodesListManager.handleExcludeNodeList); None for nothing."""
+    names = host_lists.names_of(node)
+    if lists.allow(names):
+        return NodeRecommissioned(now_ms) if node.state is NodeState.DECOMMISSIONING else None
+    if not is_graceful:
+        return _expulsion(node, lists, now_ms)
+    own_s = lists.timeout_s(names)
+    timeout_s = patience_s if own_s is None else own_s
+    if node.state is NodeState.DECOMMISSIONING and node.decommissioning_timeout_s == timeout_s:
+        return None
+    return NodeDecommissionStarted(timeout_s, now_ms)
+
+
+def _expulsion(node: Node, lists: HostLists, now_ms: int) -> NodeDecommissioned | NodeUnregistered:
+    """A node that the lists do not know is SHUTDOWN, as in Hadoop; one that they exclude is DECOMMISSIONED."""
+    if lists.are_silent_on(host_lists.names_of(node)):
+        return NodeUnregistered(now_ms)
+    return NodeDecommissioned("Excluded by the administrator", now_ms)
