@@ -16,11 +16,15 @@ from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation import AllocationLimits
 from yodel.domain.effects import OutsideEffect
+from yodel.domain.ids import ContainerId
 from yodel.domain.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.ports.store import Commit, Row
 from yodel.rm_api.app import RestServices, RestSettings, create_app
+from yodel.services.changes import ApplicationChanges
 from yodel.services.engine import Engine
+from yodel.services.log_aggregation import LogAggregation
+from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries
 from yodel.services.state import ClusterState
 from yodel.services.submission import SubmissionLimits, SubmissionService
@@ -51,6 +55,8 @@ class RestWorld:
     store: MemoryStore
     queries: Queries
     submission: SubmissionService
+    nodes: NodeService
+    log_aggregation: LogAggregation
     app: FastAPI
     client: httpx2.AsyncClient
 
@@ -80,6 +86,10 @@ class RestWorld:
         return str(answer.json()["application-id"])
 
 
+async def _never_deleted(_: ContainerId) -> bool:
+    return False
+
+
 @contextlib.asynccontextmanager
 async def rest_world(
     *,
@@ -95,7 +105,9 @@ async def rest_world(
     engine.perform_with(Unperformed())
     queries = Queries(state, clock, TokenIssuer((), cluster_id), SIZES)
     access = rules or AccessRules(admin_acl=Acl.parse("admin"))
-    submission = SubmissionService(engine, NoGroups(), access, SubmissionLimits(), SIZES)
+    submission = SubmissionService(engine, NoGroups(), access, SubmissionLimits(max_priority=10), SIZES)
+    nodes = NodeService(engine, clock, _never_deleted)
+    log_aggregation = LogAggregation(state, clock, is_enabled=True)
     facts = {
         "cluster_id": cluster_id,
         "started_ms": cluster_id,
@@ -105,7 +117,13 @@ async def rest_world(
     }
     app = create_app(
         RestServices(
-            queries=queries, submission=submission, clock=clock, settings=RestSettings(**{**facts, **settings})
+            queries=queries,
+            submission=submission,
+            changes=ApplicationChanges(engine, submission, lambda: None),
+            nodes=nodes,
+            log_aggregation=log_aggregation,
+            clock=clock,
+            settings=RestSettings(**{**facts, **settings}),
         )
     )
     writer = asyncio.create_task(engine.run())
@@ -118,6 +136,8 @@ async def rest_world(
                 store=store,
                 queries=queries,
                 submission=submission,
+                nodes=nodes,
+                log_aggregation=log_aggregation,
                 app=app,
                 client=client,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from itertools import chain
 
 import structlog
@@ -11,18 +12,34 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match
 
 from yodel.errors import YodelError
 from yodel.rm_api.context import Api, RestServices, RestSettings
-from yodel.rm_api.errors import RestError, translated
-from yodel.rm_api.front import Front
-from yodel.rm_api.negotiate import answer_error
-from yodel.rm_api.routes import app_state, apps, cluster, nodes, pages, prometheus, proxied, scheduler, submission
+from yodel.rm_api.errors import RestError, no_such_path, not_allowed, translated
+from yodel.rm_api.front import REST_PREFIX, Front
+from yodel.rm_api.negotiate import JSON_UTF8, answer_encoded, answer_error, encode
+from yodel.rm_api.routes import (
+    app_changes,
+    app_state,
+    apps,
+    attempts,
+    cluster,
+    nodes,
+    pages,
+    prometheus,
+    proxied,
+    scheduler,
+    signals,
+    submission,
+)
 
 __all__ = ["RestServices", "RestSettings", "create_app"]
 
-ROUTES = (cluster, submission, apps, app_state, nodes, scheduler, pages, prometheus, proxied)
+ROUTES = (
+    *(cluster, submission, apps, app_state, app_changes, attempts, signals),
+    *(nodes, scheduler, pages, prometheus, proxied),
+)
 log = structlog.get_logger("yodel.rest")
 
 
@@ -48,7 +65,7 @@ def create_app(services: RestServices) -> FastAPI:
     app.state.api = api
     app.add_middleware(Front, api=api)
     app.add_exception_handler(YodelError, _refused)
-    app.add_exception_handler(HTTPException, _empty)
+    app.add_exception_handler(HTTPException, _unrouted)
     app.add_exception_handler(Exception, _failed)
     return app
 
@@ -58,10 +75,29 @@ async def _refused(_: Request, error: Exception) -> Response:
     return answer_error(translated(error))
 
 
-async def _empty(_: Request, error: Exception) -> Response:
-    """Unknown paths and wrong methods: the status and nothing else, as Jersey answers them."""
+async def _unrouted(request: Request, error: Exception) -> Response:
+    """Unknown paths and wrong methods.  OPTIONS is right everywhere: ``yarn logs`` asks it before it asks anything."""
     assert isinstance(error, HTTPException)
-    return Response(status_code=error.status_code, headers=dict(error.headers or {}))
+    if error.status_code == HTTPStatus.NOT_FOUND and request.url.path.startswith(REST_PREFIX):
+        return answer_encoded(encode(no_such_path(request.url.path)), HTTPStatus.NOT_FOUND)
+    if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
+        return Response(status_code=error.status_code, headers=dict(error.headers or {}))
+    allowed = {"Allow": ",".join(_methods_of(request))}
+    if request.method == "OPTIONS":
+        return Response(headers=allowed, media_type=JSON_UTF8)
+    refusal = answer_error(not_allowed())
+    refusal.headers.update(allowed)
+    return refusal
+
+
+def _methods_of(request: Request) -> list[str]:
+    """All that any route of this path answers, as Jersey lists them."""
+    found = {"OPTIONS"}
+    for route in request.app.router.routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= route.methods or set()
+    order = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
+    return [method for method in order if method in found]
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -10,6 +10,9 @@ from yodel import __version__
 from yodel.ports.clock import Clock
 from yodel.rm_api.proxy import WebProxy
 from yodel.rm_api.rendered import RenderedApplications
+from yodel.services.changes import ApplicationChanges
+from yodel.services.log_aggregation import LogAggregation
+from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries
 from yodel.services.submission import SubmissionService
 
@@ -52,6 +55,9 @@ class RestServices:
 
     queries: Queries
     submission: SubmissionService
+    changes: ApplicationChanges
+    nodes: NodeService
+    log_aggregation: LogAggregation
     clock: Clock
     settings: RestSettings
 

@@ -37,6 +37,11 @@ def illegal_argument(message: str, java_class: str = "java.lang.IllegalArgumentE
     return RestError(HTTPStatus.BAD_REQUEST, java_class, message)
 
 
+def undeclared(message: str) -> RestError:
+    """What Hadoop's scheduler refuses comes out of a doAs as this; 503 is GenericExceptionHandler's last resort."""
+    return RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.lang.reflect.UndeclaredThrowableException", message)
+
+
 def malformed_body() -> RestError:
     return RestError(HTTPStatus.BAD_REQUEST, JAX_RS + "WebApplicationException", None)
 
@@ -56,6 +61,17 @@ def not_authenticated() -> RestError:
 
 def not_acceptable() -> RestError:
     return RestError(HTTPStatus.NOT_ACCEPTABLE, JAX_RS + "NotAcceptableException", "HTTP 406 Not Acceptable")
+
+
+def not_allowed() -> RestError:
+    """Hadoop 3.5 makes 503 of it, which callers take for a reason to try again; this is what it means."""
+    text = "HTTP 405 Method Not Allowed"
+    return RestError(HTTPStatus.METHOD_NOT_ALLOWED, JAX_RS + "NotAllowedException", text)
+
+
+def no_such_path(path: str) -> dict[str, str]:
+    """Jetty's own body for what no resource answers."""
+    return {"servlet": "yodel", "message": "Not Found", "url": path, "status": "404"}
 
 
 def unsupported_media_type() -> RestError:

@@ -259,6 +259,9 @@ def _origin(parts: SplitResult) -> str:
 def _headers_to_am(request: Request, user: str | None) -> list[tuple[str, str]]:
     """A closed list; never the caller's cookies, which are the keys to this RM."""
     found = [(name, request.headers[name]) for name in _TO_AM if name in request.headers]
+    if "accept-encoding" not in request.headers:
+        # Else the HTTP client names its own, and the caller gets bytes it did not ask for.
+        found.append(("accept-encoding", "identity"))
     if user is not None:
         found.append(("cookie", f"{USER_COOKIE}={quote(user, safe='')}"))
     return found

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import httpx2
 import pytest
 
 from tests.support.records import a_node, an_application, an_attempt
-from tests.support.rest_world import RestWorld
+from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState, AttemptState, NodeState
 from yodel.errors import InvalidValue
-from yodel.rm_api.proxy import Target, WebProxy
+from yodel.rm_api.proxy import APPLICATION_FETCHES_MAX, Target, WebProxy
 
 APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
 HERE = f"/proxy/{APP.id}"
@@ -43,10 +44,15 @@ class Am:
 
 @pytest.fixture
 async def am(world: RestWorld) -> Am:
+    made = with_am(world)
+    await register(world, "http://node-1:4040")
+    return made
+
+
+def with_am(world: RestWorld) -> Am:
     made = Am()
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(made), follow_redirects=False)
     world.app.state.api.proxy = WebProxy(client)
-    await register(world, "http://node-1:4040")
     return made
 
 
@@ -106,6 +112,9 @@ async def test_headers_of_the_connection_stay_behind(world: RestWorld, am: Am) -
         ("jobs/", "jobs/"),
         ("//elsewhere/x", "//elsewhere/x"),
         ("http://elsewhere/x", "http://elsewhere/x"),
+        ("http://node-1:40401/x", "http://node-1:40401/x"),
+        ("HTTP://NODE-1:4040/jobs/?a=1", f"{HERE}/jobs/?a=1"),
+        ("http://node-1:99999/", f"{HERE}/"),
         (f"http://rm-host:8088/proxy/redirect/{APP.id}/jobs", f"/cluster/failure/{APP.id}"),
     ],
 )
@@ -153,6 +162,85 @@ async def test_nodes_and_the_registered_host_are_fetched_from(
     assert str(am.requests[0].url) == fetched
 
 
+@pytest.mark.parametrize("host", ["169.254.169.254", "localhost", "127.0.0.1", "[::1]", "2130706433", "0x7f000001"])
+async def test_host_of_everybody_is_no_host_to_register(world: RestWorld, am: Am, host: str) -> None:
+    await register(world, f"http://{host}:4040", host)
+    assert ((await world.client.get(f"{HERE}/")).status_code, am.requests) == (502, [])
+
+
+async def test_gateway_is_fetched_from_when_it_is_configured(am_of_gateway: Am) -> None:
+    assert str(am_of_gateway.requests[0].url) == "http://gateway:4040/"
+
+
+@pytest.fixture
+async def am_of_gateway() -> AsyncIterator[Am]:
+    async with rest_world(proxy_hosts=frozenset({"gateway"})) as world:
+        made = with_am(world)
+        await register(world, "http://gateway:4040")
+        assert (await world.client.get(f"{HERE}/")).status_code == 200
+        yield made
+
+
+@pytest.mark.parametrize(
+    "rest", ["@evil/", "//evil/", "/%2e%2e/%2e%2e/@evil", "%5c%5cevil", "..%2f..%2f//evil", ":80@evil"]
+)
+async def test_path_never_changes_the_host(world: RestWorld, am: Am, rest: str) -> None:
+    await world.client.get(httpx2.URL(f"http://rm-host:8088{HERE}/{rest}"))
+    assert [(request.url.host, request.url.port) for request in am.requests] == [("node-1", 4040)]
+
+
+async def test_caller_that_names_no_encoding_gets_none(world: RestWorld, am: Am) -> None:
+    request = world.client.build_request("GET", f"{HERE}/")
+    del request.headers["accept-encoding"]
+    await world.client.send(request)
+    assert am.requests[0].headers["accept-encoding"] == "identity"
+
+
+async def test_finishing_application_leads_to_its_history(world: RestWorld, am: Am) -> None:
+    row = an_application(1, state=ApplicationState.FINISHING, current_attempt=1)
+    await world.put(row, an_attempt(1, state=AttemptState.FINISHING, tracking_url="http://history:19888/job_1"))
+    answer = await world.client.get(f"{HERE}/")
+    assert (answer.status_code, answer.headers["location"]) == (302, "http://history:19888/job_1")
+    assert "Content has moved" in answer.text
+
+
+async def test_one_application_does_not_take_all_fetches(world: RestWorld, am: Am) -> None:
+    may_answer, under_way = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: httpx2.Request) -> httpx2.Response:
+        am.requests.append(request)
+        if len(am.requests) == APPLICATION_FETCHES_MAX:
+            under_way.set()
+        await may_answer.wait()
+        return page("late")
+
+    world.app.state.api.proxy = WebProxy(httpx2.AsyncClient(transport=httpx2.MockTransport(slow)))
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(world.client.get(f"{HERE}/")) for _ in range(APPLICATION_FETCHES_MAX)]
+        await under_way.wait()
+        assert (await world.client.get(f"{HERE}/")).status_code == 502
+        may_answer.set()
+    assert {task.result().text for task in tasks} == {"late"}
+    assert (await world.client.get(f"{HERE}/")).text == "late"
+
+
+async def test_strangers_page_is_shown_after_a_warning() -> None:
+    async with rest_world(is_proxy_warning_shown=True) as world:
+        made = with_am(world)
+        await register(world, "http://node-1:4040")
+        forged = await world.client.get(f"{HERE}/jobs/?proxyapproved=true&user.name=mallory")
+        assert "WARNING: The following page may not be safe!" in forged.text
+        assert f'href="{HERE}/jobs/?proxyapproved=true&amp;user.name=mallory&amp;proxyapproved=true"' in forged.text
+        assert f"checked_{APP.id}=false; Path={HERE}; Max-Age=7200; HttpOnly" in forged.headers.get_list("set-cookie")
+        assert made.requests == []
+        cookie = {"Cookie": f"checked_{APP.id}=false"}
+        agreed = await world.client.get(f"{HERE}/jobs/?proxyapproved=true&user.name=mallory", headers=cookie)
+        assert agreed.text == "hello"
+        assert f"checked_{APP.id}=true; Path={HERE}; Max-Age=7200; HttpOnly" in agreed.headers.get_list("set-cookie")
+        world.client.cookies.clear()
+        assert (await world.client.get(f"{HERE}/?user.name=alice")).text == "hello"
+
+
 async def test_caller_bounced_by_the_am_is_served(world: RestWorld, am: Am) -> None:
     assert (await world.client.get(f"/proxy/redirect/{APP.id}/jobs")).text == "hello"
     assert am.requests[0].url.path == "/jobs"
@@ -196,7 +284,13 @@ async def test_ended_application_leads_to_its_history(
 async def test_unknown_application_leads_to_its_page_and_nonsense_nowhere(world: RestWorld) -> None:
     unknown = await world.client.get("/proxy/application_1_0001/")
     assert (unknown.status_code, unknown.headers["location"]) == (302, "/cluster/app/application_1_0001")
-    assert (await world.client.get("/proxy/nonsense/")).status_code == 404
+    nonsense = await world.client.get("/proxy/nonsense/")
+    assert (nonsense.status_code, "<h1>nonsense appears to be formatted incorrectly.</h1>" in nonsense.text) == (
+        404,
+        True,
+    )
+    nowhere = await world.client.get("/proxy/")
+    assert (nowhere.status_code, "Your path appears to be formatted incorrectly." in nowhere.text) == (404, True)
 
 
 def test_target_keeps_to_the_trackings_path() -> None:

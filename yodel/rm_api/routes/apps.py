@@ -1,8 +1,9 @@
-"""``GET /apps``, ``/apps/{id}``, ``/apps/{id}/appattempts``."""
+"""``GET /apps``, ``/apps/{id}`` and ``/appstatistics``."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Hashable, Sequence
 
 from starlette.requests import Request
@@ -11,18 +12,27 @@ from starlette.routing import Route
 
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
+from yodel.domain.states import YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.errors import RestError, bad_request, not_found
 from yodel.rm_api.front import reader
 from yodel.rm_api.negotiate import JSON_UTF8, answer, answer_encoded, encode, require_acceptable
-from yodel.rm_api.routes.filters import application_filter, deselected
+from yodel.rm_api.routes.filters import application_filter, application_states, deselected, values
 from yodel.rm_api.wire import apps as wire
+from yodel.services.log_aggregation import LogAggregationStatus
 from yodel.services.queries import ApplicationView
 
 STREAMED_FROM = 500
 """Longer lists are rendered and sent in parts, so that one caller does not hold up every other."""
 PART = 100
+SETTLED = (
+    LogAggregationStatus.DISABLED,
+    LogAggregationStatus.SUCCEEDED,
+    LogAggregationStatus.FAILED,
+    LogAggregationStatus.TIME_OUT,
+)
+"""Of an ended application's log aggregation: nothing changes any more."""
 
 
 def application_id(request: Request) -> ApplicationId:
@@ -81,21 +91,26 @@ async def many(request: Request) -> Response:
     if len(views) > STREAMED_FROM:
         return StreamingResponse(_parts(api, views, user, left_out), media_type=JSON_UTF8)
     body = b'{"apps":{"app":[' + b",".join(_rendered(api, view, user, left_out) for view in views) + b"]}}"
-    if all(view.has_ended for view in views):
+    if all(view.has_ended and _log_status(api, view) in SETTLED for view in views):
         api.rendered.keep_list(key, version, body)
     return answer_encoded(body)
 
 
-async def attempts(request: Request) -> Response:
-    view = found_application(request)
+async def statistics(request: Request) -> Response:
+    """Counts by state, of all types or of one: zeros for the states asked for that nothing is in."""
     queries = api_of(request).services.queries
-    shown = []
-    for attempt in queries.attempts(view.application.id):
-        container = queries.state.containers.get(attempt.am_container_id) if attempt.am_container_id else None
-        node = queries.state.nodes.get(container.node_id) if container is not None and container.node_id else None
-        log_url = queries.log_url(container) if container is not None else ""
-        shown.append(wire.attempt(attempt, container, node, log_url))
-    return answer(request, {"appAttempts": {"appAttempt": shown} if shown else {}})
+    states = application_states(values(request.query_params, "states")) or frozenset(YarnApplicationState)
+    types = [kind.lower() for kind in values(request.query_params, "applicationTypes")] or ["*"]
+    if len(types) > 1:
+        text = f"# of applicationTypes = {len(types)}, we temporarily support at most one applicationType"
+        raise bad_request(text)
+    counts = Counter(
+        application.yarn_state
+        for application in queries.state.applications.values()
+        if types[0] in ("*", application.submission.application_type.lower())
+    )
+    items = [{"state": s.name, "type": types[0], "count": counts[s]} for s in YarnApplicationState if s in states]
+    return answer(request, {"appStatInfo": {"statItem": items}})
 
 
 async def _parts(
@@ -113,7 +128,8 @@ def _rendered(api: Api, view: ApplicationView, user: str, left_out: frozenset[st
     """One application as JSON.  Of an ended one nothing depends on the time, so its bytes are kept."""
     services = api.services
     may_view = services.submission.may_view(view.application, user)
-    is_kept = view.has_ended and may_view and not left_out
+    log_status = _log_status(api, view)
+    is_kept = view.has_ended and may_view and not left_out and log_status in SETTLED
     body = api.rendered.application(view) if is_kept else None
     if body is not None:
         return body
@@ -126,11 +142,16 @@ def _rendered(api: Api, view: ApplicationView, user: str, left_out: frozenset[st
         deselected=left_out,
         asks=runtime.asks.lines() if runtime is not None and not view.has_ended else (),
         now_ms=services.clock.now_ms(),
+        log_aggregation_status=log_status.name,
     )
     body = encode(wire.app(view, facts))
     if is_kept:
         api.rendered.keep_application(view, body)
     return body
+
+
+def _log_status(api: Api, view: ApplicationView) -> LogAggregationStatus:
+    return api.services.log_aggregation.status_of(view.application)
 
 
 def _queue_memory_mib(api: Api, application: Application) -> int:
@@ -147,5 +168,5 @@ def _queue_memory_mib(api: Api, application: Application) -> int:
 ROUTES = (
     Route("/ws/v1/cluster/apps", many),
     Route("/ws/v1/cluster/apps/{application_id}", one),
-    Route("/ws/v1/cluster/apps/{application_id}/appattempts", attempts),
+    Route("/ws/v1/cluster/appstatistics", statistics),
 )

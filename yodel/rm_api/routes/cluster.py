@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from yodel.rm_api.context import api_of
@@ -26,7 +26,13 @@ async def user_info(request: Request) -> Response:
     return answer(request, {"rmLoginUser": login_user, "requestedUser": reader(request, api)})
 
 
+async def is_active(_: Request) -> Response:
+    """IsActiveServlet: load balancers ask for it.  A standby serves no web side."""
+    return PlainTextResponse("I am Active!")
+
+
 ROUTES = (
+    Route("/isActive", is_active),
     Route("/ws/v1/cluster", info),
     Route("/ws/v1/cluster/info", info),
     Route("/ws/v1/cluster/metrics", metrics),

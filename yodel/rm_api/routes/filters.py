@@ -61,7 +61,11 @@ def values(query: QueryParams, name: str) -> list[str]:
 
 
 def _states(query: QueryParams) -> frozenset[YarnApplicationState]:
-    asked = values(query, "states") + values(query, "state")
+    return application_states(values(query, "states") + values(query, "state"))
+
+
+def application_states(asked: list[str]) -> frozenset[YarnApplicationState]:
+    """Raises RestError 400."""
     known = YarnApplicationState.__members__
     for value in asked:
         if value.upper() not in known:

@@ -1,4 +1,4 @@
-"""``/``, ``/cluster`` and ``/cluster/app/{id}``: enough to see what runs and to find its logs.
+"""``/``, ``/cluster`` and the pages below it that Hadoop's links name: enough to see what runs and to find its logs.
 
 Clients take a 200 at ``/cluster`` as the sign of an active RM.
 """
@@ -11,12 +11,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from yodel.domain.ids import ApplicationId
-from yodel.errors import ApplicationNotFound, InvalidValue
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.errors import ApplicationNotFound, InvalidValue, NotFound
 from yodel.rm_api import pages
 from yodel.rm_api.context import api_of
+from yodel.rm_api.errors import RestError
 from yodel.rm_api.front import reader
 from yodel.rm_api.pages import link, text
+from yodel.rm_api.routes.filters import application_states
 from yodel.services.queries import ApplicationFilter, ApplicationView, Queries
 
 LISTED_MAX = 200
@@ -29,8 +31,14 @@ async def root(request: Request) -> Response:
 
 
 async def cluster(request: Request) -> Response:
+    """The newest applications; only those of the states named, when the path names some."""
     queries = api_of(request).services.queries
-    views = queries.applications(ApplicationFilter(limit=LISTED_MAX))
+    asked = [state for state in request.path_params.get("states", "").split(",") if state]
+    try:
+        states = application_states(asked)
+    except RestError as error:
+        return _page("No such state", f"<p>{text(error)}</p>", 404)
+    views = queries.applications(ApplicationFilter(states=states, limit=LISTED_MAX))
     metrics = queries.metrics()
     summary = (
         f'<p class="quiet">{metrics.running} running, {metrics.pending} waiting, {metrics.completed} finished, '
@@ -54,6 +62,55 @@ async def application(request: Request) -> Response:
         body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
         body += _attempts(api.services.queries, view)
     return _page(f"Application {view.application.id}", body)
+
+
+async def nodes(request: Request) -> Response:
+    rows = [
+        (
+            link(f"http://{view.node.http_address}", view.node.id),
+            text(view.node.state.name),
+            text(view.node.rack),
+            text(view.containers),
+            text(f"{view.used} of {view.node.capability}"),
+            text(view.node.health_report),
+            text(view.node.version),
+        )
+        for view in api_of(request).services.queries.nodes()
+    ]
+    return _page("Nodes", pages.table(("Node", "State", "Rack", "Containers", "In use", "Health", "Version"), rows))
+
+
+async def attempt(request: Request) -> Response:
+    """An attempt is a part of its application's page; so is what is asked of one that is not there."""
+    asked = request.path_params["attempt_id"]
+    try:
+        application_id = ApplicationAttemptId.parse(asked).application_id
+    except InvalidValue:
+        return _page("Invalid attempt id", f"<p>{text(asked[:128])}</p>", 400)
+    return RedirectResponse(f"/cluster/app/{application_id}", 302)
+
+
+async def container(request: Request) -> Response:
+    """Leads to the container's logs: what people follow such links for."""
+    api = api_of(request)
+    asked = request.path_params["container_id"]
+    try:
+        found = api.services.queries.container(ContainerId.parse(asked))
+    except InvalidValue:
+        return _page("Invalid container id", f"<p>{text(asked[:128])}</p>", 400)
+    except NotFound as error:
+        return _page("Container not found", f"<p>{text(error)}</p>", 404)
+    log_url = api.services.queries.log_url(found)
+    facts = [
+        ("Application", link(f"/cluster/app/{found.id.application_id}", found.id.application_id)),
+        ("State", text(found.state.name)),
+        ("Node", text(found.node_id if found.node_id is not None else "N/A")),
+        ("Size", text(found.capability)),
+        ("Started", text(_at(found.created_ms))),
+        ("Finished", text(_at(found.finished_ms))),
+        ("Logs", link(log_url, "Logs") if log_url else "N/A"),
+    ]
+    return _page(f"Container {found.id}", pages.table(("", ""), facts))
 
 
 async def failure(request: Request) -> Response:
@@ -133,6 +190,10 @@ def _page(title: str, body: str, status: int = 200) -> Response:
 ROUTES = (
     Route("/", root),
     *(Route(path, cluster) for path in ("/cluster", "/cluster/", "/cluster/apps", "/cluster/cluster")),
+    Route("/cluster/apps/{states}", cluster),
+    *(Route(path, nodes) for path in ("/cluster/nodes", "/cluster/nodes/{_}")),
     Route("/cluster/app/{application_id}", application),
+    Route("/cluster/appattempt/{attempt_id}", attempt),
+    Route("/cluster/container/{container_id}", container),
     Route("/cluster/failure/{application_id}", failure),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from yodel.domain.application import Application
@@ -14,6 +13,7 @@ from yodel.domain.container import Container
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE
 from yodel.domain.states import ApplicationState, AttemptState, YarnApplicationState
+from yodel.pb_convert.times import iso_8601
 from yodel.rm_api.wire.resources import java_float, resource, seconds_map, usage_by_partition
 from yodel.services.queries import ApplicationView
 
@@ -39,6 +39,7 @@ class AppFacts:
     deselected: frozenset[str] = frozenset()
     asks: Sequence[Ask] = ()
     now_ms: int
+    log_aggregation_status: str
 
 
 def app(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
@@ -74,9 +75,9 @@ def app(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
         "amNodeLabelExpression": submission.am_node_label,
     }
     if facts.may_view:
-        shown["logAggregationStatus"] = "NOT_START"
+        shown["logAggregationStatus"] = facts.log_aggregation_status
         shown.update(_live_details(view, facts))
-    shown["timeouts"] = {"timeout": [_lifetime(row, facts.now_ms)]}
+    shown["timeouts"] = {"timeout": [lifetime(row, facts.now_ms)]}
     for name in facts.deselected:
         shown.pop(name, None)
     return shown
@@ -100,21 +101,42 @@ def attempt(row: Attempt, am_container: Container | None, am_node: Node | None, 
     }
 
 
-def iso_time(at_ms: int) -> str:
-    """Times.formatISO8601: ``2026-01-02T03:04:05.678+0000``."""
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}+0000"
+def one_attempt(row: Attempt, tracking_url: str) -> dict[str, Any]:
+    """One attempt by itself: AppAttemptInfo, which has other fields than the list."""
+    return {
+        "appAttemptId": str(row.id),
+        "host": row.host,
+        "rpcPort": row.rpc_port,
+        "trackingUrl": tracking_url,
+        "originalTrackingUrl": row.tracking_url or "N/A",
+        "diagnosticsInfo": row.diagnostics,
+        "appAttemptState": row.state.name,
+        "amContainerId": str(row.am_container_id) if row.am_container_id is not None else "",
+        "startedTime": row.started_ms,
+        "finishedTime": row.finished_ms,
+    }
+
+
+def tracking_url(row: Application, web_address: str) -> str:
+    """Where browsers are sent: the proxy, or the application's own page when its AM left nothing to see."""
+    is_lost = row.state in (ApplicationState.FAILED, ApplicationState.KILLED)
+    return f"http://{web_address}/cluster/app/{row.id}" if is_lost else f"http://{web_address}/proxy/{row.id}/"
+
+
+def lifetime(row: Application, now_ms: int) -> dict[str, Any]:
+    """AppTimeoutInfo."""
+    if row.expires_ms <= 0:
+        return {"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}
+    is_over = row.state.is_final or row.state in (ApplicationState.FINISHING, ApplicationState.KILLING)
+    remaining_s = 0 if is_over else max(0, (row.expires_ms - now_ms) // 1000)
+    return {"type": "LIFETIME", "expiryTime": iso_8601(row.expires_ms), "remainingTimeInSeconds": remaining_s}
 
 
 def _tracking(view: ApplicationView, web_address: str) -> dict[str, str]:
     row = view.application
     if view.attempt is None or row.yarn_state is YarnApplicationState.ACCEPTED:
         return {"trackingUI": "UNASSIGNED"}
-    base = f"http://{web_address}"
-    if row.state in (ApplicationState.FAILED, ApplicationState.KILLED):
-        url = f"{base}/cluster/app/{row.id}"
-    else:
-        url = f"{base}/proxy/{row.id}/"
+    url = tracking_url(row, web_address)
     return {"trackingUI": "History" if row.finished_ms else "ApplicationMaster", "trackingUrl": url}
 
 
@@ -202,12 +224,3 @@ def _ask(ask: Ask) -> dict[str, Any]:
         "nodeLabelExpression": ask.node_label,
         "executionTypeRequest": {"executionType": ask.key.execution_type.name, "enforceExecutionType": False},
     }
-
-
-def _lifetime(row: Application, now_ms: int) -> dict[str, Any]:
-    lifetime_s = row.submission.lifetime_s
-    if lifetime_s <= 0:
-        return {"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}
-    expires_ms = row.submitted_ms + lifetime_s * 1000
-    remaining_s = 0 if row.state.is_final else max(0, (expires_ms - now_ms) // 1000)
-    return {"type": "LIFETIME", "expiryTime": iso_time(expires_ms), "remainingTimeInSeconds": remaining_s}

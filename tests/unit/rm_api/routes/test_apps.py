@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -120,7 +121,8 @@ async def test_ended_application_has_no_live_amounts(world: RestWorld) -> None:
 
 
 async def test_lifetime_is_shown_with_what_remains(world: RestWorld) -> None:
-    await put_running(world, lifetime_s=3600)
+    await put_running(world)
+    await world.put(replace(world.state.applications[an_application(1).id], expires_ms=1_700_003_600_000))
     world.clock.advance(600)
     app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
     (timeout,) = app["timeouts"]["timeout"]
