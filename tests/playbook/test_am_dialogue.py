@@ -17,6 +17,7 @@ from yodel.errors import (
     InvalidValue,
     NotRegistered,
     Unavailable,
+    UnknownToCache,
 )
 from yodel.services.master import RESPONSE_ID_MASK, AllocateRequest
 
@@ -31,9 +32,12 @@ async def test_am_registers_once(world: World) -> None:
 
 async def test_unknown_attempt_is_refused(world: World) -> None:
     stranger = Am(world, ApplicationAttemptId(ApplicationId(1, 1), 1))
-    for call in (stranger.register, stranger.beat, stranger.finish):
-        with pytest.raises(ApplicationAttemptNotFound):
+    for call in (stranger.register, stranger.finish):
+        with pytest.raises(UnknownToCache, match=f"^Application doesn't exist in cache {stranger.attempt_id}$"):
             await call()
+    text = f"^Application attempt {stranger.attempt_id} doesn't exist in ApplicationMasterService cache.$"
+    with pytest.raises(ApplicationAttemptNotFound, match=text):
+        await stranger.beat()
 
 
 async def test_am_that_has_not_registered_is_told_to(world: World) -> None:

@@ -13,7 +13,14 @@ from yodel.domain.states import (
     FinalApplicationStatus,
     NodeState,
 )
-from yodel.errors import AccessDenied, ApplicationAttemptNotFound, ApplicationNotFound, Refused, Unavailable
+from yodel.errors import (
+    AccessDenied,
+    ApplicationAttemptNotFound,
+    ApplicationNotFound,
+    InvalidReleaseRequest,
+    Refused,
+    Unavailable,
+)
 from yodel.services.liveness import LivenessSettings
 from yodel.services.submission import SubmissionLimits
 
@@ -44,7 +51,9 @@ async def test_container_of_another_application_cannot_be_released(world: World)
     am, thief = await world.running_am(), await world.running_am(user="mallory")
     (container_id,) = await am.obtain(1)
 
-    await thief.beat(releases=[container_id, am.container.id])
+    for stolen in (container_id, am.container.id):
+        with pytest.raises(InvalidReleaseRequest, match=f"Cannot release container : {stolen} not belonging to"):
+            await thief.beat(releases=[stolen])
 
     assert world.container(container_id).is_live
     assert am.container.is_live

@@ -12,8 +12,18 @@ from dataclasses import dataclass, field
 
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
-from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
 from yodel.domain.resource import NONE, Resource, rounded_up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Increase:
+    """A container that is to become larger where it is."""
+
+    container_id: ContainerId
+    node_id: NodeId
+    target: Resource
+    extra: Resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +38,19 @@ class Demand:
     wishes: Sequence[Wish] = ()
     in_flight: Mapping[AskKey, int] = field(default_factory=dict)
     avoid: tuple[str, ...] = ()
+    increases: Sequence[Increase] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs."""
+    """What there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs;
+    ``free_on`` is what is left on the nodes of containers that are to become larger."""
 
     total: Resource
     used: Resource
     am_used: Resource = NONE
     in_flight: int = 0
+    free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,20 +87,23 @@ class TakeBack:
 class Decision:
     plans: tuple[Plan, ...]
     take_backs: tuple[TakeBack, ...]
+    increases: tuple[Increase, ...] = ()
 
 
 def decide(demands: Sequence[Demand], capacity: Capacity, limits: AllocationLimits) -> Decision:
     """One tick.  Never plans beyond the capacity, the in-flight limit and the per-tick limit."""
     purse = _Purse(capacity, limits)
     plans: list[Plan] = []
+    increases: list[Increase] = []
     for demand in sorted(demands, key=lambda d: (-d.priority, d.submitted_ms, d.attempt_id)):
         if demand.am_capability is not None:
             if purse.pay_for_am(demand.am_capability):
                 plans.append(Plan(attempt_id=demand.attempt_id, key=None, capability=demand.am_capability))
             continue
+        increases += [increase for increase in demand.increases if purse.pay_for_more(increase)]
         for wish in demand.wishes:
             plans += _plans_for(demand, wish, purse, limits)
-    return Decision(plans=tuple(plans), take_backs=tuple(_take_backs(demands)))
+    return Decision(plans=tuple(plans), take_backs=tuple(_take_backs(demands)), increases=tuple(increases))
 
 
 def _plans_for(demand: Demand, wish: Wish, purse: _Purse, limits: AllocationLimits) -> list[Plan]:
@@ -125,6 +141,7 @@ class _Purse:
 
     def __init__(self, capacity: Capacity, limits: AllocationLimits) -> None:
         self._free = capacity.total - capacity.used
+        self._free_on = dict(capacity.free_on)
         self._am_used = _memory_and_cores(capacity.am_used)
         self._am_limit = Resource(
             int(capacity.total.memory_mib * limits.am_share), int(capacity.total.vcores * limits.am_share)
@@ -136,6 +153,15 @@ class _Purse:
             return False
         self._free -= capability
         self._pods_left -= 1
+        return True
+
+    def pay_for_more(self, increase: Increase) -> bool:
+        """An increase needs room in the cluster and on its own node; it makes no pod."""
+        on_node = self._free_on.get(increase.node_id, NONE)
+        if not increase.extra.fits_in(on_node) or not increase.extra.fits_in(self._free):
+            return False
+        self._free -= increase.extra
+        self._free_on[increase.node_id] = on_node - increase.extra
         return True
 
     def pay_for_am(self, capability: Resource) -> bool:

@@ -41,6 +41,7 @@ class Ask:
     count: int
     relax_locality: bool = True
     node_label: str = ""
+    is_execution_type_enforced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,8 @@ class _Lines:
     node_label: str = ""
     places: dict[str, int] = field(default_factory=dict)
     """Host and rack lines with a count above zero."""
+    closed_racks: set[str] = field(default_factory=set)
+    """Racks that are only named because of their hosts: with strict locality nothing may go elsewhere in them."""
 
 
 class AskBook:
@@ -87,6 +90,7 @@ class AskBook:
                 self._require_room(1)
                 self._line_count += 1
             lines.places[ask.resource_name] = ask.count
+            (lines.closed_racks.discard if ask.relax_locality else lines.closed_racks.add)(ask.resource_name)
         elif lines.places.pop(ask.resource_name, None) is not None:
             self._line_count -= 1
         if lines.any_count <= 0 and not lines.places:
@@ -147,5 +151,7 @@ class AskBook:
 def _placement(lines: _Lines) -> Placement:
     hosts = tuple(sorted(name for name in lines.places if not name.startswith("/")))
     racks = tuple(sorted(name for name in lines.places if name.startswith("/")))
+    if lines.is_strict:
+        racks = tuple(rack for rack in racks if rack not in lines.closed_racks)
     is_strict = lines.is_strict and bool(hosts or racks)
     return Placement(hosts=hosts, racks=racks, is_strict=is_strict, node_label=lines.node_label)

@@ -37,6 +37,7 @@ class ContainerTokenContent:
     version: int = 0
     allocation_request_id: int = -1
     log_aggregation_context: bytes = b""
+    node_label: str = ""
 
 
 def token_to_pb(token: Token) -> security_pb.TokenProto:
@@ -83,6 +84,7 @@ def container_token(key: MasterKey, content: ContainerTokenContent) -> Token:
         executionType=content.execution_type.name,
         version=content.version,
         allocation_request_id=content.allocation_request_id,
+        nodeLabelExpression=content.node_label,
     )
     message.priority.priority = content.priority
     if content.log_aggregation_context:

@@ -22,7 +22,7 @@ from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
 from yodel.services.master import AllocateRequest, AllocateResult, MasterService
 from yodel.services.queries import Queries
-from yodel.services.tokens import TokenIssuer
+from yodel.services.tokens import AMRM, TokenIssuer
 
 NAME = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
@@ -59,8 +59,13 @@ class MasterProtocol:
     async def register(
         self, context: CallContext, request: msg.RegisterApplicationMasterRequestProto
     ) -> msg.RegisterApplicationMasterResponseProto:
+        attempt_id = caller(context)
+        if request.placement_constraints:
+            raise _constraints_disabled(
+                attempt_id, "placement constraints map in RegisterApplicationMasterRequest", "registerApplicationMaster"
+            )
         registration = await self._master.register(
-            caller(context),
+            attempt_id,
             text("host", request.host),
             request.rpc_port,
             text("tracking_url", request.tracking_url),
@@ -88,11 +93,14 @@ class MasterProtocol:
         self, context: CallContext, request: msg.AllocateRequestProto
     ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
         """Synchronous while there is nothing to write."""
-        attempt_id, wanted = caller(context), _allocate_request(request)
+        attempt_id, key_id = _identity(context)
+        if request.scheduling_requests:
+            raise _constraints_disabled(attempt_id, "SchedulingRequest in AllocateRequest", "allocate")
+        wanted = _allocate_request(request)
         result = self._master.allocate(attempt_id, wanted)
         if isinstance(result, AllocateResult):
-            return self._response(result)
-        return self._allocate_slow(attempt_id, wanted)
+            return self._response(result, attempt_id, key_id)
+        return self._allocate_slow(attempt_id, key_id, wanted)
 
     async def finish(
         self, context: CallContext, request: msg.FinishApplicationMasterRequestProto
@@ -104,11 +112,13 @@ class MasterProtocol:
         return msg.FinishApplicationMasterResponseProto(isUnregistered=done)
 
     async def _allocate_slow(
-        self, attempt_id: ApplicationAttemptId, wanted: AllocateRequest
+        self, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
     ) -> msg.AllocateResponseProto:
-        return self._response(await self._master.allocate_slow(attempt_id, wanted))
+        return self._response(await self._master.allocate_slow(attempt_id, wanted), attempt_id, key_id)
 
-    def _response(self, result: AllocateResult) -> msg.AllocateResponseProto:
+    def _response(
+        self, result: AllocateResult, attempt_id: ApplicationAttemptId, key_id: int
+    ) -> msg.AllocateResponseProto:
         response = msg.AllocateResponseProto(
             response_id=result.response_id,
             num_cluster_nodes=result.node_count,
@@ -117,9 +127,22 @@ class MasterProtocol:
         response.limit.virtual_cores = result.headroom.vcores
         response.application_priority.priority = result.priority
         response.enhanced_headroom.total_pending_count = result.pending_count
+        response.enhanced_headroom.total_active_cores = result.active_cores
+        if key_id != self._tokens.current(AMRM).key_id:  # the master key was rolled since it got its token
+            response.am_rm_token.CopyFrom(token_to_pb(self._tokens.amrm_token(attempt_id)))
         if result.granted or result.completed or result.changed_nodes or result.nm_tokens:
             self._add_news(response, result)
+        if result.updated or result.update_errors:
+            self._add_updates(response, result)
         return response
+
+    def _add_updates(self, response: msg.AllocateResponseProto, result: AllocateResult) -> None:
+        for kind, granted in result.updated:
+            response.updated_containers.add(
+                update_type=kind.name,
+                container=asks.container_pb(granted.container, granted.node, granted.token),
+            )
+        response.update_errors.extend(asks.update_error_pb(e) for e in result.update_errors)
 
     def _add_news(self, response: msg.AllocateResponseProto, result: AllocateResult) -> None:
         response.allocated_containers.extend(asks.container_pb(g.container, g.node, g.token) for g in result.granted)
@@ -128,28 +151,37 @@ class MasterProtocol:
             response.nm_tokens.add(nodeId=ids.node_id_pb(node_id), token=token_to_pb(token))
         for node in result.changed_nodes:
             view = self._queries.node(node.id)
-            report = reports.node_report(view.node, view.used, view.containers)
-            report.node_update_type = pb.NODE_USABLE if node.is_usable else pb.NODE_UNUSABLE
+            report = reports.node_report(view.node, view.used, view.containers, is_update=True)
             response.updated_nodes.append(report)
 
 
 def caller(context: CallContext) -> ApplicationAttemptId:
-    """The attempt whose token authenticated the connection.
+    """The attempt whose token authenticated the connection.  Raises RemoteFault."""
+    return _identity(context)[0]
+
+
+def _identity(context: CallContext) -> tuple[ApplicationAttemptId, int]:
+    """Also the id of the master key that signed its token.
 
     Raises:
         RemoteFault: the connection was not authenticated by an AMRM token.
     """
     if context.token_kind != AMRM_TOKEN_KIND or context.token_identifier is None:
         raise RemoteFault(faults.ACCESS_CONTROL, "Cannot obtain the user-name for authorizing ApplicationMaster")
-    return amrm_identity(context.token_identifier)[0]
+    return amrm_identity(context.token_identifier)
+
+
+def _constraints_disabled(attempt_id: ApplicationAttemptId, what: str, operation: str) -> RemoteFault:
+    """DisabledPlacementProcessor: what Hadoop says unless a handler is configured."""
+    return RemoteFault(
+        faults.YARN_EXCEPTION,
+        f"Found non empty {what} for application={attempt_id}, but the configured "
+        "yarn.resourcemanager.placement-constraints.handler cannot handle placement constraints. Rejecting this "
+        f"{operation} operation",
+    )
 
 
 def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
-    if request.scheduling_requests:
-        raise RemoteFault(
-            faults.YARN_EXCEPTION,
-            "SchedulingRequests are not served: yarn.resourcemanager.placement-constraints.handler is disabled",
-        )
     blacklist = request.blacklist_request
     return AllocateRequest(
         response_id=request.response_id,
@@ -159,6 +191,7 @@ def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
         blacklist_removals=[text("blacklist_removals", name) for name in blacklist.blacklist_removals],
         progress=request.progress,
         tracking_url=text("tracking_url", request.tracking_url) or None,
+        updates=[asks.update_request(u) for u in request.update_requests],
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from yodel.domain.tokens import Token
-from yodel.errors import Refused
+from yodel.errors import Refused, Unavailable
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
+from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.pb_convert.tokens import token_to_pb
@@ -16,6 +17,8 @@ from yodel.rpc_io.client import RpcClient
 NAME = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 STARTED_ALREADY = "already started"
 CALL_TIMEOUT_S = 20.0
+TRY_AGAIN = (faults.NM_NOT_YET_READY, faults.RETRIABLE, faults.STANDBY)
+"""Faults of an agent that is not ready, which ServerProxy.createRetryPolicy repeats like a refused connection."""
 
 
 class RpcNodeAgents:
@@ -40,6 +43,8 @@ class RpcNodeAgents:
         try:
             response = await client.call("startContainers", request, msg.StartContainersResponseProto)
         except RemoteFault as error:
+            if error.java_class in TRY_AGAIN:
+                raise Unavailable(str(error)) from error
             raise Refused(f"{error.java_class}: {error}") from error
         finally:
             await client.close()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import structlog
 
-from yodel.domain.events import AmLaunched, ContainerEnded
+from yodel.domain.events import AmLaunched, AmLaunchFailed
 from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.states import AttemptState, ContainerExitStatus
+from yodel.domain.states import AttemptState
 from yodel.errors import Refused, Unavailable
 from yodel.pb_convert.submission import am_launch_context, log_aggregation_context
 from yodel.ports.clock import Clock
@@ -89,6 +89,6 @@ class AmLauncher:
     async def _fail(self, start: AmStart, diagnostics: str) -> None:
         self._since_s.pop(start.container_id.attempt_id, None)
         log.warning("launch failed", container_id=str(start.container_id), diagnostics=diagnostics)
-        event = ContainerEnded(ContainerExitStatus.INVALID, diagnostics, self._clock.now_ms())
-        container_id = start.container_id
-        await self._engine.do(lambda tx: tx.tell(container_id, event) if tx.has(container_id) else None)
+        event = AmLaunchFailed(diagnostics, self._clock.now_ms())
+        attempt_id = start.container_id.attempt_id
+        await self._engine.do(lambda tx: tx.tell(attempt_id, event) if tx.has(attempt_id) else None)

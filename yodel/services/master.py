@@ -11,37 +11,47 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from yodel.domain import ask_rules
 from yodel.domain.application import Application
 from yodel.domain.ask_book import Ask
+from yodel.domain.ask_rules import AskRules
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
+from yodel.domain.container_update import SizeLimits, UpdateError, UpdateRequest, Updates, judge
 from yodel.domain.effects import Tell
 from yodel.domain.events import (
     AmRegistered,
     AmUnregistered,
     ContainerAcquired,
     ContainerCompletionAcknowledged,
+    ContainerUpdateAcknowledged,
+    DecreaseRequested,
     StopRequested,
     TrackingUrlChanged,
 )
-from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.resource import Resource
 from yodel.domain.states import (
+    ApplicationState,
     AttemptState,
     ContainerExitStatus,
     ContainerState,
+    ContainerUpdateType,
     FinalApplicationStatus,
 )
 from yodel.domain.tokens import Token
 from yodel.errors import (
     AlreadyRegistered,
-    ApplicationAttemptNotFound,
+    AttemptNotServed,
+    InvalidReleaseRequest,
     InvalidResourceRequest,
     InvalidResponseId,
     InvalidValue,
     NotRegistered,
+    UnknownToCache,
 )
+from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.services.engine import Engine, Transaction
 from yodel.services.state import AttemptRuntime, ask_key
@@ -52,6 +62,9 @@ ASKS_PER_BEAT_MAX = 20_000
 RELEASES_PER_BEAT_MAX = 20_000
 BLACKLIST_MAX = 10_000
 GRANTS_PER_BEAT_MAX = 1_000
+UPDATES_PER_BEAT_MAX = 10_000
+LOG_CONTEXTS_MAX = 1_000
+HELD = (ContainerState.ACQUIRED, ContainerState.RUNNING)
 TEXT_LENGTH_MAX = 4_096
 
 
@@ -64,6 +77,7 @@ class AllocateRequest:
     blacklist_removals: Sequence[str] = ()
     progress: float = 0.0
     tracking_url: str | None = None
+    updates: Sequence[UpdateRequest] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +96,25 @@ class AllocateResult:
     node_count: int
     priority: int
     pending_count: int = 0
+    active_cores: int = 0
     granted: Sequence[Granted] = ()
     nm_tokens: Sequence[tuple[NodeId, Token]] = ()
     completed: Sequence[Container] = ()
     changed_nodes: Sequence[Node] = ()
+    updated: Sequence[tuple[ContainerUpdateType, Granted]] = ()
+    update_errors: Sequence[UpdateError] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class _News:
+    """What a response brings beside its counts."""
+
+    granted: Sequence[Granted] = ()
+    nm_tokens: Sequence[tuple[NodeId, Token]] = ()
+    completed: Sequence[Container] = ()
+    changed_nodes: Sequence[Node] = ()
+    updated: Sequence[tuple[ContainerUpdateType, Granted]] = ()
+    update_errors: Sequence[UpdateError] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +136,13 @@ class MasterService:
         require_allowed: Callable[[Resource], None],
         maximum_capability: Resource,
         wake_scheduler: Callable[[], None],
+        rules: AskRules = AskRules(),  # noqa: B008 (frozen)
     ) -> None:
-        self._engine, self._tokens, self._clock = engine, tokens, clock
+        self._engine, self._tokens, self._clock, self._rules = engine, tokens, clock, rules
         self._require_allowed, self._maximum = require_allowed, maximum_capability
         self._wake_scheduler = wake_scheduler
         self._busy: dict[ApplicationAttemptId, asyncio.Future[None]] = {}
+        self._log_contexts: dict[ApplicationId, bytes] = {}
 
     async def register(
         self, attempt_id: ApplicationAttemptId, host: str, rpc_port: int, tracking_url: str
@@ -119,10 +150,12 @@ class MasterService:
         """registerApplicationMaster.
 
         Raises:
-            ApplicationAttemptNotFound: the attempt has ended or never was.
+            UnknownToCache: the attempt has ended or never was.
             AlreadyRegistered: it registered before, in this life of the RM.
         """
         attempt, runtime = self._live(attempt_id)
+        if attempt is None or runtime is None:
+            raise UnknownToCache(attempt_id)
         application = self._engine.state.applications[attempt_id.application_id]
         may_again = application.submission.is_unmanaged and application.submission.keep_containers_across_attempts
         if runtime.is_registered and not may_again:
@@ -133,7 +166,8 @@ class MasterService:
         await self._engine.tell(Tell(attempt.id, AmRegistered(host, rpc_port, tracking_url)))
         runtime.is_registered, runtime.response_id, runtime.last_response = True, 0, None
         runtime.last_seen_s = self._clock.monotonic_s()
-        previous = self._previous_containers(application, attempt_id)
+        runtime.nm_tokens_sent.clear()  # whoever registers has an empty cache (clearNodeSetForAttempt)
+        previous = self._previous_containers(application)
         return Registration(
             application=self._engine.state.applications[attempt_id.application_id],
             maximum_capability=self._maximum,
@@ -147,7 +181,8 @@ class MasterService:
         """The synchronous part of a beat: the result when nothing has to be written, else None: see ``allocate_slow``.
 
         Raises:
-            ApplicationAttemptNotFound, NotRegistered, InvalidResponseId, InvalidResourceRequest: nothing was changed.
+            AttemptNotServed, NotRegistered, InvalidResponseId, InvalidResourceRequest, InvalidBlacklistRequest,
+            InvalidReleaseRequest: nothing was changed.
         """
         busy = self._busy.get(attempt_id)
         if busy is not None:
@@ -158,7 +193,7 @@ class MasterService:
         if self._has_work(runtime, request):
             return None
         self._record(runtime, request)
-        return self._answer(runtime, (), (), (), ())
+        return self._answer(runtime, _News())
 
     async def allocate_slow(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResult:
         """A beat that writes.  Raises as ``allocate``."""
@@ -185,12 +220,14 @@ class MasterService:
         """finishApplicationMaster: True once the end is stored; the first call says False, as Hadoop's does.
 
         Raises:
-            ApplicationAttemptNotFound, NotRegistered.
+            UnknownToCache, NotRegistered.
         """
-        attempt = self._engine.state.attempts.get(attempt_id)
-        if attempt is not None and attempt.state in (AttemptState.FINISHING, AttemptState.FINISHED):
-            return True
+        application = self._engine.state.applications.get(attempt_id.application_id)
+        if application is not None and (application.state is ApplicationState.FINISHING or application.state.is_final):
+            return True  # whatever the attempt (RMAppImpl.isAppFinalStateStored)
         attempt, runtime = self._live(attempt_id)
+        if attempt is None or runtime is None:
+            raise UnknownToCache(attempt_id)
         if not runtime.is_registered:
             raise NotRegistered(
                 f"Application Master is trying to unregister before registering for: {attempt_id.application_id}"
@@ -203,26 +240,27 @@ class MasterService:
         await self._engine.do(work)
         return attempt.is_unmanaged
 
-    def _live(self, attempt_id: ApplicationAttemptId) -> tuple[Attempt, AttemptRuntime]:
+    def _live(self, attempt_id: ApplicationAttemptId) -> tuple[Attempt | None, AttemptRuntime | None]:
+        """The attempt while it is served (the responseMap of ApplicationMasterService)."""
         attempt = self._engine.state.attempts.get(attempt_id)
         runtime = self._engine.state.runtimes.get(attempt_id)
-        if attempt is None or runtime is None or attempt.state.is_final:
-            raise ApplicationAttemptNotFound(attempt_id, "ApplicationMasterService cache")
-        return attempt, runtime
+        return (None, None) if attempt is None or attempt.state.is_final else (attempt, runtime)
 
     def _enter(
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest
     ) -> tuple[AttemptRuntime, AllocateResult | None]:
         """Check who calls and the response id; a repeat of the last beat gets the stored response."""
         attempt, runtime = self._live(attempt_id)
+        if attempt is None or runtime is None:
+            raise AttemptNotServed(attempt_id)
         if not runtime.is_registered or attempt.state not in (AttemptState.RUNNING, AttemptState.FINISHING):
             raise NotRegistered(
                 f"AM is not registered for known application attempt: {attempt_id} or RM had restarted "
-                "after AM registered. AM should re-register."
+                "after AM registered.  AM should re-register."
             )
         runtime.last_seen_s = self._clock.monotonic_s()
         if request.response_id == runtime.response_id:
-            self._check(request)
+            self._check(request, attempt)
             return runtime, None
         stored = runtime.last_response
         if (request.response_id + 1) & RESPONSE_ID_MASK == runtime.response_id and isinstance(stored, AllocateResult):
@@ -232,49 +270,66 @@ class MasterService:
             f"{runtime.response_id}, but get {request.response_id}"
         )
 
-    def _check(self, request: AllocateRequest) -> None:
+    def _check(self, request: AllocateRequest, attempt: Attempt) -> None:
         for name, items, most in (
             ("ask", request.asks, ASKS_PER_BEAT_MAX),
             ("release", request.releases, RELEASES_PER_BEAT_MAX),
             ("blacklist_additions", request.blacklist_additions, BLACKLIST_MAX),
+            ("update_requests", request.updates, UPDATES_PER_BEAT_MAX),
         ):
             if len(items) > most:
                 raise InvalidResourceRequest(f"{name}: {len(items)} entries in one allocate call; at most {most}")
+        submission = self._engine.state.applications[attempt.id.application_id].submission
         for ask in request.asks:
-            if ask.count < 0:
-                raise InvalidResourceRequest(f"Invalid ask: negative number of containers {ask.count}")
+            ask_rules.checked(ask, self._rules, submission.node_label)
             self._require_allowed(ask.key.capability)
+        ask_rules.check_blacklist(request.blacklist_additions)
+        if not submission.keep_containers_across_attempts:
+            _check_releases(request.releases, attempt.id)
 
     def _has_work(self, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
         attempt = self._engine.state.attempts[runtime.attempt_id]
         url_changed = bool(request.tracking_url) and request.tracking_url != attempt.tracking_url
         return (
             bool(request.releases or runtime.granted or runtime.completed or runtime.changed_nodes or runtime.delivered)
+            or bool(request.updates or runtime.updated or runtime.update_errors or runtime.updates_delivered)
             or url_changed
         )
 
     def _record(self, runtime: AttemptRuntime, request: AllocateRequest) -> None:
         """What lives in memory only: asks, blacklist, progress."""
+        label = self._engine.state.applications[runtime.attempt_id.application_id].submission.node_label
         for ask in request.asks:
-            runtime.asks.replace(ask)
+            runtime.asks.replace(ask_rules.checked(ask, self._rules, label))
         if request.blacklist_additions or request.blacklist_removals:
-            runtime.blacklist.update(request.blacklist_additions)
-            runtime.blacklist.difference_update(request.blacklist_removals)
+            wanted = runtime.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
+            if len(wanted) <= BLACKLIST_MAX:  # beyond it, the places named first stay the ones avoided
+                runtime.blacklist = wanted
         progress = request.progress
         runtime.progress = 0.0 if progress != progress or progress < 0 else min(progress, 1.0)
         if request.asks:
             self._wake_scheduler()
 
     async def _process(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
-        self._record(runtime, request)
-        acknowledged = tuple(runtime.delivered)
-        offered = runtime.granted[:GRANTS_PER_BEAT_MAX]
         owner = runtime.attempt_id
+        if self._engine.state.attempts[owner].state is AttemptState.FINISHING:
+            # Nothing is wanted any more: DefaultAMSProcessor answers with EMPTY_ALLOCATION and the ends there are.
+            request = AllocateRequest(response_id=request.response_id, progress=request.progress)
+            runtime.granted.clear()
+        self._record(runtime, request)
+        acknowledged, seen_updates = tuple(runtime.delivered), dict(runtime.updates_delivered)
+        offered = runtime.granted[:GRANTS_PER_BEAT_MAX]
+        updates = self._judged(runtime, request)
 
         def work(tx: Transaction) -> list[ContainerId]:
             for container_id in acknowledged:
                 if tx.has(container_id):
                     tx.tell(container_id, ContainerCompletionAcknowledged())
+            for container_id, version in seen_updates.items():
+                if tx.has(container_id):
+                    tx.tell(container_id, ContainerUpdateAcknowledged(version))
+            for container_id, target in updates.decreases.items():
+                tx.tell(container_id, DecreaseRequested(target))
             for container_id in request.releases:
                 if container_id.application_id == owner.application_id and tx.has(container_id):
                     event = StopRequested(ContainerExitStatus.ABORTED, "Container released by application", tx.now_ms)
@@ -292,19 +347,50 @@ class MasterService:
             return taken
 
         taken = await self._engine.do(work)
+        self._take_increases(runtime, updates)
         granted = self._hand_over(runtime, offered, taken)
         completed, runtime.completed = runtime.completed, []
         runtime.delivered = completed
         changed, runtime.changed_nodes = list(runtime.changed_nodes), {}
+        errors, runtime.update_errors = [*updates.errors, *runtime.update_errors], []
+        updated = self._updated(runtime)
         state = self._engine.state
         user = state.applications[owner.application_id].submission.user
-        return self._answer(
-            runtime,
-            granted,
-            self._nm_tokens(runtime, user, granted),
-            [state.containers[i] for i in completed if i in state.containers],
-            [state.nodes[i] for i in changed if i in state.nodes],
+        news = _News(
+            granted=granted,
+            nm_tokens=self._nm_tokens(runtime, user, [*granted, *(g for _, g in updated)]),
+            completed=[state.containers[i] for i in completed if i in state.containers],
+            changed_nodes=[state.nodes[i] for i in changed if i in state.nodes],
+            updated=updated,
+            update_errors=errors,
         )
+        return self._answer(runtime, news)
+
+    def _judged(self, runtime: AttemptRuntime, request: AllocateRequest) -> Updates:
+        def own(container_id: ContainerId) -> Container | None:
+            is_own = container_id.application_id == runtime.attempt_id.application_id
+            return self._engine.state.containers.get(container_id) if is_own else None
+
+        return judge(request.updates, own, SizeLimits(minimum=self._rules.minimum, maximum=self._maximum))
+
+    def _take_increases(self, runtime: AttemptRuntime, updates: Updates) -> None:
+        """An increase waits in memory until there is room, as an ask does; a newer word replaces an older one."""
+        for container_id in updates.withdrawn:
+            runtime.increases.pop(container_id, None)
+        runtime.increases.update(updates.increases)
+        if updates.increases or updates.decreases:
+            self._wake_scheduler()
+
+    def _updated(self, runtime: AttemptRuntime) -> list[tuple[ContainerUpdateType, Granted]]:
+        found = []
+        for container_id in runtime.updated:
+            granted = self._granted(container_id)
+            kind = granted.container.update_type if granted is not None else None
+            if granted is not None and kind is not None and granted.container.is_live:
+                found.append((kind, granted))
+        runtime.updated = {}
+        runtime.updates_delivered = {g.container.id: g.container.version for _, g in found}
+        return found
 
     def _hand_over(
         self, runtime: AttemptRuntime, offered: Sequence[ContainerId], taken: Sequence[ContainerId]
@@ -330,47 +416,67 @@ class MasterService:
         node = state.nodes.get(container.node_id)
         if node is None:
             return None
-        return Granted(
-            container=container, node=node, token=self._tokens.container_token(container, self._clock.now_ms())
-        )
+        token = self._tokens.container_token(container, self._clock.now_ms(), self._log_context(container_id))
+        return Granted(container=container, node=node, token=token)
+
+    def _log_context(self, container_id: ContainerId) -> bytes:
+        """Of the submission: node agents aggregate logs by it.  Read once an application, not once a container."""
+        application_id = container_id.application_id
+        found = self._log_contexts.get(application_id)
+        if found is None:
+            if len(self._log_contexts) >= LOG_CONTEXTS_MAX:
+                self._log_contexts.clear()
+            found = log_aggregation_context(self._engine.state.applications[application_id].submission.context)
+            self._log_contexts[application_id] = found
+        return found
 
     def _nm_tokens(self, runtime: AttemptRuntime, user: str, granted: Sequence[Granted]) -> list[tuple[NodeId, Token]]:
-        """One token for each node the attempt has not had one for."""
-        fresh = {g.node.id: None for g in granted if g.node.id not in runtime.nm_tokens_sent}
+        """One token for each node the attempt has not had one for, signed with the key in use (NMTokenCache)."""
+        key_id = self._tokens.current("nm").key_id
+        fresh = {g.node.id: key_id for g in granted if runtime.nm_tokens_sent.get(g.node.id) != key_id}
         runtime.nm_tokens_sent.update(fresh)
         return [(node_id, self._tokens.nm_token(runtime.attempt_id, node_id, user)) for node_id in fresh]
 
-    def _previous_containers(self, application: Application, attempt_id: ApplicationAttemptId) -> list[Granted]:
+    def _previous_containers(self, application: Application) -> list[Granted]:
+        """Everything the application holds (AbstractYarnScheduler.getTransferredContainers): for an AM that registers
+        again that is its own too, and an unmanaged one, whose attempt is the same, learns of it only here."""
         if not application.submission.keep_containers_across_attempts:
             return []
         found = []
         for attempt in self._engine.state.attempts_of(application.id):
-            if attempt.id == attempt_id:
-                continue
-            live = (c for c in self._engine.state.containers_of(attempt.id) if c.is_live and not c.is_am)
-            found += [g for g in (self._granted(c.id) for c in live) if g is not None]
+            held = (c for c in self._engine.state.containers_of(attempt.id) if c.state in HELD and not c.is_am)
+            found += [g for g in (self._granted(c.id) for c in held) if g is not None]
         return found
 
     def _answer(
         self,
         runtime: AttemptRuntime,
-        granted: Sequence[Granted],
-        nm_tokens: Sequence[tuple[NodeId, Token]],
-        completed: Sequence[Container],
-        changed_nodes: Sequence[Node],
+        news: _News,
     ) -> AllocateResult:
         state = self._engine.state
         application = state.applications[runtime.attempt_id.application_id]
         result = AllocateResult(
             response_id=(runtime.response_id + 1) & RESPONSE_ID_MASK,
-            headroom=(state.usable_resource - state.cluster_usage.resource).at_least_zero(),
+            headroom=(state.total_resource - state.cluster_usage.resource).at_least_zero(),
             node_count=state.usable_count,
             priority=application.submission.priority,
             pending_count=runtime.asks.pending()[0],
-            granted=granted,
-            nm_tokens=nm_tokens,
-            completed=completed,
-            changed_nodes=changed_nodes,
+            active_cores=state.usable_resource.vcores,
+            granted=news.granted,
+            nm_tokens=news.nm_tokens,
+            completed=news.completed,
+            changed_nodes=news.changed_nodes,
+            updated=news.updated,
+            update_errors=news.update_errors,
         )
         runtime.response_id, runtime.last_response = result.response_id, result
         return result
+
+
+def _check_releases(releases: Sequence[ContainerId], attempt_id: ApplicationAttemptId) -> None:
+    """RMServerUtils.validateContainerReleaseRequest.  Raises InvalidReleaseRequest."""
+    for container_id in releases:
+        if container_id.attempt_id != attempt_id:
+            raise InvalidReleaseRequest(
+                f"Cannot release container : {container_id} not belonging to this application attempt : {attempt_id}"
+            )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import structlog
+
+from yodel.domain.container_update import OUT_OF_RANGE, UpdateError, UpdateRequest
 from yodel.domain.effects import (
     CleanUpApplication,
     CleanUpContainer,
@@ -15,13 +18,18 @@ from yodel.domain.effects import (
     OutsideEffect,
     Reconcile,
     ReportCompleted,
+    ReportUpdated,
+    ReportUpdateRefused,
+    UpdateOnNode,
 )
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.states import ContainerUpdateType
 from yodel.ports.clock import Clock
 from yodel.services.nodes import NodeService
 from yodel.services.state import AttemptRuntime, ClusterState, ask_key
 
 CHANGED_NODES_MAX = 10_000
+log = structlog.get_logger("yodel.performer")
 
 
 class EffectPerformer:
@@ -46,7 +54,13 @@ class EffectPerformer:
             case Grant(container_id):
                 self._runtime(container_id, lambda runtime: self._grant(runtime, container_id))
             case ReportCompleted(container_id):
-                self._runtime(container_id, lambda runtime: runtime.completed.append(container_id))
+                self._runtime(container_id, lambda runtime: _completed(runtime, container_id))
+            case ReportUpdated(container_id):
+                self._runtime(container_id, lambda runtime: runtime.updated.setdefault(container_id))
+            case ReportUpdateRefused():
+                self._runtime(effect.container_id, lambda runtime: self._update_refused(runtime, effect))
+            case UpdateOnNode():
+                self._nodes.update_container(effect)
             case LaunchAm(attempt_id):
                 self._launch(attempt_id)
             case CleanUpContainer():
@@ -58,13 +72,17 @@ class EffectPerformer:
                         self._reconcile(container.id)
             case ExpectAttempt(attempt_id):
                 now_s = self._clock.monotonic_s()
-                self._state.runtimes[attempt_id] = AttemptRuntime(attempt_id=attempt_id, last_seen_s=now_s)
+                runtime = AttemptRuntime(attempt_id=attempt_id, last_seen_s=now_s)
+                runtime.completed = self._state.unheard_completions(attempt_id)
+                self._state.runtimes[attempt_id] = runtime
                 self._wake_scheduler()
             case ForgetAttempt(attempt_id):
                 self._state.runtimes.pop(attempt_id, None)
                 self._wake_scheduler()
             case NodeChanged(node_id):
                 for runtime in self._state.runtimes.values():
+                    # Its agent may have lost what it knew of tokens (NMTokenSecretManagerInRM.removeNodeKey).
+                    runtime.nm_tokens_sent.pop(node_id, None)
                     if runtime.is_registered and len(runtime.changed_nodes) < CHANGED_NODES_MAX:
                         runtime.changed_nodes[node_id] = None
                 self._wake_scheduler()
@@ -80,12 +98,25 @@ class EffectPerformer:
             self._wake_scheduler()
         self._reconcile(container_id)
 
+    def _update_refused(self, runtime: AttemptRuntime, refused: ReportUpdateRefused) -> None:
+        """Kubernetes' words are the operator's; the AM hears what Hadoop says of a size that cannot be had."""
+        container = self._state.containers[refused.container_id]
+        log.warning("resize refused", container_id=str(container.id), reason=refused.reason)
+        request = UpdateRequest(
+            container_id=container.id,
+            version=container.version,
+            type=ContainerUpdateType.INCREASE_RESOURCE,
+            capability=refused.capability,
+        )
+        error = UpdateError(request=request, reason=OUT_OF_RANGE, current_version=container.version)
+        runtime.update_errors.append(error)
+
     def _grant(self, runtime: AttemptRuntime, container_id: ContainerId) -> None:
         """Only what this life planned: one that another life planned and could not give back expires unused."""
         if container_id in runtime.in_flight.get(ask_key(self._state.containers[container_id]), ()):
             runtime.granted.append(container_id)
 
-    def _runtime(self, container_id: ContainerId, act: Callable[[AttemptRuntime], None]) -> None:
+    def _runtime(self, container_id: ContainerId, act: Callable[[AttemptRuntime], object]) -> None:
         """An attempt that keeps containers across attempts hands their news to the attempt that lives."""
         runtime = self._state.runtimes.get(container_id.attempt_id)
         if runtime is None:
@@ -93,3 +124,12 @@ class EffectPerformer:
             runtime = self._state.runtimes.get(application.current_attempt_id) if application is not None else None
         if runtime is not None:
             act(runtime)
+
+
+def _completed(runtime: AttemptRuntime, container_id: ContainerId) -> None:
+    """An attempt that was just made has collected what its predecessor did not hear of."""
+    is_taken_over = container_id.attempt_id != runtime.attempt_id
+    if not is_taken_over or container_id not in runtime.completed:
+        runtime.completed.append(container_id)
+    runtime.increases.pop(container_id, None)
+    runtime.updated.pop(container_id, None)

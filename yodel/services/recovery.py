@@ -22,15 +22,15 @@ log = structlog.get_logger("yodel.recovery")
 
 
 def expect_attempts(engine: Engine, clock: Clock) -> None:
-    """Make a runtime for every attempt that lives, with the completions its AM has not acknowledged."""
+    """Make a runtime for every attempt that lives, with the completions and updates its AM has not acknowledged."""
     state = engine.state
     for attempt in state.attempts.values():
         if attempt.state.is_final:
             continue
         runtime = state.runtimes[attempt.id] = AttemptRuntime(attempt_id=attempt.id, last_seen_s=clock.monotonic_s())
-        runtime.completed = [
-            c.id for c in state.containers_of(attempt.id) if not c.is_live and not c.is_acknowledged and not c.is_am
-        ]
+        runtime.completed = state.unheard_completions(attempt.id)
+        held = (c for c in state.containers_of(attempt.id) if c.is_live and c.update_type is not None)
+        runtime.updated = dict.fromkeys(c.id for c in held)
         if attempt.state is AttemptState.FINISHING:
             runtime.is_registered = True
 

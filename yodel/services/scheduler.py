@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import structlog
 
-from yodel.domain.allocation import AllocationLimits, Capacity, Decision, Demand, Plan, TakeBack, decide
+from yodel.domain.allocation import AllocationLimits, Capacity, Decision, Demand, Increase, Plan, TakeBack, decide
 from yodel.domain.container import Container
 from yodel.domain.effects import Reconcile
-from yodel.domain.events import StopRequested
-from yodel.domain.ids import ContainerId
+from yodel.domain.events import IncreaseDecided, StopRequested
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
 from yodel.services.engine import Engine, Transaction
@@ -54,7 +55,7 @@ class Scheduler:
     async def tick(self) -> bool:
         """One round.  True when the per-tick limit cut it short."""
         decision = decide(self._demands(), self._capacity(), self._limits)
-        if not decision.plans and not decision.take_backs:
+        if not decision.plans and not decision.take_backs and not decision.increases:
             return False
         planned = await self._engine.do(lambda tx: self._write(tx, decision))
         for plan, container_id in planned:
@@ -63,23 +64,26 @@ class Scheduler:
             is_live = self._engine.state.containers[container_id].is_live
             if plan.key is not None and runtime is not None and is_live:
                 runtime.in_flight.setdefault(plan.key, set()).add(container_id)
+        for increase in decision.increases:
+            self._forget_increase(increase)
         return len(decision.plans) >= self._limits.per_tick_max
 
     def _capacity(self) -> Capacity:
         state = self._engine.state
         usage = state.cluster_usage
         return Capacity(
-            total=state.usable_resource,
+            total=state.total_resource,
             used=usage.resource,
             am_used=usage.am_resource,
             in_flight=state.planned_count,
+            free_on={node_id: self._free_on(node_id) for node_id in self._nodes_of_increases()},
         )
 
     def _demands(self) -> list[Demand]:
         found = []
         for runtime in self._engine.state.runtimes.values():
             demand = self._demand(runtime)
-            if demand.am_capability is not None or demand.wishes or demand.in_flight:
+            if demand.am_capability is not None or demand.wishes or demand.in_flight or demand.increases:
                 found.append(demand)
         return found
 
@@ -96,7 +100,35 @@ class Scheduler:
             wishes=() if attempt.state is not AttemptState.RUNNING else runtime.asks.wishes(),
             in_flight={key: len(ids) for key, ids in runtime.in_flight.items()},
             avoid=tuple(sorted(runtime.blacklist)),
+            increases=[i for i in (self._increase(*asked) for asked in runtime.increases.items()) if i is not None],
         )
+
+    def _increase(self, container_id: ContainerId, target: Resource) -> Increase | None:
+        """None for a container that ended, or is being resized already."""
+        container = self._engine.state.containers.get(container_id)
+        if container is None or not container.is_live or container.node_id is None or container.resize_to != NONE:
+            return None
+        extra = target - container.capability
+        return Increase(container_id=container_id, node_id=container.node_id, target=target, extra=extra)
+
+    def _nodes_of_increases(self) -> set[NodeId]:
+        state = self._engine.state
+        held = (state.containers.get(i) for runtime in state.runtimes.values() for i in runtime.increases)
+        return {c.node_id for c in held if c is not None and c.node_id is not None}
+
+    def _free_on(self, node_id: NodeId) -> Resource:
+        state = self._engine.state
+        node = state.nodes.get(node_id)
+        if node is None or not node.is_usable:
+            return NONE
+        used = state.used_by_node.get(node_id)
+        return node.capability - used.resource if used is not None else node.capability
+
+    def _forget_increase(self, increase: Increase) -> None:
+        """The ApplicationMaster may have changed its mind while this was written."""
+        for runtime in self._engine.state.runtimes.values():
+            if runtime.increases.get(increase.container_id) == increase.target:
+                del runtime.increases[increase.container_id]
 
     def _write(self, tx: Transaction, decision: Decision) -> list[tuple[Plan, ContainerId]]:
         written = [
@@ -107,6 +139,9 @@ class Scheduler:
         ]
         for take_back in decision.take_backs:
             self._take_back(tx, take_back)
+        for increase in decision.increases:
+            if tx.has(increase.container_id):
+                tx.tell(increase.container_id, IncreaseDecided(increase.target))
         return written
 
     def _write_plan(self, tx: Transaction, plan: Plan) -> ContainerId:
@@ -130,7 +165,8 @@ class Scheduler:
                 asked_capability=key.capability if key is not None else submission.am_asked_capability,
                 priority=key.priority if key is not None else AM_PRIORITY,
                 allocation_request_id=key.allocation_request_id if key is not None else -1,
-                execution_type=key.execution_type if key is not None else ExecutionType.GUARANTEED,
+                execution_type=ExecutionType.GUARANTEED,
+                asked_execution_type=key.execution_type if key is not None else ExecutionType.GUARANTEED,
                 placement=plan.placement,
                 created_ms=tx.now_ms,
             )

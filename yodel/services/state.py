@@ -152,11 +152,11 @@ class ClusterState:
     def unheard_completions(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """Ends that the attempt's AM has to hear of: of its own containers, and of those it took over."""
         keeps = self.applications[attempt_id.application_id].submission.keep_containers_across_attempts
-        attempts = self.attempts_of(attempt_id.application_id) if keeps else [self.attempts[attempt_id]]
+        attempt_ids = [a.id for a in self.attempts_of(attempt_id.application_id)] if keeps else [attempt_id]
         return [
             container.id
-            for attempt in attempts
-            for container in self.containers_of(attempt.id)
+            for owner_id in attempt_ids
+            for container in self.containers_of(owner_id)
             if not container.is_live and not container.is_acknowledged and not container.is_am
         ]
 

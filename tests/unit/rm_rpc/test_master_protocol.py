@@ -8,7 +8,7 @@ from tests.support.playbook import NODE, Am, World, complete
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
-from yodel.domain.tokens import Token
+from yodel.domain.tokens import MasterKey, Token
 from yodel.errors import ApplicationAttemptNotFound, InvalidResourceRequest
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -130,8 +130,60 @@ async def test_scheduling_requests_are_refused_as_with_the_handler_disabled(
     am = await world.running_am()
     request = allocate(0)
     request.scheduling_requests.add(allocationRequestId=1)
-    with pytest.raises(RemoteFault, match="SchedulingRequests are not served"):
+    with pytest.raises(RemoteFault, match=f"^{faults.YARN_EXCEPTION}: Found non empty SchedulingRequest in Allo"):
         await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), request)
+
+
+async def test_placement_constraints_are_refused_before_anything_is_registered(
+    world: World, protocol: RpcProtocol
+) -> None:
+    am = await launched(world)
+    caller = context(attempt_id=am.attempt_id, world=world)
+    request = msg.RegisterApplicationMasterRequestProto(host="h")
+    request.placement_constraints.add(allocation_tags=["hbase"])
+    with pytest.raises(RemoteFault, match="Rejecting this registerApplicationMaster operation"):
+        await call(protocol, "registerApplicationMaster", caller, request)
+    assert not world.rm.state.runtimes[am.attempt_id].is_registered
+
+
+async def test_am_gets_a_new_token_when_the_master_key_was_rolled(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    caller = context(attempt_id=am.attempt_id, world=world)
+    assert not (await call(protocol, "allocate", caller, allocate(0))).HasField("am_rm_token")
+
+    world.rm.tokens.roll("amrm", MasterKey(key_id=77, secret=b"n" * 32))
+    for response_id in (1, 2):  # until it comes with the new one
+        answer = await call(protocol, "allocate", caller, allocate(response_id))
+        assert world.rm.tokens.amrm_password(answer.am_rm_token.identifier) == (
+            am.attempt_id,
+            answer.am_rm_token.password,
+        )
+    renewed = context(attempt_id=am.attempt_id, world=world)
+    assert not (await call(protocol, "allocate", renewed, allocate(3))).HasField("am_rm_token")
+
+
+async def test_resize_in_protobuf(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    caller = context(attempt_id=am.attempt_id, world=world)
+    request = allocate(am.response_id)
+    for version, memory in ((0, 2048), (9, 4096)):
+        request.update_requests.add(
+            container_version=version,
+            container_id=ids.container_id_pb(task),
+            update_type=msg.INCREASE_RESOURCE,
+            capability=ids.resource_pb(Resource(memory, 1)),
+        )
+    answer = await call(protocol, "allocate", caller, request)
+    (error,) = answer.update_errors
+    assert (error.reason, error.current_container_version) == ("INCORRECT_CONTAINER_VERSION_ERROR", 0)
+    assert error.update_request == request.update_requests[1]
+    await world.settle()
+
+    (updated,) = (await call(protocol, "allocate", caller, allocate(am.response_id + 1))).updated_containers
+    assert updated.update_type == msg.INCREASE_RESOURCE
+    assert (updated.container.version, updated.container.resource.memory) == (1, 2048)
+    assert ids.container_id(updated.container.id) == task
 
 
 async def test_caller_without_an_am_token_is_nobody(protocol: RpcProtocol) -> None:

@@ -1,0 +1,227 @@
+"""Containers that grow and shrink: the row, the pod, the node agent and the ApplicationMaster agree in the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.playbook import NODE, Am, Crash, World, ask, running
+from yodel.domain.container_update import UpdateRequest
+from yodel.domain.ids import ContainerId, pod_name
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ContainerUpdateType
+from yodel.errors import Refused
+from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
+
+INCREASE, DECREASE = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
+PROMOTE, DEMOTE = ContainerUpdateType.PROMOTE_EXECUTION_TYPE, ContainerUpdateType.DEMOTE_EXECUTION_TYPE
+STEPS_OF_A_RESIZE = 12
+
+
+def update(container_id: ContainerId, memory_mib: int, version: int = 0, kind: Any = INCREASE) -> UpdateRequest:
+    return UpdateRequest(container_id=container_id, version=version, type=kind, capability=Resource(memory_mib, 1))
+
+
+async def am_and_task(world: World, capability: Resource = Resource(2048, 1)) -> tuple[Am, ContainerId]:
+    am = await world.running_am()
+    (task,) = await am.obtain(1, capability=capability)
+    await world.beat(running(task))
+    return am, task
+
+
+def reasons(result: Any) -> list[tuple[str, int]]:
+    return [(e.reason, e.current_version) for e in result.update_errors]
+
+
+async def test_increase_is_told_once_the_pod_is_larger(world: World) -> None:
+    am, task = await am_and_task(world)
+    at_once = await am.beat(updates=[update(task, 4096)])
+    assert not at_once.updated
+    assert not at_once.update_errors
+    await world.settle()
+
+    assert world.pods.resized == [pod_name(task)]
+    limits = world.pods.manifests[pod_name(task)]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits["memory"] == "4096Mi"
+    ((kind, granted),) = (await am.beat()).updated
+    assert (kind, granted.container.id, granted.container.version) == (INCREASE, task, 1)
+    assert granted.container.capability == Resource(4096, 1)
+    identifier = token_pb.ContainerTokenIdentifierProto.FromString(granted.token.identifier)
+    assert (identifier.version, identifier.resource.memory) == (1, 4096)
+    assert not (await am.beat()).updated
+    assert world.disk.containers[task].update_type is None
+
+
+async def test_increase_is_reserved_from_its_decision_on(world: World) -> None:
+    am, task = await am_and_task(world)
+    before = world.rm.state.cluster_usage.resource
+    await am.beat(updates=[update(task, 4096)])
+    await world.settle()
+    assert world.rm.state.cluster_usage.resource - before == Resource(2048, 0)
+    assert world.rm.state.used_by_node[NODE].resource - before == Resource(2048, 0)
+
+
+async def test_increase_waits_for_room_on_its_own_node(world: World) -> None:
+    am, task = await am_and_task(world)
+    (big, _) = await am.obtain(2, capability=Resource(6144, 1))
+    await am.beat(updates=[update(task, 4096)])
+    await world.settle()
+    assert world.container(task).resize_to == NONE
+    assert world.pods.resized == []
+
+    await am.beat(releases=[big])
+    await world.settle()
+    assert [g.container.capability.memory_mib for _, g in (await am.beat()).updated] == [4096]
+
+
+async def test_pod_that_cannot_grow_refuses_the_increase(world: World) -> None:
+    am, task = await am_and_task(world)
+    before = world.rm.state.cluster_usage.resource
+    world.pods.resize_errors.append(Refused("only cpu and memory resources are mutable"))
+    await am.beat(updates=[update(task, 4096)])
+    await world.settle()
+
+    answer = await am.beat()
+    assert reasons(answer) == [("RESOURCE_OUTSIDE_ALLOWED_RANGE", 0)]
+    assert not answer.updated
+    assert world.container(task).version == 0
+    assert world.rm.state.cluster_usage.resource == before
+    assert reasons(await am.beat()) == []
+
+
+async def test_decrease_is_true_at_once_and_its_node_agent_is_told(world: World) -> None:
+    am, task = await am_and_task(world)
+    before = world.rm.state.cluster_usage.resource
+    ((kind, granted),) = (await am.beat(updates=[update(task, 1024, kind=DECREASE)])).updated
+    assert (kind, granted.container.version, granted.container.capability.memory_mib) == (DECREASE, 1, 1024)
+    assert before - world.rm.state.cluster_usage.resource == Resource(1024, 0)
+
+    ((told, _),) = (await world.beat()).updates
+    assert (told.id, told.version, told.capability.memory_mib) == (task, 1, 1024)
+    assert (await world.beat()).updates == ()
+    await world.settle()
+    assert world.pods.resized == [pod_name(task)]
+
+
+async def test_pod_that_cannot_shrink_stays_large_and_nobody_minds(world: World) -> None:
+    am, task = await am_and_task(world)
+    world.pods.resize_errors.append(Refused("memory limits cannot be decreased"))
+    await am.beat(updates=[update(task, 1024, kind=DECREASE)])
+    await world.settle()
+    assert world.container(task).resize_to == NONE
+    assert reasons(await am.beat()) == []
+
+
+async def test_node_agent_that_registers_again_is_told_the_size(world: World) -> None:
+    am, task = await am_and_task(world)
+    await am.beat(updates=[update(task, 1024, kind=DECREASE)])
+    await world.restart()
+    await world.register_node(containers=[running(task)])
+    assert [(c.id, c.version) for c, _ in (await world.beat()).updates] == [(task, 1)]
+
+
+@pytest.mark.parametrize(
+    ("request_of", "reason"),
+    [
+        (lambda i: update(i, 4096, version=7), ("INCORRECT_CONTAINER_VERSION_ERROR", 0)),
+        (lambda i: update(ContainerId.of(i.attempt_id, 99), 4096), ("INVALID_CONTAINER_ID", -1)),
+        (lambda i: update(i, 9000), ("RESOURCE_OUTSIDE_ALLOWED_RANGE", 0)),
+        (lambda i: update(i, -1), ("RESOURCE_OUTSIDE_ALLOWED_RANGE", 0)),
+        (lambda i: update(i, 1024), ("RESOURCE_OUTSIDE_ALLOWED_RANGE", 0)),
+        (lambda i: update(i, 4096, kind=DECREASE), ("RESOURCE_OUTSIDE_ALLOWED_RANGE", 0)),
+        (lambda i: update(i, 0, kind=DEMOTE), ("OPPORTUNISTIC_CONTAINERS_NOT_ENABLED", 0)),
+    ],
+)
+async def test_impossible_updates_are_answered_and_the_beat_goes_on(
+    world: World, request_of: Any, reason: tuple[str, int]
+) -> None:
+    am, task = await am_and_task(world)
+    answer = await am.beat(ask(1), updates=[request_of(task)])
+    assert reasons(answer) == [reason]
+    assert answer.pending_count == 1
+    await world.settle()
+    assert world.pods.resized == []
+
+
+async def test_two_updates_of_one_container_in_one_beat(world: World) -> None:
+    am, task = await am_and_task(world)
+    assert reasons(await am.beat(updates=[update(task, 3072), update(task, 4096)])) == [("UPDATE_OUTSTANDING_ERROR", 0)]
+    await world.settle()
+    assert [g.container.capability.memory_mib for _, g in (await am.beat()).updated] == [3072]
+
+
+async def test_newer_increase_replaces_one_that_waits(world: World) -> None:
+    am, task = await am_and_task(world)
+    await am.beat(updates=[update(task, 3072)])
+    await am.beat(updates=[update(task, 4096)])
+    await world.settle()
+    assert [g.container.capability.memory_mib for _, g in (await am.beat()).updated] == [4096]
+
+
+async def test_promotion_of_a_guaranteed_container_is_nothing(world: World) -> None:
+    am, task = await am_and_task(world)
+    answer = await am.beat(updates=[update(task, 0, kind=PROMOTE)])
+    assert (answer.updated, reasons(answer)) == ([], [])
+
+
+async def test_strangers_container_cannot_be_resized(world: World) -> None:
+    _, task = await am_and_task(world)
+    other = await world.running_am()
+    assert reasons(await other.beat(updates=[update(task, 1024, kind=DECREASE)])) == [("INVALID_CONTAINER_ID", -1)]
+
+
+async def test_repeated_beat_gets_the_same_update(world: World) -> None:
+    am, task = await am_and_task(world)
+    before = am.response_id
+    first = await am.beat(updates=[update(task, 1024, kind=DECREASE)])
+    am.response_id = before
+    again = await am.beat(updates=[update(task, 1024, kind=DECREASE)])
+    assert again is first
+    assert world.container(task).version == 1
+
+
+async def test_container_that_ended_meanwhile_is_not_updated(world: World) -> None:
+    am, task = await am_and_task(world)
+    await am.beat(updates=[update(task, 4096)])
+    await world.settle()
+    answer = await am.beat(releases=[task])
+    assert [c.id for c in answer.completed] == [task]
+    assert answer.updated == []
+
+
+@pytest.mark.parametrize("kind", [INCREASE, DECREASE])
+@pytest.mark.parametrize("step", range(STEPS_OF_A_RESIZE))
+async def test_resize_is_whole_wherever_the_rm_dies(step: int, kind: ContainerUpdateType) -> None:
+    """The AM asks again after it registered again, as AMRMClient does with what was not answered."""
+    async with World() as world:
+        am, task = await am_and_task(world)
+        size = 4096 if kind is INCREASE else 1024
+        wanted: list[UpdateRequest] = [update(task, size, kind=kind)]
+        world.steps.clear()
+        world.crash_at_step = step
+        updates: list[int] = []
+        for _ in range(6):
+            try:
+                if not world.rm.state.runtimes[am.attempt_id].is_registered:
+                    await am.register()
+                if NODE not in world.rm.nodes.runtimes:
+                    await world.register_node(containers=[running(am.container.id), running(task)])
+                answer = await am.beat(updates=wanted)
+                wanted = []
+                updates += [g.container.capability.memory_mib for _, g in answer.updated]
+                await world.settle()
+            except Crash:
+                world.crash_at_step = None
+                wanted = [] if updates else [update(task, size, kind=kind)]
+                await world.restart()
+
+        container = world.container(task)
+        assert {*updates} == {size}
+        assert (container.capability.memory_mib, container.version, container.resize_to) == (size, 1, NONE)
+        assert world.pods.manifests[pod_name(task)]["spec"]["containers"][0]["resources"]["limits"]["memory"] == (
+            f"{size}Mi"
+        )
+        assert world.disk.containers[task] == container
+        total = sum(c.capability.memory_mib for c in world.rm.state.live_containers())
+        assert world.rm.state.cluster_usage.resource.memory_mib == total

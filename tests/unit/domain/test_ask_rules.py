@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.playbook import ask
+from yodel.domain.ask_book import Ask
+from yodel.domain.ask_rules import AskRules, check_blacklist, checked
+from yodel.domain.states import ExecutionType
+from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, InvalidResourceRequest
+
+DEFAULT = AskRules()
+LABELS = AskRules(are_node_labels_enabled=True)
+
+
+def opportunistic(*, is_enforced: bool = False) -> Ask:
+    plain = ask(1)
+    key = replace(plain.key, execution_type=ExecutionType.OPPORTUNISTIC)
+    return replace(plain, key=key, is_execution_type_enforced=is_enforced)
+
+
+def test_plain_ask_is_taken_as_it_is() -> None:
+    assert checked(ask(1), DEFAULT, "") == ask(1)
+
+
+def test_labels_are_refused_while_they_are_disabled_in_hadoops_words() -> None:
+    with pytest.raises(InvalidLabelRequest) as raised:
+        checked(replace(ask(1), node_label="gpu"), DEFAULT, "")
+    assert str(raised.value) == (
+        "Invalid resource request, node label not enabled but request contains label expression"
+    )
+    assert checked(ask(1), DEFAULT, "gpu").node_label == ""
+
+
+def test_lines_for_anywhere_inherit_the_submissions_label() -> None:
+    assert checked(ask(1), LABELS, "gpu").node_label == "gpu"
+    assert checked(replace(ask(1), node_label="fast"), LABELS, "gpu").node_label == "fast"
+    assert checked(ask(1, "host-1"), LABELS, "gpu").node_label == ""
+
+
+def test_label_belongs_to_a_line_for_anywhere() -> None:
+    with pytest.raises(InvalidLabelRequest, match="resource name = host-1"):
+        checked(replace(ask(1, "host-1"), node_label="gpu"), LABELS, "")
+
+
+def test_opportunistic_asks_are_guaranteed_or_refused_as_configured() -> None:
+    assert checked(opportunistic(), DEFAULT, "") == opportunistic()
+    with pytest.raises(InvalidResourceRequest, match="Opportunistic containers are not enabled"):
+        checked(opportunistic(), AskRules(opportunistic="refused"), "")
+
+
+def test_enforced_execution_type_is_never_answered_with_another() -> None:
+    with pytest.raises(InvalidResourceRequest, match="enforces its execution type"):
+        checked(opportunistic(is_enforced=True), DEFAULT, "")
+
+
+def test_negative_counts_are_refused() -> None:
+    with pytest.raises(InvalidResourceRequest, match="negative"):
+        checked(ask(-1), DEFAULT, "")
+
+
+def test_everywhere_cannot_be_blacklisted() -> None:
+    check_blacklist(["host-1", "/rack"])
+    with pytest.raises(InvalidBlacklistRequest, match=r"^Cannot add \* to the blacklist!$"):
+        check_blacklist(["host-1", "*"])

@@ -1,0 +1,64 @@
+"""Which asks are taken at all, and as what (SchedulerUtils.normalizeAndValidateRequest, RMServerUtils).
+
+Node labels are off unless enabled, as in Hadoop.  Opportunistic containers do not exist: an ask for one is answered
+with a guaranteed container, which is what it may become in Hadoop too, or refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from yodel.domain.ask_book import ANY, Ask
+from yodel.domain.resource import Resource
+from yodel.domain.states import ExecutionType
+from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, InvalidResourceRequest
+
+LABELS_DISABLED = "Invalid resource request, node label not enabled but request contains label expression"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskRules:
+    """``opportunistic``: what becomes of an ask for an opportunistic container.  An ask that enforces its execution
+    type is refused either way: what it would get is not what it insists on."""
+
+    minimum: Resource = Resource(1024, 1)
+    are_node_labels_enabled: bool = False
+    opportunistic: Literal["as-guaranteed", "refused"] = "as-guaranteed"
+
+
+def checked(ask: Ask, rules: AskRules, default_label: str) -> Ask:
+    """The ask as it is taken: lines for anywhere inherit the submission's label.
+
+    Raises:
+        InvalidLabelRequest, InvalidResourceRequest: with Hadoop's words where it has some.
+    """
+    if ask.count < 0:
+        raise InvalidResourceRequest(f"Invalid ask: negative number of containers {ask.count}")
+    if ask.node_label and not rules.are_node_labels_enabled:
+        raise InvalidLabelRequest(LABELS_DISABLED)
+    if ask.node_label and ask.resource_name != ANY:
+        raise InvalidLabelRequest(
+            "Invalid resource request, specified node label expression in a resource request has resource name = "
+            f"{ask.resource_name}"
+        )
+    if ask.key.execution_type is ExecutionType.OPPORTUNISTIC:
+        _check_opportunistic(ask, rules)
+    if not ask.node_label and default_label and ask.resource_name == ANY and rules.are_node_labels_enabled:
+        return replace(ask, node_label=default_label)
+    return ask
+
+
+def check_blacklist(additions: Sequence[str]) -> None:
+    """Raises InvalidBlacklistRequest."""
+    if ANY in additions:
+        raise InvalidBlacklistRequest("Cannot add * to the blacklist!")
+
+
+def _check_opportunistic(ask: Ask, rules: AskRules) -> None:
+    if rules.opportunistic == "refused" or ask.is_execution_type_enforced:
+        insists = " and the request enforces its execution type" if ask.is_execution_type_enforced else ""
+        raise InvalidResourceRequest(
+            f"Invalid resource request! Opportunistic containers are not enabled in this cluster{insists}"
+        )
