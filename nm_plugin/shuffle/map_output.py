@@ -10,6 +10,7 @@ Functions block: they are for the shuffle's threads.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -23,6 +24,8 @@ from nm_plugin.shuffle.spill_index import INDEX_BYTES_MAX, IndexCache, Partition
 from yodel.domain.ids import ApplicationId
 from yodel.errors import InvalidValue, YodelError
 
+KEPT_MAX = 20  # what Hadoop's reducers ask for at once
+AHEAD_BYTES_MAX = 256 << 10
 DATA_FILE, INDEX_FILE = "file.out", "file.out.index"
 
 
@@ -60,14 +63,22 @@ class Piece:
 class MapOutputs:
     """The outputs of one job for one answer: its folder is walked to once on each disk and held until ``close``.
 
-    For one thread at a time.
+    The data of the first maps stays open from ``locate`` to ``open``, if nobody calls ``release`` in between.  For one
+    thread at a time.
     """
 
     def __init__(self, files: JobFiles, local_dirs: Sequence[Path], cache: IndexCache) -> None:
         self._files, self._local_dirs, self._cache = files, tuple(local_dirs), cache
         self._folders: dict[Path, int] = {}
+        self._kept: dict[str, int] = {}
+
+    def release(self) -> None:
+        """A reader is slow: do without descriptors that can be had again."""
+        while self._kept:
+            os.close(self._kept.popitem()[1])
 
     def close(self) -> None:
+        self.release()
         while self._folders:
             os.close(self._folders.popitem()[1])
 
@@ -78,6 +89,9 @@ class MapOutputs:
 
     def open(self, piece: Piece) -> int:
         """A descriptor of the data, for the caller to close.  Raises MapOutputUnreadable."""
+        kept = self._kept.pop(piece.map_name, None)
+        if kept is not None:
+            return kept
         with acting_as(self._files.user):
             descriptor, size = self._open((piece.local_dir,), piece.map_name, DATA_FILE)[1:]
         if piece.partition.end > size:
@@ -100,13 +114,25 @@ class MapOutputs:
         except InvalidValue as error:
             raise MapOutputUnreadable(f"Error Reading IndexFile: {error}") from error
         local_dir, descriptor, size = self._open(self._local_dirs, map_name, DATA_FILE)
-        os.close(descriptor)
         if partition.end > size:
+            os.close(descriptor)
             raise MapOutputUnreadable(
                 f"{map_name}: partition {reduce} ends at {partition.end}, {DATA_FILE} has {size} bytes"
             )
+        self._keep(map_name, descriptor, partition)
         header = shuffle_header(map_name, partition.part_length, partition.raw_length, reduce)
         return Piece(map_name=map_name, header=header, partition=partition, local_dir=local_dir)
+
+    def _keep(self, map_name: str, descriptor: int, partition: Partition) -> None:
+        """The disk may begin to read while the other maps are looked for."""
+        if len(self._kept) >= KEPT_MAX or map_name in self._kept:
+            os.close(descriptor)
+            return
+        self._kept[map_name] = descriptor
+        with contextlib.suppress(OSError):  # advice only
+            os.posix_fadvise(
+                descriptor, partition.start, min(partition.part_length, AHEAD_BYTES_MAX), os.POSIX_FADV_WILLNEED
+            )
 
     def _read_index(self, map_name: str) -> SpillIndex:
         _, descriptor, size = self._open(self._local_dirs, map_name, INDEX_FILE)

@@ -21,8 +21,9 @@ from nm_plugin.launch.users import FileThreads
 from nm_plugin.shuffle.conversation import Conversation
 from nm_plugin.shuffle.fetch import FetchRequest, HttpRefusal, too_many_connections
 from nm_plugin.shuffle.in_threads import to_its_end
-from nm_plugin.shuffle.map_output import MapOutputs, MapOutputUnreadable, Piece
+from nm_plugin.shuffle.map_output import MapOutputs, MapOutputUnreadable
 from nm_plugin.shuffle.transfer import Transfer, Turn
+from yodel.errors import YodelError
 
 BACKLOG = 128  # mapreduce.shuffle.listen.queue.size
 HEAD_S = 30.0
@@ -32,8 +33,13 @@ LINGER_BYTES_MAX = 64 << 10
 TURNED_AWAY_MAX = 64
 RECEIVE_BYTES = 16 << 10
 ACCEPT_PAUSE_S = 0.1
+SMALL_BYTES = 1 << 20
 DESCRIPTORS_PER_CONNECTION = 4  # socket, file, and the job's folder on one disk or two
 DESCRIPTORS_OF_OTHERS = 200
+
+
+class BrokenTransfer(YodelError):
+    """A file is gone or became shorter when its length had been promised already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +47,9 @@ class Answer:
     """What an accepted fetch gets; whoever has it closes ``outputs``."""
 
     reply_hash: str
-    pieces: list[Piece]
     outputs: MapOutputs
+    maps: tuple[str, ...]
+    reduce: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +64,20 @@ class Limits:
 
 
 class ShuffleServer:
-    """``listen``, then ``run`` until cancelled; ``answer`` decides each fetch (raising HttpRefusal)."""
+    """``listen``, then ``run`` until cancelled; ``answer`` decides each fetch (raising HttpRefusal).
+
+    Files are looked for, and small answers are sent, by the one thread of ``lookers``: this work is many short system
+    calls, and threads that compete for the interpreter between them get less done together than one alone.
+    """
 
     def __init__(
-        self, limits: Limits, threads: FileThreads, answer: Callable[[FetchRequest, int], Awaitable[Answer]]
+        self,
+        limits: Limits,
+        lookers: FileThreads,
+        senders: FileThreads,
+        answer: Callable[[FetchRequest, int], Awaitable[Answer]],
     ) -> None:
-        self._limits, self._threads, self._answer = limits, threads, answer
+        self._limits, self._lookers, self._senders, self._answer = limits, lookers, senders, answer
         self._listener: socket.socket | None = None
         self._connections = self._turned_away = 0
         self.sent_bytes = 0
@@ -141,16 +156,19 @@ class ShuffleServer:
         while True:
             try:
                 fetch = await self._next_fetch(sock, conversation, wait_s)
-                answer = await self._answer(fetch, self.port)
+                await self._reply(sock, conversation, fetch)
             except HttpRefusal as refusal:
                 await self._refuse(sock, conversation.refuse(refusal))
+                return
+            except BrokenTransfer as error:
+                # Too late for a status: the reader sees a connection that ends early (ShuffleChannelHandler.sendMap).
+                self._log.warning("shuffle_fetch_broken", job=fetch.job, reduce=fetch.reduce, reason=str(error))
                 return
             except MapOutputUnreadable as error:
                 self._log.info("shuffle_fetch_failed", job=fetch.job, reduce=fetch.reduce, reason=str(error))
                 failure = HttpRefusal(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
                 await self._refuse(sock, conversation.refuse(failure))
                 return
-            await self._send(sock, conversation, fetch, answer)
             if not conversation.is_open:
                 return
             wait_s = self._limits.keep_alive_s
@@ -162,24 +180,51 @@ class ShuffleServer:
                 conversation.receive(await loop.sock_recv(sock, RECEIVE_BYTES))
         return fetch
 
-    async def _send(self, sock: socket.socket, conversation: Conversation, fetch: FetchRequest, answer: Answer) -> None:
-        keep_alive = fetch.keep_alive or self._limits.keep_alive_always
-        length = sum(piece.length for piece in answer.pieces)
-        head = conversation.accept(answer.reply_hash, length, self._limits.keep_alive_s if keep_alive else None)
-        transfer = Transfer(sock, head, answer.pieces, answer.outputs.open)
+    async def _reply(self, sock: socket.socket, conversation: Conversation, fetch: FetchRequest) -> None:
+        """Raises HttpRefusal or MapOutputUnreadable: nothing has been sent."""
+        answer = await self._answer(fetch, self.port)
         try:
-            while (turn := await to_its_end(self._threads.run(transfer.turn))) is not Turn.DONE:
-                if turn is Turn.BLOCKED:
-                    await _writable(sock, self._limits.stall_s)
+            transfer, turn = await to_its_end(self._lookers.run(self._begin, sock, conversation, fetch, answer))
+            await self._finish(sock, fetch, transfer, turn, answer)
+        finally:
+            answer.outputs.close()
+        conversation.body_sent(transfer.body_bytes)
+
+    def _begin(
+        self, sock: socket.socket, conversation: Conversation, fetch: FetchRequest, answer: Answer
+    ) -> tuple[Transfer, Turn]:
+        """In a thread: the files are found, and a small answer is sent at once."""
+        pieces = answer.outputs.locate(answer.maps, answer.reduce)
+        length = sum(piece.length for piece in pieces)
+        keep_alive = fetch.keep_alive or self._limits.keep_alive_always
+        head = conversation.accept(answer.reply_hash, length, self._limits.keep_alive_s if keep_alive else None)
+        transfer = Transfer(sock, head, pieces, answer.outputs.open)
+        if length > SMALL_BYTES:
+            answer.outputs.release()
+            return transfer, Turn.MORE
+        try:
+            return transfer, transfer.turn()
         except MapOutputUnreadable as error:
-            # Too late for a status: the reader sees a connection that ends too early (ShuffleChannelHandler.sendMap).
-            self._log.warning("shuffle_fetch_broken", job=fetch.job, reduce=fetch.reduce, reason=str(error))
-            raise EOFError from error
+            transfer.close()
+            raise BrokenTransfer(str(error)) from error
+        except BaseException:
+            transfer.close()
+            raise
+
+    async def _finish(
+        self, sock: socket.socket, fetch: FetchRequest, transfer: Transfer, turn: Turn, answer: Answer
+    ) -> None:
+        try:
+            while turn is not Turn.DONE:
+                if turn is Turn.BLOCKED:
+                    answer.outputs.release()
+                    await _writable(sock, self._limits.stall_s)
+                turn = await to_its_end(self._senders.run(transfer.turn))
+        except MapOutputUnreadable as error:
+            raise BrokenTransfer(str(error)) from error
         finally:
             transfer.close()
-            answer.outputs.close()
             self.sent_bytes += transfer.sent_bytes
-        conversation.body_sent(length)
 
     async def _refuse(self, sock: socket.socket, answer: bytes) -> None:
         """Closing with unread bytes would reset the connection and lose the answer: read them for a moment."""

@@ -17,7 +17,6 @@ import structlog
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.shuffle.fetch import FetchRequest, check_maps, job_id, unknown_job
 from nm_plugin.shuffle.hashes import verified_reply
-from nm_plugin.shuffle.in_threads import to_its_end
 from nm_plugin.shuffle.jobs import JOBS_MAX, Job, JobStore
 from nm_plugin.shuffle.map_output import JobFiles, MapOutputs, MapOutputUnreadable
 from nm_plugin.shuffle.server import Answer, Limits, ShuffleServer
@@ -47,11 +46,12 @@ class MapReduceShuffle:
         self._settings, self._users = settings, users
         self._store = JobStore(state_dir / "shuffle")
         self._threads = FileThreads(settings.threads, name="shuffle")
+        self._lookers = FileThreads(1, name="shuffle-look")
         self._cache = IndexCache(settings.index_cache_bytes)
         self._local_dirs = tuple(local_dirs)
         self._jobs: dict[str, Job] = {}
         self._os_users: dict[str, OsUser] = {}
-        self._server = ShuffleServer(settings.limits, self._threads, self._answer)
+        self._server = ShuffleServer(settings.limits, self._lookers, self._threads, self._answer)
         self._port = 0
         self._log = structlog.get_logger(__name__)
 
@@ -78,6 +78,7 @@ class MapReduceShuffle:
     async def stop(self) -> None:
         """To be called once the tasks are over."""
         self._server.close()
+        self._lookers.close()
         self._threads.close()
 
     def health(self) -> str:
@@ -131,24 +132,18 @@ class MapReduceShuffle:
             raise unknown_job(fetch.job)
         reply_hash = verified_reply(job.secret, port, fetch.target, fetch.url_hash)
         check_maps(fetch, job.application_id)
-        return await to_its_end(self._threads.run(self._locate, job, fetch, reply_hash))
+        files = JobFiles(application_id=job.application_id, job=fetch.job, user=await self._os_user(fetch.job, job))
+        outputs = MapOutputs(files, self._local_dirs, self._cache)
+        return Answer(reply_hash=reply_hash, outputs=outputs, maps=fetch.maps, reduce=fetch.reduce)
 
-    def _locate(self, job: Job, fetch: FetchRequest, reply_hash: str) -> Answer:
-        """In a thread."""
-        outputs = MapOutputs(self._files(job, fetch), self._local_dirs, self._cache)
-        try:
-            pieces = outputs.locate(fetch.maps, fetch.reduce)
-        except BaseException:
-            outputs.close()
-            raise
-        return Answer(reply_hash=reply_hash, pieces=pieces, outputs=outputs)
-
-    def _files(self, job: Job, fetch: FetchRequest) -> JobFiles:
-        user = self._os_users.get(fetch.job)
+    async def _os_user(self, name: str, job: Job) -> OsUser:
+        """Asked for once a job.  Raises MapOutputUnreadable: the node does not know the user any more."""
+        user = self._os_users.get(name)
         if user is None:
             try:
-                user = self._users.lookup(job.user)
+                user = await self._threads.run(self._users.lookup, job.user)
             except YodelError as error:
                 raise MapOutputUnreadable(str(error)) from error
-            self._os_users[fetch.job] = user
-        return JobFiles(application_id=job.application_id, job=fetch.job, user=user)
+            if name in self._jobs:
+                self._os_users[name] = user
+        return user

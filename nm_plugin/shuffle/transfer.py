@@ -23,6 +23,10 @@ READ_AHEAD_BYTES_MIN = 256 << 10
 """The kernel's own reading ahead covers less."""
 
 
+_FLAGS = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+_MORE = _FLAGS | int(socket.MSG_MORE)
+
+
 class Turn(enum.Enum):
     """How a turn ended."""
 
@@ -42,6 +46,7 @@ class Transfer:
         self._buffer = memoryview(head)
         self._file: int | None = None
         self._offset = self._end = 0
+        self.body_bytes = sum(piece.length for piece in pieces)
         self.sent_bytes = 0
 
     def turn(self) -> Turn:
@@ -81,8 +86,7 @@ class Transfer:
 
     def _send_some(self) -> None:
         if self._buffer:
-            more = socket.MSG_MORE if self._pieces or self._offset < self._end else 0
-            sent = self._socket.send(self._buffer, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL | more)
+            sent = self._socket.send(self._buffer, _MORE if self._pieces or self._offset < self._end else _FLAGS)
             self._buffer = self._buffer[sent:]
         else:
             assert self._file is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.launch.users import OsUser
-from nm_plugin.shuffle.map_output import JobFiles, MapOutputs, MapOutputUnreadable, open_folder, open_owned
+from nm_plugin.shuffle.map_output import KEPT_MAX, JobFiles, MapOutputs, MapOutputUnreadable, open_folder, open_owned
 from nm_plugin.shuffle.spill_index import IndexCache
 from tests.support.shuffle import APPLICATION, JOB, attempt, index_bytes, output_dir, own, write_map
 
@@ -120,6 +120,7 @@ def test_data_that_shrinks_after_it_was_located_is_refused(open_path: Path, file
     directory = write_map(open_path, files.user, attempt(0), [b"abc"])
     found = outputs(open_path)
     (piece,) = found.locate([attempt(0)], 0)
+    found.release()
     os.truncate(directory / "file.out", 1)
     before = os.listdir("/proc/self/fd")
     with pytest.raises(MapOutputUnreadable, match="became shorter"):
@@ -168,6 +169,22 @@ def test_file_of_somebody_else_is_refused(open_path: Path, files: JobFiles) -> N
     descriptor, size = open_owned(folder, attempt(0), "file.out", files.user)
     assert read(descriptor, 0, size) == b"abc"
     os.close(folder)
+
+
+def test_data_stays_open_until_it_is_taken_or_released(open_path: Path, files: JobFiles, outputs: Outputs) -> None:
+    names = [attempt(number) for number in range(KEPT_MAX + 5)]
+    for name in names:
+        directory = write_map(open_path, files.user, name, [b"abc"])
+    found = outputs(open_path)
+    before = len(os.listdir("/proc/self/fd"))
+    pieces = found.locate([*names, names[0]], 0)
+    assert len(os.listdir("/proc/self/fd")) == before + KEPT_MAX + 1
+    (directory / "file.out").unlink()
+    for piece in (pieces[0], pieces[-1]):
+        assert read(found.open(piece), 0, 3) == b"abc"
+    found.release()
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert read(found.open(pieces[1]), 0, 3) == b"abc"
 
 
 def test_closed_outputs_hold_no_descriptor(open_path: Path, files: JobFiles, outputs: Outputs) -> None:
