@@ -55,7 +55,7 @@ def test_standard_ports_are_yarns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(port_choice, "is_free", lambda host, port: True)
     ports = choose_ports("standard", 2, tmp_path / "ports.json")
     assert (ports.client, ports.scheduler, ports.tracker, ports.admin, ports.webapp) == (8032, 8030, 8031, 8033, 8088)
-    assert {(node.rpc_port, node.http_port) for node in ports.nodes} == {(8041, 8042)}
+    assert {(node.rpc_port, node.http_port, node.shuffle_port) for node in ports.nodes} == {(8041, 8042, 13562)}
 
 
 def test_taken_standard_port_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
