@@ -59,14 +59,32 @@ async def test_trailing_slash_changes_nothing(world: RestWorld, path: str) -> No
     assert (await world.get(f"{path}/")).json() == (await world.get(path)).json()
 
 
-async def test_unknown_path_is_404_and_empty(world: RestWorld) -> None:
+async def test_unknown_path_is_404_as_jetty_says_it(world: RestWorld) -> None:
     answer = await world.get("/nope")
-    assert (answer.status_code, answer.content) == (404, b"")
+    assert (answer.status_code, answer.json()["url"]) == (404, "/ws/v1/cluster/nope")
+    elsewhere = await world.client.get("/nope")
+    assert (elsewhere.status_code, elsewhere.content) == (404, b"")
 
 
-async def test_wrong_method_is_405_and_empty(world: RestWorld) -> None:
+async def test_wrong_method_is_405_with_what_is_right(world: RestWorld) -> None:
     answer = await world.client.delete("/ws/v1/cluster/info")
-    assert (answer.status_code, answer.content) == (405, b"")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "HEAD,GET,OPTIONS")
+    assert answer.json()["RemoteException"]["exception"] == "NotAllowedException"
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/ws/v1/cluster/info", "HEAD,GET,OPTIONS"),
+        ("/ws/v1/cluster/apps/application_1_0001/appattempts?user.name=alice", "HEAD,GET,OPTIONS"),
+        ("/ws/v1/cluster/apps/application_1_0001/state", "HEAD,GET,OPTIONS,PUT"),
+        ("/ws/v1/cluster/apps", "HEAD,POST,GET,OPTIONS"),
+        ("/cluster/nodes", "HEAD,GET,OPTIONS"),
+    ],
+)
+async def test_options_are_answered_on_every_path(world: RestWorld, path: str, methods: str) -> None:
+    answer = await world.client.options(path)
+    assert (answer.status_code, answer.headers["allow"], answer.content) == (200, methods, b"")
 
 
 async def test_head_is_get_without_a_body(world: RestWorld) -> None:

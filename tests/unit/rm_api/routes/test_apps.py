@@ -23,6 +23,7 @@ from yodel.domain.states import (
     NodeState,
 )
 from yodel.rm_api.routes.apps import STREAMED_FROM
+from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
 from yodel.services.state import AttemptRuntime
 
 
@@ -187,3 +188,40 @@ async def test_kept_bodies_follow_the_rows(world: RestWorld) -> None:
     await world.put(an_application(1, state=ApplicationState.FAILED, diagnostics="second", finished_ms=2000))
     assert json.loads((await world.get("/apps")).content)["apps"]["app"][0]["diagnostics"] == "second"
     assert (await world.json(f"/apps/{ended.id}"))["app"]["diagnostics"] == "second"
+
+
+async def test_log_aggregation_is_told_as_nodes_report_it(world: RestWorld) -> None:
+    node_id = a_live_node().id
+    row = an_application(
+        1, state=ApplicationState.FINISHED, current_attempt=1, submitted_ms=1, finished_ms=world.clock.now_ms()
+    )
+    await world.put(row, an_attempt(1))
+    for status in (LogAggregationStatus.NOT_START, LogAggregationStatus.RUNNING, LogAggregationStatus.SUCCEEDED):
+        world.log_aggregation.record(node_id, [LogAggregationReport(application_id=row.id, status=status)])
+        (listed,) = (await world.json("/apps"))["apps"]["app"]
+        shown = (await world.json(f"/apps/{row.id}"))["app"]
+        assert shown["logAggregationStatus"] == listed["logAggregationStatus"] == status.name
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("?states=finished,killed", [("FINISHED", "*", 1), ("KILLED", "*", 0)]),
+        ("?states=RUNNING&applicationTypes=Spark", [("RUNNING", "spark", 1)]),
+        ("?states=FINISHED&applicationTypes=SPARK", [("FINISHED", "spark", 0)]),
+    ],
+)
+async def test_statistics_count_by_state(world: RestWorld, query: str, expected: list[tuple[str, str, int]]) -> None:
+    await put_running(world, application_type="SPARK")
+    await world.put(an_application(2, state=ApplicationState.FINISHED, finished_ms=1500))
+    items = (await world.json(f"/appstatistics{query}"))["appStatInfo"]["statItem"]
+    assert [(item["state"], item["type"], item["count"]) for item in items] == expected
+
+
+async def test_statistics_of_all_states_are_eight_and_of_two_types_none(world: RestWorld) -> None:
+    assert len((await world.json("/appstatistics"))["appStatInfo"]["statItem"]) == 8
+    answer = await world.get("/appstatistics?applicationTypes=a,b")
+    assert answer.json()["RemoteException"]["message"] == (
+        "# of applicationTypes = 2, we temporarily support at most one applicationType"
+    )
+    assert (await world.get("/appstatistics?states=NOPE")).status_code == 400

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.records import a_submission, an_application, an_attempt
+from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.states import ApplicationState, AttemptState
+from yodel.domain.states import ApplicationState, AttemptState, NodeState
 
 EVIL = "<script>alert('x')</script>"
 ROW = an_application(
@@ -52,6 +52,41 @@ async def test_stranger_does_not_see_the_reason() -> None:
 async def test_pages_of_what_is_not_there(world: RestWorld) -> None:
     assert (await world.client.get("/cluster/app/application_1_0001")).status_code == 404
     assert (await world.client.get("/cluster/app/nonsense")).status_code == 400
+
+
+async def test_state_narrows_the_list(world: RestWorld) -> None:
+    await world.put(ROW)
+    finished = await world.client.get("/cluster/apps/FINISHED")
+    running = await world.client.get("/cluster/apps/running,ACCEPTED")
+    assert (str(ROW.id) in finished.text, str(ROW.id) in running.text) == (True, False)
+    assert (await world.client.get("/cluster/apps/NOPE")).status_code == 404
+
+
+async def test_nodes_are_listed(world: RestWorld) -> None:
+    await world.put(a_node(state=NodeState.RUNNING, http_port=8042, health_report=EVIL))
+    text = (await world.client.get("/cluster/nodes")).text
+    assert ('href="http://node-1:8042"' in text, "RUNNING" in text, "<script" in text) == (True, True, False)
+
+
+async def test_attempt_leads_to_its_application(world: RestWorld) -> None:
+    answer = await world.client.get(f"/cluster/appattempt/{an_attempt(1).id}")
+    assert (answer.status_code, answer.headers["location"]) == (302, f"/cluster/app/{ROW.id}")
+    assert (await world.client.get("/cluster/appattempt/nonsense")).status_code == 400
+
+
+async def test_container_shows_where_its_logs_are(world: RestWorld) -> None:
+    node = a_node(state=NodeState.RUNNING, http_port=8042)
+    container = a_container(1, node_id=node.id, created_ms=5)
+    await world.put(node, ROW, an_attempt(1), container)
+    text = (await world.client.get(f"/cluster/container/{container.id}")).text
+    assert f"http://node-1:8042/node/containerlogs/{container.id}/" in text
+    assert (await world.client.get("/cluster/container/container_1_0001_01_000009")).status_code == 404
+    assert (await world.client.get("/cluster/container/nonsense")).status_code == 400
+
+
+async def test_active_rm_says_so(world: RestWorld) -> None:
+    answer = await world.client.get("/isActive")
+    assert (answer.status_code, answer.text) == (200, "I am Active!")
 
 
 async def test_prometheus_speaks_hadoops_names(world: RestWorld) -> None:

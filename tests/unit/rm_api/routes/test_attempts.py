@@ -1,0 +1,80 @@
+"""Attempts and containers below them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, a_node, an_application, an_attempt
+from tests.support.rest_world import RestWorld
+from yodel.domain.resource import Resource
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ContainerType, NodeState
+
+NODE = a_node(state=NodeState.RUNNING, http_port=8042)
+APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1, submitted_ms=CLUSTER_TIMESTAMP_MS)
+AM = a_container(
+    1,
+    container=1,
+    type=ContainerType.APPLICATION_MASTER,
+    capability=Resource(1024, 1, (("yarn.io/gpu", 2),)),
+    state=ContainerState.RUNNING,
+    node_id=NODE.id,
+    created_ms=CLUSTER_TIMESTAMP_MS,
+)
+ENDED = a_container(
+    1, container=2, state=ContainerState.COMPLETED, node_id=NODE.id, created_ms=5, finished_ms=9, exit_status=-105
+)
+ATTEMPT = an_attempt(
+    1,
+    state=AttemptState.RUNNING,
+    am_container_id=AM.id,
+    host="node-1",
+    rpc_port=4000,
+    tracking_url="http://node-1:4040",
+)
+PATH = f"/apps/{APP.id}/appattempts"
+
+
+@pytest.fixture
+async def running(world: RestWorld) -> RestWorld:
+    await world.put(NODE, APP, ATTEMPT, AM, ENDED)
+    return world
+
+
+async def test_list_names_the_am_and_its_node(running: RestWorld) -> None:
+    (attempt,) = (await running.json(PATH))["appAttempts"]["appAttempt"]
+    assert (attempt["containerId"], attempt["nodeHttpAddress"]) == (str(AM.id), "node-1:8042")
+    assert attempt["logsLink"] == f"http://node-1:8042/node/containerlogs/{AM.id}/alice"
+
+
+async def test_one_attempt_says_where_its_pages_are(running: RestWorld) -> None:
+    attempt = (await running.json(f"{PATH}/{ATTEMPT.id}"))["appAttempt"]
+    assert attempt["trackingUrl"] == f"http://rm-host:8088/proxy/{APP.id}/"
+    assert (attempt["originalTrackingUrl"], attempt["rpcPort"]) == ("http://node-1:4040", 4000)
+    assert attempt["amContainerId"] == str(AM.id)
+
+
+async def test_only_what_lives_is_listed(running: RestWorld) -> None:
+    (container,) = (await running.json(f"{PATH}/{ATTEMPT.id}/containers"))["container"]
+    assert (container["containerId"], container["containerState"]) == (str(AM.id), "RUNNING")
+    assert container["allocatedResources"]["entry"][-1] == {"key": "yarn.io/gpu", "value": 2}
+
+
+async def test_ended_container_shows_how(running: RestWorld) -> None:
+    container = (await running.json(f"{PATH}/{ATTEMPT.id}/containers/{ENDED.id}"))["container"]
+    assert (container["containerState"], container["containerExitStatus"]) == ("COMPLETE", -105)
+    assert (container["elapsedTime"], container["diagnosticsInfo"]) == (4, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("nonsense", 400, "Invalid AppAttemptId prefix: nonsense"),
+        ("appattempt_x", 400, "Invalid AppAttemptId: appattempt_x"),
+        ("appattempt_1_0001_000001", 404, "appId and appAttemptId don't match"),
+        (f"{ATTEMPT.id}/containers/nonsense", 400, "Invalid ContainerId prefix: nonsense"),
+        (f"{ATTEMPT.id}/containers/{str(AM.id)[:-1]}9", 404, f"container with id: {str(AM.id)[:-1]}9 not found"),
+    ],
+)
+async def test_what_is_not_there_is_said(running: RestWorld, path: str, status: int, message: str) -> None:
+    answer = await running.get(f"{PATH}/{path}")
+    assert (answer.status_code, answer.json()["RemoteException"]["message"]) == (status, message)
