@@ -15,9 +15,10 @@ aggregation.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -29,7 +30,7 @@ from google.protobuf.message import DecodeError
 from nm_plugin.directories import Directories, remove_tree
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs import journal, policies
-from nm_plugin.logs.jobs import Expire, Job, MakeRoot, Publish, Published, Settle, log_keys
+from nm_plugin.logs.jobs import Expire, Job, MakeRoot, Publish, Published, Settle, Show, log_keys
 from nm_plugin.logs.journal import AppLogs, Intent, Journals, LogContext
 from nm_plugin.logs.layout import RemoteLayout, node_file_name
 from nm_plugin.logs.publishing import Publishers, PublishFailed
@@ -209,6 +210,42 @@ class LogAggregator:
             while len(remembered) > REPORTS_MAX:
                 del remembered[next(iter(remembered))]
         self.report()
+
+    # What was uploaded of a container whose application goes on.
+
+    async def uploaded(self, container_id: ContainerId, user: OsUser) -> list[Any]:
+        """Per file: its name and its logs' names, sizes and times (``shown.listed``).  Raises PublishFailed."""
+        job = self._show(container_id)
+        return [] if job is None else list(await self._run(job, user, b""))
+
+    async def uploaded_text(
+        self, container_id: ContainerId, user: OsUser, name: str, size_bytes: int
+    ) -> AsyncIterator[bytes]:
+        """A log in every upload, as ``yarn logs`` prints it.  Raises PublishFailed."""
+        job = self._show(container_id, name, size_bytes)
+        if job is None:
+            return
+        async with contextlib.aclosing(self._parts.publishers.stream(job, user)) as answers:
+            async for answer in answers:
+                if isinstance(answer, bytes):
+                    yield answer
+
+    def _show(self, container_id: ContainerId, name: str = "", size_bytes: int = 0) -> Show | None:
+        logs = self._applications.get(container_id.application_id)
+        if logs is None or not logs.uploads:
+            return None
+        layout = self._settings.layout
+        return Show(
+            root=layout.root,
+            directories=layout.application_parts(logs.origin.user, logs.application_id),
+            node=self._node,
+            node_file=self._node_file,
+            application=str(logs.application_id),
+            container=str(container_id),
+            format=layout.format,
+            file_name=name,
+            size_bytes=size_bytes,
+        )
 
     # One application's task.
 

@@ -1,9 +1,7 @@
 """The node's web port: container logs as pages and as streams, and YARN's NodeManager REST API.
 
-Shapes and texts were recorded from a Hadoop 3.5.0 NodeManager.  JSON by default, XML when asked for.  Log pages escape
-everything that containers wrote.
-
-Refuses: files outside of a known container's log directories (see ``files``), and unknown users' guesses of owners.
+Shapes and texts were recorded from a Hadoop 3.5.0 NodeManager.  JSON by default, XML when asked for.  The logs
+themselves are ``log_routes``' affair.
 """
 
 from __future__ import annotations
@@ -11,36 +9,36 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
-import os
 import socket
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.containers import Container
 from nm_plugin.directories import Directories
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
+from nm_plugin.logs.access import Access
 from nm_plugin.logs.aggregation import LogAggregator
-from nm_plugin.logs.files import LogFile, chunks, list_logs, open_log, page_range, size_range
+from nm_plugin.logs.answers import HEADERS, Problem, answer, page, problem_response
+from nm_plugin.logs.files import LogFile, list_logs
+from nm_plugin.logs.log_routes import LogRoutes
 from nm_plugin.node_store import Application
 from nm_plugin.settings import Settings
 from nm_plugin.statuses import exit_status
-from yodel.domain.ids import ApplicationId, ContainerId, NodeId
+from yodel.domain.ids import ApplicationId, NodeId
 from yodel.errors import InvalidValue, YodelError
 
-DEFAULT_START = -4096
-LONG_MAX = 2**63 - 1
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
 APPLICATION_STATES = (
     "NEW",
@@ -50,8 +48,6 @@ APPLICATION_STATES = (
     "APPLICATION_RESOURCES_CLEANINGUP",
     "FINISHED",
 )
-_HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN"}
-_STAR_LINE = 78
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +58,6 @@ class NodeFacts:
     http_port: int
     started_ms: int
     settings: Settings
-
-
-class _Problem(Exception):
-    """A refusal on its way to the edge: status, simple Java class name, message."""
-
-    def __init__(self, status: int, java_class: str, message: str) -> None:
-        self.status, self.java_class, self.message = status, java_class, message
-        super().__init__(message)
 
 
 class LogServer:
@@ -119,14 +107,16 @@ def build_app(
     logs: LogAggregator,
 ) -> Starlette:
     """The routes."""
-    site = _Site(facts, manager, directories, users, threads)
     api = "/ws/v1/node"
+    access = Access(facts.settings, manager, directories, users, threads, logs)
+    site = _Site(facts, manager, access, users, threads)
+    shown = LogRoutes(access, threads, logs, facts.node_id, facts.settings.log_server_url)
     return Starlette(
         routes=[
             Route("/", lambda request: RedirectResponse("/node")),
             Route("/node", site.index),
-            Route("/node/containerlogs/{container}/{user}", site.log_list_page),
-            Route("/node/containerlogs/{container}/{user}/{file}", site.log_page),
+            Route("/node/containerlogs/{container}/{user}", shown.list_page),
+            Route("/node/containerlogs/{container}/{user}/{file}", shown.log_page),
             Route(api, site.info),
             Route(f"{api}/", site.info),
             Route(f"{api}/info", site.info),
@@ -134,27 +124,41 @@ def build_app(
             Route(f"{api}/apps/{{application}}", site.application),
             Route(f"{api}/containers", site.containers),
             Route(f"{api}/containers/{{container}}", site.container),
-            Route(f"{api}/containers/{{container}}/logs", site.logs),
-            Route(f"{api}/containers/{{container}}/logs/{{file}}", site.log_stream),
-            Route(f"{api}/containerlogs/{{container}}/{{file}}", site.log_stream),
+            Route(f"{api}/containers/{{container}}/logs", shown.logs),
+            Route(f"{api}/containers/{{container}}/logs/{{file}}", shown.log_stream),
+            Route(f"{api}/containerlogs/{{container}}/{{file}}", shown.log_stream),
             Route(f"{api}/auxiliaryservices", site.aux_services),
         ],
-        exception_handlers={_Problem: _problem_response},
+        exception_handlers={Problem: problem_response},
+        middleware=[Middleware(_Options)],
     )
 
 
+class _Options:
+    """Answers OPTIONS everywhere with an empty 200: the command line asks with it whether it must authenticate."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "OPTIONS":
+            await Response(headers={**HEADERS, "Allow": "GET, HEAD, OPTIONS"})(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
 class _Site:
-    """The handlers."""
+    """What the node tells of itself."""
 
     def __init__(
         self,
         facts: NodeFacts,
         manager: ContainerManager,
-        directories: Directories,
+        access: Access,
         users: UserDatabase,
         threads: FileThreads,
     ) -> None:
-        self._facts, self._manager, self._directories = facts, manager, directories
+        self._facts, self._manager, self._access = facts, manager, access
         self._users, self._threads = users, threads
 
     # REST
@@ -182,21 +186,21 @@ class _Site:
             "nodeHostName": self._facts.node_id.host,
             "nmStartupTime": self._facts.started_ms,
         }
-        return _answer(request, "nodeInfo", content)
+        return answer(request, "nodeInfo", content)
 
     async def applications(self, request: Request) -> Response:
         state, user = request.query_params.get("state"), request.query_params.get("user")
         if state is not None and state not in APPLICATION_STATES:
             enum = "org.apache.hadoop.yarn.server.nodemanager.containermanager.application.ApplicationState"
-            raise _Problem(400, "IllegalArgumentException", f"No enum constant {enum}.{state}")
+            raise Problem(400, "IllegalArgumentException", f"No enum constant {enum}.{state}")
         if user == "":
-            raise _Problem(400, "BadRequestException", "Error: You must specify a non-empty string for the user")
+            raise Problem(400, "BadRequestException", "Error: You must specify a non-empty string for the user")
         shown = [
             self._application(a)
             for a in self._manager.applications()
             if (state is None or _application_state(a) == state) and (user is None or a.user == user)
         ]
-        return _answer(request, "apps", {"app": shown} if shown else {})
+        return answer(request, "apps", {"app": shown} if shown else {})
 
     async def application(self, request: Request) -> Response:
         text = request.path_params["application"]
@@ -208,11 +212,11 @@ class _Site:
             )
             if text.startswith("application"):
                 message = f"Invalid ApplicationId: {text}"
-            raise _Problem(400, "BadRequestException", message) from error
+            raise Problem(400, "BadRequestException", message) from error
         for application in self._manager.applications():
             if application.application_id == application_id:
-                return _answer(request, "app", self._application(application))
-        raise _Problem(404, "NotFoundException", f"app with id {text} not found")
+                return answer(request, "app", self._application(application))
+        raise Problem(404, "NotFoundException", f"app with id {text} not found")
 
     def _application(self, application: Application) -> dict[str, Any]:
         ids = [
@@ -229,10 +233,10 @@ class _Site:
 
     async def containers(self, request: Request) -> Response:
         shown = [await self._container(container) for container in self._manager.all()]
-        return _answer(request, "containers", {"container": shown} if shown else {})
+        return answer(request, "containers", {"container": shown} if shown else {})
 
     async def container(self, request: Request) -> Response:
-        return _answer(request, "container", await self._container(self._known(request)))
+        return answer(request, "container", await self._container(self._access.container(request)))
 
     async def _container(self, container: Container) -> dict[str, Any]:
         host, port = self._facts.node_id.host, self._facts.http_port
@@ -251,61 +255,8 @@ class _Site:
         }
         return {**content, "containerLogFiles": names} if names else content
 
-    async def logs(self, request: Request) -> Response:
-        container = self._known(request)
-        files = [
-            {
-                "fileName": file.name,
-                "fileSize": str(file.size_bytes),
-                "lastModifiedTime": _java_date(file.modified_s),
-            }
-            for file in await self._list(container)
-        ]
-        content: dict[str, Any] = {"containerLogInfo": files} if files else {}
-        content |= {
-            "logAggregationType": "LOCAL",
-            "containerId": str(container.container_id),
-            "nodeId": str(self._facts.node_id),
-        }
-        return _answer(request, "containerLogsInfo", content, xml_list="containerLogsInfoes")
-
-    async def log_stream(self, request: Request) -> Response:
-        """Framed as ``NMWebServices.getLogs`` does; ``size`` as in ``size_range``."""
-        try:
-            container = self._known(request)
-        except _Problem as problem:
-            return Response(status_code=400 if problem.status == 400 else 404, headers=_HEADERS)
-        if request.query_params.get("format", "text") not in ("text", "octet-stream"):
-            wrong = request.query_params["format"]
-            raise _Problem(
-                400,
-                "BadRequestException",
-                f"The valid values for the parameter : format are text, octet-stream, not {wrong}",
-            )
-        opened = await self._open(container, request.path_params["file"])
-        if opened is None:
-            return Response("HTTP 404 Not Found", 404, _HEADERS, media_type="text/plain; charset=utf-8")
-        descriptor, file = opened
-        start, end = size_range(file.size_bytes, _integer(request, "size"))
-        head = (
-            f"Container: {container.container_id} on {self._facts.node_id}\n"
-            "LogAggregationType: LOCAL\n"
-            "===================================================================\n"
-            f"LogType:{file.name}\nLogLastModifiedTime:{_java_date(file.modified_s)}\n"
-            f"LogLength:{file.size_bytes}\nLogContents:\n"
-        )
-        tail = f"\nEnd of LogType:{file.name}"
-        if not container.state.is_complete:
-            tail += (
-                f".This log file belongs to a running container ({container.container_id}) and so may not be complete."
-            )
-        tail += "\n" + "*" * (_STAR_LINE - 12 + len(file.name)) + "\n\n\n"
-        kind = "application/octet-stream" if request.query_params.get("format") == "octet-stream" else "text/plain"
-        body = self._stream(descriptor, (head.encode(), tail.encode()), start, end, escaped=False)
-        return StreamingResponse(body, headers=_HEADERS, media_type=f"{kind}; charset=utf-8")
-
     async def aux_services(self, request: Request) -> Response:
-        raise _Problem(400, "BadRequestException", "Auxiliary services manifest is not enabled")
+        raise Problem(400, "BadRequestException", "Auxiliary services manifest is not enabled")
 
     # Pages
 
@@ -317,100 +268,22 @@ class _Site:
         )
         title = f"Node {self._facts.node_id}"
         table = f"<table><tr><th>Container</th><th>State</th><th>User</th></tr>{rows}</table>"
-        return HTMLResponse(_page(title, table), headers=_HEADERS)
+        return HTMLResponse(page(title, table), headers=HEADERS)
 
-    async def log_list_page(self, request: Request) -> Response:
-        container = self._known_page(request)
-        if container is None:
-            return self._no_page(request)
-        base = f"/node/containerlogs/{container.container_id}/{container.user}"
-        lines = "".join(
-            f'<p><a href="{html.escape(base)}/{html.escape(file.name)}/?start={DEFAULT_START}">'
-            f"{html.escape(file.name)} : Total file length is {file.size_bytes} bytes.</a></p>"
-            for file in await self._list(container)
-        )
-        return HTMLResponse(_page(f"Logs for {container.container_id}", lines), headers=_HEADERS)
-
-    async def log_page(self, request: Request) -> Response:
-        container = self._known_page(request)
-        if container is None:
-            return self._no_page(request)
-        opened = await self._open(container, request.path_params["file"])
-        if opened is None:
-            text = "Cannot find this log on the local disk."
-            return HTMLResponse(_page("Logs", f"<h1>{text}</h1>"), 404, headers=_HEADERS)
-        descriptor, file = opened
-        asked = _integer(request, "start")
-        start, end = page_range(file.size_bytes, DEFAULT_START if asked is None else asked, _end(request))
-        notice = ""
-        if start > 0 or end < file.size_bytes:
-            notice = (
-                f"<p>Showing {end - start} bytes of {file.size_bytes} total. Click "
-                f'<a href="?start=0">here</a> for the full log.</p>'
-            )
-        head, tail = _page(f"Logs for {container.container_id}", f"{notice}<pre>\0</pre>").split("\0")
-        body = self._stream(descriptor, (head.encode(), tail.encode()), start, end, escaped=True)
-        return StreamingResponse(body, headers=_HEADERS, media_type="text/html; charset=utf-8")
-
-    def _no_page(self, request: Request) -> Response:
-        text = html.escape(str(request.path_params["container"])[:200])
-        return HTMLResponse(_page("Logs", f"<h1>Unknown container. {text}</h1>"), 404, headers=_HEADERS)
-
-    def _known_page(self, request: Request) -> Container | None:
-        try:
-            container = self._known(request)
-        except _Problem:
-            return None
-        return container if container.user == request.path_params["user"] else None
-
-    # Containers and their files
-
-    def _known(self, request: Request) -> Container:
-        text = request.path_params["container"]
-        try:
-            container_id = ContainerId.parse(text)
-        except InvalidValue as error:
-            raise _Problem(400, "BadRequestException", f"invalid container id, {text}") from error
-        container = self._manager.get(container_id)
-        if container is None:
-            raise _Problem(404, "NotFoundException", f"container with id, {text}, not found")
-        return container
-
-    def _log_dirs(self, container: Container) -> tuple[Path, ...]:
-        paths = self._directories
-        return tuple(paths.container_log_dir(log_dir, container.container_id) for log_dir in paths.log_dirs)
+    # Files
 
     async def _list(self, container: Container) -> tuple[LogFile, ...]:
         user = await self._owner(container)
         if user is None:
             return ()
-        return await self._threads.run(list_logs, user, self._log_dirs(container))
-
-    async def _open(self, container: Container, name: str) -> tuple[int, LogFile] | None:
-        user = await self._owner(container)
-        if user is None:
-            return None
-        return await self._threads.run(open_log, user, self._log_dirs(container), name)
+        directories = self._access.log_directories(container.container_id)
+        return await self._threads.run(list_logs, user, directories)
 
     async def _owner(self, container: Container) -> OsUser | None:
         try:
             return await self._threads.run(self._users.lookup, container.user)
         except YodelError:
             return None
-
-    async def _stream(
-        self, descriptor: int, frame: tuple[bytes, bytes], start: int, end: int, *, escaped: bool
-    ) -> AsyncIterator[bytes]:
-        try:
-            yield frame[0]
-            for offset, count in chunks(start, end):
-                data = await self._threads.run(os.pread, descriptor, count, offset)
-                if not data:
-                    break
-                yield html.escape(data.decode("utf-8", "replace")).encode() if escaped else data
-            yield frame[1]
-        finally:
-            os.close(descriptor)
 
 
 def agent_version() -> str:
@@ -423,70 +296,3 @@ def agent_version() -> str:
 
 def _application_state(application: Application) -> str:
     return "FINISHING_CONTAINERS_WAIT" if application.finished else "RUNNING"
-
-
-def _integer(request: Request, name: str) -> int | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    try:
-        return max(-LONG_MAX, min(int(text), LONG_MAX))
-    except ValueError as error:
-        raise _Problem(400, "NumberFormatException", f'For input string: "{text[:50]}"') from error
-
-
-def _end(request: Request) -> int:
-    value = _integer(request, "end")
-    return LONG_MAX if value is None else value
-
-
-def _java_date(time_s: float) -> str:
-    """``Sat Nov 21 08:43:40 +0000 2026``."""
-    return f"{datetime.fromtimestamp(time_s, UTC):%a %b %d %H:%M:%S +0000 %Y}"
-
-
-def _answer(request: Request, root: str, content: Mapping[str, Any], xml_list: str = "") -> Response:
-    accept = request.headers.get("accept", "")
-    if "application/xml" in accept and "application/json" not in accept:
-        body = _xml(root, content)
-        if xml_list:
-            body = f"<{xml_list}>{body}</{xml_list}>"
-        return Response(
-            f'<?xml version="1.0" encoding="UTF-8"?>{body}',
-            headers=_HEADERS,
-            media_type="application/xml;charset=utf-8",
-        )
-    return JSONResponse({root: content}, headers={**_HEADERS, "Content-Type": "application/json;charset=utf-8"})
-
-
-async def _problem_response(request: Request, problem: Exception) -> Response:
-    assert isinstance(problem, _Problem)
-    package = "java.lang." if problem.java_class in _JAVA_LANG else "org.apache.hadoop.yarn.webapp."
-    content = {
-        "exception": problem.java_class,
-        "message": problem.message,
-        "javaClassName": package + problem.java_class,
-    }
-    response = _answer(request, "RemoteException", content)
-    response.status_code = problem.status
-    return response
-
-
-_JAVA_LANG = ("IllegalArgumentException", "NumberFormatException")
-
-
-def _xml(name: str, value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"<{name}>{''.join(_xml(key, inner) for key, inner in value.items())}</{name}>"
-    if isinstance(value, list):
-        return "".join(_xml(name, inner) for inner in value)
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return f"<{name}>{escape(''.join(c if c in _XML_CONTROLS or ord(c) >= 32 else chr(0xFFFD) for c in text))}</{name}>"
-
-
-_XML_CONTROLS = "\t\n\r"
-
-
-def _page(title: str, body: str) -> str:
-    escaped = html.escape(title)
-    return f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{escaped}</title></head><body>{body}</body></html>'

@@ -135,11 +135,32 @@ async def test_log_stream_is_framed(rig: Rig, web: httpx2.AsyncClient, query: st
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
     lines = response.text.split("\n", 6)
     assert lines[0] == f"Container: {CONTAINER} on {rig.running.node_id}"
-    assert lines[1:4] == ["LogAggregationType: LOCAL", "=" * 67, "LogType:stdout"]
+    assert lines[1:4] == ["LogAggregationType: LOCAL", "=" * len(lines[0]), "LogType:stdout"]
     assert lines[5] == "LogLength:13"
-    end = "\nEnd of LogType:stdout.This log file belongs to a running container "
+    # Recorded: nothing stands between the log and this line.
+    end = "End of LogType:stdout.This log file belongs to a running container "
     end += f"({CONTAINER}) and so may not be complete."
-    assert lines[6] == "LogContents:\n" + content + end + "\n" + "*" * 72 + "\n\n\n"
+    assert lines[6] == "LogContents:\n" + content + end + "\n" + "*" * 71 + "\n\n"
+
+
+@pytest.mark.parametrize("path", ["/", "/ws/v1/node", f"/ws/v1/node/containers/{CONTAINER}/logs/stdout", "/nowhere"])
+async def test_options_are_answered_everywhere(web: httpx2.AsyncClient, path: str) -> None:
+    response = await web.options(path)
+    assert (response.status_code, response.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ws/v1/node",
+        f"/ws/v1/node/containers/{CONTAINER}/logs",
+        f"/ws/v1/node/containers/{CONTAINER}/logs/stdout?size=9223372036854775807",
+        f"/node/containerlogs/{CONTAINER}/alice/stdout",
+    ],
+)
+async def test_head_is_an_answer_without_a_body(web: httpx2.AsyncClient, path: str) -> None:
+    response = await web.head(path)
+    assert (response.status_code, response.content) == (200, b"")
 
 
 async def test_missing_log_is_not_found(web: httpx2.AsyncClient) -> None:

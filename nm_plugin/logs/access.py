@@ -1,0 +1,139 @@
+"""Whose container a web request is about, and whether the caller may see its logs.
+
+Follows ``ContainerLogsUtils``: what counts is whether the node still knows the application.  A container that the RM
+has acknowledged is forgotten by the container manager, but its logs are here until its application is over.
+
+The caller's name is believed, as everywhere without Kerberos: ``user.name`` of the query, else the static web user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.requests import Request
+
+from nm_plugin.container_manager import ContainerManager
+from nm_plugin.containers import Container
+from nm_plugin.directories import Directories
+from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
+from nm_plugin.logs.aggregation import LogAggregator
+from nm_plugin.logs.answers import Problem
+from nm_plugin.settings import Settings
+from yodel.domain.acl import Acl
+from yodel.domain.ids import ContainerId
+from yodel.errors import InvalidValue, YodelError
+
+UNKNOWN = (
+    "Unknown container. Container either has not started or has already completed "
+    "or doesn't belong to this node at all."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPlace:
+    """Where the logs of one container are on this node."""
+
+    container_id: ContainerId
+    user: OsUser
+    directories: tuple[Path, ...]
+    is_running: bool
+
+
+class Access:
+    """Finds and checks."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        manager: ContainerManager,
+        directories: Directories,
+        users: UserDatabase,
+        threads: FileThreads,
+        logs: LogAggregator,
+    ) -> None:
+        self._settings, self._manager, self._directories = settings, manager, directories
+        self._users, self._threads, self._logs = users, threads, logs
+
+    def container(self, request: Request) -> Container:
+        """A container that the manager knows.  Raises Problem."""
+        container_id = container_id_of(request)
+        container = self._manager.get(container_id)
+        if container is None:
+            raise Problem(404, "NotFoundException", f"container with id, {container_id}, not found")
+        return container
+
+    def knows_application_of(self, container_id: ContainerId) -> bool:
+        return self._origin(container_id) is not None
+
+    async def place(self, request: Request) -> LogPlace:
+        """Raises Problem: unknown, not to be seen by the caller, or of a user whom the node does not know."""
+        container_id = container_id_of(request)
+        origin = self._origin(container_id)
+        if origin is None:
+            raise Problem(404, "NotFoundException", UNKNOWN)
+        owner, acls = origin
+        await self._check(request, container_id, owner, acls)
+        try:
+            user = await self._threads.run(self._users.lookup, owner)
+        except YodelError as error:
+            raise Problem(404, "NotFoundException", str(error)) from error
+        container = self._manager.get(container_id)
+        return LogPlace(
+            container_id=container_id,
+            user=user,
+            directories=self.log_directories(container_id),
+            is_running=container is not None and not container.state.is_complete,
+        )
+
+    def log_directories(self, container_id: ContainerId) -> tuple[Path, ...]:
+        paths = self._directories
+        return tuple(paths.container_log_dir(log_dir, container_id) for log_dir in paths.log_dirs)
+
+    def _origin(self, container_id: ContainerId) -> tuple[str, Mapping[str, str]] | None:
+        """Owner and ACLs of the container's application."""
+        for application in self._manager.applications():
+            if application.application_id == container_id.application_id:
+                return application.user, application.acls
+        origin = self._logs.origin_of(container_id.application_id)
+        if origin is not None:
+            return origin.user, origin.acls
+        container = self._manager.get(container_id)
+        return (container.user, {}) if container is not None else None
+
+    async def _check(self, request: Request, container_id: ContainerId, owner: str, acls: Mapping[str, str]) -> None:
+        if not self._settings.acl_enabled:
+            return
+        caller = request.query_params.get("user.name") or self._settings.http_static_user
+        groups = await self._threads.run(groups_of, caller)
+        allowed = [Acl.parse(self._settings.admin_acl), Acl.parse(acls.get("VIEW_APP", " "))]
+        if caller != owner and not any(acl.allows(caller, groups) for acl in allowed):
+            text = f"User [{caller}] is not authorized to view the logs for application "
+            raise Problem(403, "ForbiddenException", text + str(container_id.application_id))
+
+
+def container_id_of(request: Request) -> ContainerId:
+    """Raises Problem."""
+    text = request.path_params["container"]
+    try:
+        return ContainerId.parse(text)
+    except InvalidValue as error:
+        raise Problem(400, "BadRequestException", f"invalid container id, {text}") from error
+
+
+def groups_of(user: str) -> tuple[str, ...]:
+    """Names of the node's groups that the user is in.  Blocks."""
+    try:
+        entry = pwd.getpwnam(user)
+    except (KeyError, ValueError):
+        return ()
+    names = []
+    for gid in os.getgrouplist(user, entry.pw_gid):
+        with contextlib.suppress(KeyError):
+            names.append(grp.getgrgid(gid).gr_name)
+    return tuple(names)
