@@ -220,7 +220,9 @@ class Hadoop:
     def conf_for(self, name: str, line: str, rm: Mapping[str, str]) -> Path:
         """The client configuration folder ``name`` for any ResourceManager, with this HDFS and JobHistoryServer."""
         directory = self.servers.directory / "clients" / name
-        write_files(directory, client_files(self.servers, client_jars(line), directory, rm), log_level="WARN")
+        release = client_jars(line)
+        classes = f"{directory},{release}/*,{jars('dshell')}/*"
+        write_files(directory, client_files(self.servers, release, classes, rm), log_level="WARN")
         return directory
 
     def _daemon(self, name: str, main: str, heap_mib: int, user: str, is_ready: Callable[[], bool]) -> Daemon:

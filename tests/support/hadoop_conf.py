@@ -94,15 +94,18 @@ def server_files(servers: Servers) -> Files:
     }
 
 
-def client_files(servers: Servers, jars: Path, conf_dir: Path, addresses: Mapping[str, str]) -> Files:
-    """For clients and ApplicationMasters with the release in ``jars``; ``addresses`` names the ResourceManager's."""
+def client_files(servers: Servers, jars: Path, classes: str, addresses: Mapping[str, str]) -> Files:
+    """For clients and ApplicationMasters with the release in ``jars``; ``addresses`` names the ResourceManager's.
+
+    ``classes`` is the comma list that the distributed shell's master has as its class path.
+    """
     return {
         "core-site.xml": {"fs.defaultFS": servers.default_fs},
         "hdfs-site.xml": {"dfs.replication": "1"},
         "mapred-site.xml": {**_history(servers.ports), **_small_jobs(jars)},
         "yarn-site.xml": {
             **addresses,
-            "yarn.application.classpath": f"{conf_dir},{jars}/*",
+            "yarn.application.classpath": classes,
             "yarn.resourcemanager.connect.retry-interval.ms": "1000",
             "yarn.log-aggregation-enable": "true",
             "yarn.nodemanager.remote-app-log-dir": REMOTE_LOGS,

@@ -46,19 +46,23 @@ _folders = itertools.count(10001)  # all of one length, because Hadoop counts th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """``name`` is the column in the table; ``line`` the client's release line (``3.5``)."""
+    """``line`` is the client's release line (``3.5``), ``addresses`` are the ResourceManager's properties."""
 
     name: str
     line: str
-    conf_dir: Path
-    rest_url: str
+    addresses: Mapping[str, str]
     hadoop: Hadoop
-    nodes_dir: Path
-    """Where the cluster's containers work."""
     jars: Path = field(init=False)
+    conf_dir: Path = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "jars", client_jars(self.line))
+        conf_dir = self.hadoop.conf_for(f"{self.name}-{self.line}", self.line, self.addresses)
+        object.__setattr__(self, "conf_dir", conf_dir)
+
+    @property
+    def rest_url(self) -> str:
+        return f"http://{self.addresses['yarn.resourcemanager.webapp.address']}"
 
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HADOOP_", "YARN_", "SPARK_", "PYSPARK_"))}

@@ -1,0 +1,247 @@
+"""The command lines ``yarn`` and ``mapred``, each command the way an administrator or a user types it.
+
+A command's outcome is its exit code and its masked output.  Commands about a running application share one: a sleeping
+distributed shell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+
+from tests.conformance.clients import shell
+from tests.conformance.clients.mapreduce import start_sleep
+from tests.conformance.clients.mask import masked
+from tests.conformance.clients.outcome import Outcome, Scenario
+from tests.conformance.clients.target import Target
+from tests.conformance.cluster import wait_for
+from tests.conformance.spark_submit import Result
+
+ALL_LINES = ("3.5", "3.4", "3.3")
+NOISE = re.compile(r"NativeCodeLoader|SLF4J|WARNING:|Connecting to ResourceManager|DefaultNoHARMFailover|Connecting to")
+# Sizes and times that measure the run.
+AMOUNTS = (
+    (re.compile(r"(Aggregate Resource Allocation : ).*"), r"\1N"),
+    (re.compile(r"(Aggregate Resource Preempted : ).*"), r"\1N"),
+    (re.compile(r"((?:Memory|CPU)-Used : ).*"), r"\1N"),
+    (re.compile(r"((?:PMem|VMem|CPUUsed|PhysicalMemory).*?[:=] ?)[\d.]+"), r"\1N"),
+    (re.compile(r"((?:Current Capacity|Absolute Used Capacity) : ).*"), r"\1N"),
+    (re.compile(r"(LogLength:)\d+"), r"\1N"),
+    (re.compile(r"(RemainingTime : )\d+"), r"\1N"),
+)
+
+
+def nodes(target: Target) -> Outcome:
+    listed = target.yarn("node", "-list", "-all")
+    node_id = next(line.split()[0] for line in listed.stdout.splitlines() if "RUNNING" in line)
+    return _answers(
+        list=listed,
+        details=target.yarn("node", "-list", "-showDetails"),
+        states=target.yarn("node", "-list", "-states", "RUNNING,LOST"),
+        status=target.yarn("node", "-status", node_id),
+        unknown=target.yarn("node", "-status", "nowhere:1"),
+    )
+
+
+def queues(target: Target) -> Outcome:
+    return _answers(
+        status=target.yarn("queue", "-status", "default"),
+        unknown=target.yarn("queue", "-status", "nowhere"),
+        list=target.mapred("queue", "-list"),
+        info=target.mapred("queue", "-info", "default"),
+        acls=target.mapred("queue", "-showacls"),
+    )
+
+
+def labels(target: Target) -> Outcome:
+    return _answers(
+        labels=target.yarn("cluster", "--list-node-labels"),
+        exclusive=target.yarn("cluster", "--list-node-labels", "--directly-access-node-label-store"),
+        attributes=target.yarn("cluster", "--list-node-attributes"),
+        kinds=target.yarn("nodeattributes", "-list"),
+    )
+
+
+def application(target: Target) -> Outcome:
+    """What is told of a running application, its attempt and its containers."""
+    with _running(target) as app:
+        attempt = target.rest(f"/apps/{app}/appattempts")["appAttempts"]["appAttempt"][0]["appAttemptId"]
+        containers = target.yarn("container", "-list", attempt)
+        container = _containers(containers)[-1]
+        return _answers(
+            list=target.yarn("application", "-list"),
+            states=target.yarn("application", "-list", "-appStates", "RUNNING,ACCEPTED"),
+            types=target.yarn("application", "-list", "-appTypes", "YARN"),
+            no_types=target.yarn("application", "-list", "-appTypes", "NONE"),
+            status=target.yarn("application", "-status", app),
+            attempts=target.yarn("applicationattempt", "-list", app),
+            attempt=target.yarn("applicationattempt", "-status", attempt),
+            containers=containers,
+            container=target.yarn("container", "-status", container),
+        )
+
+
+def changes(target: Target) -> Outcome:
+    """What can be changed of a running application."""
+    with _running(target) as app:
+        attempt = target.rest(f"/apps/{app}/appattempts")["appAttempts"]["appAttempt"][0]["appAttemptId"]
+        container = _containers(target.yarn("container", "-list", attempt))[-1]
+        answers = {
+            "priority": target.yarn("application", "-appId", app, "-updatePriority", "5"),
+            "lifetime": target.yarn("application", "-appId", app, "-updateLifetime", "600"),
+            "move": target.yarn("application", "-movetoqueue", app, "-queue", "nowhere"),
+            "change": target.yarn("application", "-appId", app, "-changeQueue", "nowhere"),
+            "signal": target.yarn("container", "-signal", container, "OUTPUT_THREAD_DUMP"),
+            "fail": target.yarn("applicationattempt", "-fail", attempt),
+        }
+        changed = target.application(app)
+        facts = {"priority": changed["priority"]}
+        outcome = _answers(**answers)
+        return Outcome(exit_code=outcome.exit_code, output=outcome.output, facts=facts)
+
+
+def kills(target: Target) -> Outcome:
+    with _running(target) as app:
+        return _answers(
+            kill=target.yarn("application", "-kill", app),
+            again=target.yarn("application", "-kill", app),
+            unknown=target.yarn("application", "-kill", "application_1_0001"),
+            status=target.yarn("application", "-status", app),
+            finished=target.yarn("application", "-list", "-appStates", "FINISHED,NEW", "-appTags", "no-such-tag"),
+        )
+
+
+def jobs(target: Target) -> Outcome:
+    """``mapred job`` on a running job and on one that is over."""
+    job = start_sleep(target, maps=2, reduces=1, seconds=8)
+    try:
+        job_id = job.application_id().replace("application", "job")
+        wait_for("tasks", lambda: target.application(job.application_id())["runningContainers"] >= 2, 60)
+        listed = target.mapred("job", "-list")
+        running = target.mapred("job", "-status", job_id)
+        ended = job.result()
+        answers = _answers(
+            list=listed,
+            all=_first_lines(target.mapred("job", "-list", "all"), 0),
+            status=_first_lines(target.mapred("job", "-status", job_id), 8),
+            events=_first_lines(target.mapred("job", "-events", job_id, 0, 3), 0),
+            attempts=target.mapred("job", "-list-attempt-ids", job_id, "MAP", "completed"),
+            unknown=target.mapred("job", "-status", "job_1_0001"),
+            kill=target.mapred("job", "-kill", job_id),
+        )
+        facts = {"status while it runs": running.returncode, "job": ended.returncode}
+        return Outcome(exit_code=answers.exit_code, output=answers.output, facts=facts)
+    finally:
+        job.stop()
+
+
+def logs(target: Target) -> Outcome:
+    """Of an application that is over."""
+    result = shell.start(target, "-shell_command", "echo a word for the log").result(120)
+    app = result.application_id
+    target.ended(app)
+    wait_for("aggregated logs", lambda: "a word for the log" in target.yarn("logs", "-applicationId", app).stdout, 60)
+    whole = target.yarn("logs", "-applicationId", app)
+    container = re.search(r"container_\w+_000002", whole.stdout)
+    facts = {
+        "files": sorted(re.findall(r"LogType:(\S+)", whole.stdout)),
+        "content": whole.stdout.count("a word for the log"),
+        "exit": whole.returncode,
+    }
+    answers = _answers(
+        one=target.yarn("logs", "-applicationId", app, "-containerId", container[0] if container else "none"),
+        master=_first_lines(target.yarn("logs", "-applicationId", app, "-am", "1", "-log_files", "prelaunch.out"), 99),
+        files=target.yarn("logs", "-applicationId", app, "-log_files", "stdout", "-am", "ALL"),
+        start=target.yarn("logs", "-applicationId", app, "-log_files", "prelaunch.out", "-size", "10", "-am", "1"),
+        info=target.yarn("logs", "-applicationId", app, "-show_application_log_info"),
+        unknown=target.yarn("logs", "-applicationId", "application_1_0001"),
+    )
+    return Outcome(exit_code=answers.exit_code, output=answers.output, facts=facts)
+
+
+def logs_of_running(target: Target) -> Outcome:
+    with _running(target) as app:
+        whole = target.yarn("logs", "-applicationId", app)
+        facts = {"exit": whole.returncode, "files": sorted(set(re.findall(r"LogType:(\S+)", whole.stdout)))}
+        return Outcome(exit_code=whole.returncode, facts=facts)
+
+
+def administration(target: Target) -> Outcome:
+    """``yarn rmadmin``: every sub-command, with ones that make no sense here."""
+    words: dict[str, tuple[str, ...]] = {
+        "refresh queues": ("-refreshQueues",),
+        "refresh nodes": ("-refreshNodes",),
+        "refresh users": ("-refreshUserToGroupsMappings",),
+        "refresh super users": ("-refreshSuperUserGroupsConfiguration",),
+        "refresh acls": ("-refreshAdminAcls",),
+        "refresh service acl": ("-refreshServiceAcl",),
+        "refresh node resources": ("-refreshNodesResources",),
+        "refresh scheduling": ("-refreshClusterMaxPriority",),
+        "groups": ("-getGroups", "root"),
+        "groups of nobody": ("-getGroups", "nosuchuser"),
+        "add labels": ("-addToClusterNodeLabels", "fast"),
+        "remove labels": ("-removeFromClusterNodeLabels", "fast"),
+        "replace labels": ("-replaceLabelsOnNode", "localhost=fast"),
+        "resource of unknown node": ("-updateNodeResource", "nowhere:1", "1024", "1"),
+        "ha state": ("-getServiceState", "rm1"),
+        "all ha states": ("-getAllServiceState",),
+        "unknown": ("-noSuchCommand",),
+    }
+    return _answers(**{name: target.yarn("rmadmin", *arguments) for name, arguments in words.items()})
+
+
+def _answers(**results: Result) -> Outcome:
+    """All of them as one; its exit code is the first one's, the others' are in the output."""
+    parts = [f"[{name}] exit {result.returncode}\n{_said(result)}" for name, result in results.items()]
+    return Outcome(exit_code=next(iter(results.values())).returncode, output="\n".join(parts))
+
+
+def _said(result: Result) -> str:
+    """Standard output, then what went to standard error without stack traces (of whichever side)."""
+    lines = result.stdout.splitlines()
+    lines += [line for line in result.stderr.splitlines() if not re.match(r"\s+at |\s*\.\.\. \d+ more|Caused by", line)]
+    text = masked("\n".join(line for line in lines if not NOISE.search(line)))
+    for pattern, replacement in AMOUNTS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _first_lines(result: Result, count: int) -> Result:
+    """Where what follows is chance: how many others there are, or when things happened."""
+    stdout = "\n".join(result.stdout.splitlines()[:count])
+    return Result(returncode=result.returncode, stdout=stdout, stderr="", application_id=result.application_id)
+
+
+def _containers(listed: Result) -> list[str]:
+    return sorted(set(re.findall(r"container_\w+", listed.stdout)))
+
+
+@contextlib.contextmanager
+def _running(target: Target) -> Iterator[str]:
+    """A distributed shell that sleeps; answers the application's id."""
+    job = shell.start(target, "-shell_command", "sleep 300")
+    try:
+        yield shell.working(target, job)
+    finally:
+        with contextlib.suppress(AssertionError):
+            target.yarn("application", "-kill", job.application_id())
+        job.stop()
+
+
+def _scenario(name: str, run: Callable[[Target], Outcome], lines: tuple[str, ...] = ALL_LINES) -> Scenario:
+    return Scenario(client="Command line", name=name, run=run, short=True, lines=lines)
+
+
+SCENARIOS = (
+    _scenario("nodes", nodes),
+    _scenario("queues", queues),
+    _scenario("labels and attributes", labels),
+    _scenario("a running application", application),
+    _scenario("changing a running application", changes),
+    _scenario("killing", kills),
+    _scenario("jobs", jobs),
+    _scenario("logs", logs),
+    _scenario("logs of a running application", logs_of_running),
+    _scenario("administration", administration),
+)

@@ -1,0 +1,28 @@
+"""Every client script, in the order of the table."""
+
+from __future__ import annotations
+
+from tests.conformance.clients import commands, flink, mapreduce, shell, spark, tez
+from tests.conformance.clients.outcome import Scenario
+from tests.support.hadoop_jars import RELEASES
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *mapreduce.SCENARIOS,
+    *commands.SCENARIOS,
+    *shell.SCENARIOS,
+    *tez.SCENARIOS,
+    *flink.SCENARIOS,
+    *spark.SCENARIOS,
+)
+
+
+def chosen(*, full: bool) -> list[tuple[Scenario, str]]:
+    """Scenario and Hadoop line.  The short form has one line a scenario and leaves out what takes minutes."""
+    pairs = [(scenario, line) for scenario in SCENARIOS for line in scenario.lines]
+    return [
+        (s, line) for s, line in pairs if (full and not s.only_short) or (not full and s.short and line == s.lines[0])
+    ]
+
+
+def version_of(scenario: Scenario, line: str) -> str:
+    return scenario.version or RELEASES[line]
