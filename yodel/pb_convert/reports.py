@@ -12,6 +12,7 @@ from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.node import Node
+from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import MEMORY, NONE, VCORES, Resource
 from yodel.domain.states import (
     ApplicationState,
@@ -24,6 +25,7 @@ from yodel.domain.states import (
 from yodel.domain.tokens import Token
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import ids
+from yodel.pb_convert.node_loads import fill_load
 from yodel.pb_convert.times import iso_8601, user_time
 from yodel.pb_convert.tokens import token_to_pb
 
@@ -190,7 +192,9 @@ def container_state_name(state: ContainerState) -> str:
     return "C_RUNNING" if state is ContainerState.RUNNING else "C_NEW"
 
 
-def node_report(node: Node, used: Resource, containers: int, *, is_update: bool = False) -> pb.NodeReportProto:
+def node_report(
+    node: Node, used: Resource, containers: int, *, load: NodeLoad | None = None, is_update: bool = False
+) -> pb.NodeReportProto:
     """``is_update``: for an ApplicationMaster's updated_nodes, which say what became of the node."""
     report = pb.NodeReportProto(
         nodeId=ids.node_id_pb(node.id),
@@ -198,7 +202,7 @@ def node_report(node: Node, used: Resource, containers: int, *, is_update: bool 
         rackName=node.rack,
         used=ids.resource_pb(used),
         capability=ids.resource_pb(node.capability),
-        numContainers=containers,
+        numContainers=containers or None,  # NodeReportPBImpl leaves 0 out
         node_state=f"NS_{node.state.name}",
         health_report=node.health_report,
         last_health_report_time=node.last_health_ms,
@@ -206,6 +210,8 @@ def node_report(node: Node, used: Resource, containers: int, *, is_update: bool 
     )
     if node.state is NodeState.DECOMMISSIONING and node.decommissioning_timeout_s >= 0:
         report.decommissioning_timeout = node.decommissioning_timeout_s
+    if load is not None:
+        fill_load(report, load)
     if is_update:
         report.node_update_type = _NODE_UPDATES.get(node.state, pb.NODE_UNUSABLE)
     return report

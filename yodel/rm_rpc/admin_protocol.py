@@ -145,8 +145,8 @@ class AdminProtocol:
         self, context: CallContext, request: msg.ReplaceLabelsOnNodeRequestProto
     ) -> msg.ReplaceLabelsOnNodeResponseProto:
         self._admin.require_admin(context.user, "replaceLabelsOnNode")
-        nodes = [ids.node_id(entry.nodeId) for entry in request.nodeToLabels] if request.failOnUnknownNodes else []
-        self._admin.refuse_labels(nodes)
+        named = [(entry.nodeId.host, entry.nodeId.port) for entry in request.nodeToLabels]
+        self._admin.refuse_labels(named if request.failOnUnknownNodes else ())
 
     def check_for_decommissioning_nodes(
         self, context: CallContext, _: msg.CheckForDecommissioningNodesRequestProto

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from yodel.domain.ids import NodeId
+from yodel.domain.node_load import NodeLoad
 from yodel.domain.states import NodeState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -15,14 +17,15 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
 from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries
 
 
 class ClusterCalls:
     """Handlers by wire name in ``handlers``."""
 
-    def __init__(self, queries: Queries) -> None:
-        self._queries = queries
+    def __init__(self, queries: Queries, nodes: NodeService) -> None:
+        self._queries, self._nodes = queries, nodes
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -66,7 +69,9 @@ class ClusterCalls:
         self, _: CallContext, request: msg.GetClusterNodesRequestProto
     ) -> msg.GetClusterNodesResponseProto:
         views = self._queries.nodes(NodeState(state) for state in request.nodeStates)
-        found = [reports.node_report(view.node, view.used, view.containers) for view in views]
+        found = [
+            reports.node_report(view.node, view.used, view.containers, load=self._load(view.node.id)) for view in views
+        ]
         return msg.GetClusterNodesResponseProto(nodeReports=found)
 
     def get_node_to_labels(
@@ -104,6 +109,10 @@ class ClusterCalls:
         self, _: CallContext, __: msg.GetAllResourceTypeInfoRequestProto
     ) -> msg.GetAllResourceTypeInfoResponseProto:
         return msg.GetAllResourceTypeInfoResponseProto(resource_type_info=reports.resource_types())
+
+    def _load(self, node_id: NodeId) -> NodeLoad | None:
+        runtime = self._nodes.runtimes.get(node_id)
+        return runtime.load if runtime is not None else None
 
     def _labels(self) -> list[str]:
         return sorted({label for view in self._queries.nodes() for label in view.node.labels})

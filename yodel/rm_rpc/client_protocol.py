@@ -51,7 +51,7 @@ class ClientProtocol:
             ApplicationCalls(queries, submission, services.changes, reports),
             DetailCalls(queries, submission, services.nodes, reports),
             QueueCalls(queries, reports),
-            ClusterCalls(queries),
+            ClusterCalls(queries, services.nodes),
             self._delegation,
         )
 

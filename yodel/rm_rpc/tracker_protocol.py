@@ -11,6 +11,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
+from yodel.pb_convert.node_loads import load_of
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
@@ -99,6 +100,10 @@ class TrackerProtocol:
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
             self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))
+        runtime = self._nodes.runtimes.get(beat.node_id)
+        if runtime is not None:
+            at_ms = health.last_health_report_time
+            runtime.load = load_of(status.containers_utilization, status.node_utilization, at_ms)
         answer = self._nodes.heartbeat(beat)
         return self._response(request, answer) if answer is not None else self._heartbeat_slow(request, beat)
 

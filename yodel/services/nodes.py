@@ -27,6 +27,7 @@ from yodel.domain.events import (
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId, pod_name
 from yodel.domain.node import Node
+from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
@@ -111,6 +112,7 @@ class NodeRuntime:
     applications: dict[ApplicationId, None] = field(default_factory=dict)
     signals: list[tuple[ContainerId, int]] = field(default_factory=list)
     updates: dict[ContainerId, None] = field(default_factory=dict)
+    load: NodeLoad | None = None
 
 
 class NodeService:

@@ -220,7 +220,7 @@ def test_container_without_a_node_is_reported_without_one() -> None:
 @pytest.mark.parametrize("state", NodeState)
 def test_node_report_has_every_field_that_java_dereferences(state: NodeState) -> None:
     report = reports.node_report(a_node(state=state, http_port=8042, capability=Resource(9, 9)), NONE, 0)
-    for name in ("nodeId", "httpAddress", "rackName", "used", "capability", "numContainers", "node_state"):
+    for name in ("nodeId", "httpAddress", "rackName", "used", "capability", "node_state"):
         assert report.HasField(name), name
     assert report.rackName == "/default-rack"
     assert pb.NodeStateProto.Name(report.node_state) == f"NS_{state.name}"
