@@ -324,7 +324,7 @@ class ContainerWork:
         elif exit_status != 0 and state is not State.REINITIALIZING:
             text = diagnostics.failed_exit(now_ms, container_id, exit_status, await self._tails(container))
         await self._ledger.apply(
-            container_id, containers.Exited(exit_status=exit_status, diagnostics=text, at_ms=now_ms)
+            container_id, containers.Exited(exit_status=exit_status, diagnostics=text, at_ms=now_ms, run=container.run)
         )
 
     async def _tails(self, container: Container) -> diagnostics.ErrorTails:

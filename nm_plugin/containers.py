@@ -112,11 +112,12 @@ class LaunchFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exited:
-    """The script ended; 128+n for signal n.  ``at_ms`` is for the window of retries."""
+    """The script ended; 128+n for signal n.  ``at_ms`` is for the window of retries; ``run`` says which, if known."""
 
     exit_status: int
     diagnostics: str = ""
     at_ms: int = 0
+    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +225,8 @@ def _launch_failed(container: Container, event: Event) -> Outcome:
 
 def _exited(container: Container, event: Event) -> Outcome:
     assert isinstance(event, Exited)
+    if event.run not in (None, container.run):
+        return container, ()  # somebody else was told of that end too
     retry = container.retry.after_exit(event.exit_status, event.at_ms) if container.retry is not None else None
     if retry is not None:
         again = replace(container, state=State.RELAUNCHING, retry=retry, run=container.run + 1, pid=None)
@@ -238,6 +241,9 @@ def _restart(container: Container, event: Event) -> Outcome:
 
 
 def _stopped_for_restart(container: Container, event: Event) -> Outcome:
+    assert isinstance(event, Exited)
+    if event.run not in (None, container.run):
+        return container, ()
     return replace(container, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RELAUNCH,)
 
 

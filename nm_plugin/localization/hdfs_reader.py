@@ -1,12 +1,13 @@
 """The process that reads one file or directory of HDFS.
 
-``python -m nm_plugin.localization.hdfs_reader URL public|private [UID:GID:GROUP,…]``.
+``python -m nm_plugin.localization.hdfs_reader URL public|private FD [UID:GID:GROUP,…]``.
 Started by ``hdfs`` with the submitting user's name (``HADOOP_USER_NAME``) and tokens (``HADOOP_TOKEN_FILE_LOCATION``).
 Given an identity it takes that on for good once its modules are loaded, before it opens a file or a connection: the
 user need not be able to read the agent's Python.  Writes to stdout: messages of a four-byte length and JSON: first what
-the path is, then per entry its name and length, at last ``{"end": true}``; ``{"error": text}`` at any point.  A file's
-bytes follow its entry in chunks, each with its four-byte length; a chunk of none, before all have come, says that an
-error follows.
+the path is, then per entry its name and length, at last ``{"end": true}``; ``{"error": text}`` at any point, with
+``"again": true`` where another try may help.  A path that is a file goes straight into the file descriptor FD.  Those
+of a directory follow their entries in chunks, each with its four-byte length; a chunk of none, before all have come,
+says that an error follows.
 """
 
 from __future__ import annotations
@@ -18,29 +19,70 @@ import sys
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
 
 CHUNK_BYTES_MAX = 1 << 20
 NO_MORE = struct.pack(">I", 0)
 ERROR_LENGTH_MAX = 2000
+PASSING = (
+    "SafeModeException",
+    "StandbyException",
+    "RetriableException",
+    "Connection refused",
+    "Connection reset",
+    "Broken pipe",
+    "early eof",
+    "unexpected end of file",
+    "couldn't find a live",
+)
 
 
 def main(arguments: list[str], output: BinaryIO) -> None:
     """Never raises: what goes wrong is told to the reader of the pipe."""
-    url, visibility, *identity = arguments
+    url, visibility, descriptor, *identity = arguments
     try:
         from hdfs_native import Client
 
         for text in identity:
             become(text)
         parts = urlsplit(url)
-        client = Client(f"{parts.scheme}://{parts.netloc}" if parts.netloc else None)
-        send_tree(client, unquote(parts.path), visibility == "public", output)
+        root = f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
+        client = Client(root, config=fallback(parts.netloc) if parts.scheme == "viewfs" else None)
+        send_tree(client, unquote(parts.path), visibility == "public", output, int(descriptor))
     except FileNotFoundError:
         send(output, {"error": f"File does not exist: {url}"})  # what DistributedFileSystem.getFileStatus says
     except Exception as error:
         # The boundary of a helper process: the client library raises its own and the system's exceptions alike.
-        send(output, {"error": f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]})
+        text = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]
+        send(output, {"error": text, "again": is_passing(text)})
     output.flush()
+
+
+def fallback(mount_table: str) -> dict[str, str] | None:
+    """For a mount table without ``linkFallback``, which the client library insists on: a place below the first
+    link's target that is not there.
+
+    Hadoop's ViewFileSystem refuses what no link covers; here it is looked for there and not found.
+    """
+    directory = os.environ.get("HADOOP_CONF_DIR")
+    if directory is None:
+        return None
+    prefix = f"fs.viewfs.mounttable.{mount_table}."
+    values: dict[str, str] = {}
+    for name in ("core-site.xml", "hdfs-site.xml"):
+        path = os.path.join(directory, name)
+        if os.path.exists(path):
+            properties = ElementTree.parse(path).getroot().iter("property")
+            values.update({p.findtext("name", "").strip(): p.findtext("value", "").strip() for p in properties})
+    links = [value for name, value in values.items() if name.startswith(f"{prefix}link.")]
+    if f"{prefix}linkFallback" in values or not links:
+        return None
+    return {f"{prefix}linkFallback": links[0].rstrip("/") + "/.no-such-mount"}
+
+
+def is_passing(text: str) -> bool:
+    """True for what a NameNode or DataNode says, or does not say, while it starts or is away."""
+    return any(word in text for word in PASSING)
 
 
 def become(identity: str) -> None:
@@ -51,13 +93,15 @@ def become(identity: str) -> None:
     os.setuid(int(uid))
 
 
-def send_tree(client: Any, path: str, must_be_public: bool, output: BinaryIO) -> None:
-    """The file or directory and everything below it."""
+def send_tree(client: Any, path: str, must_be_public: bool, output: BinaryIO, descriptor: int) -> None:
+    """The directory and everything below it; a file goes to the descriptor."""
     status = client.get_file_info(path)
     public = is_public(client, path, status) if must_be_public else False
     send(output, {"modification_ms": status.modification_time, "directory": status.isdir, "public": public})
     if not status.isdir:
-        send_file(client, path, status.length, PurePosixPath(path).name, output)
+        send(output, {"name": PurePosixPath(path).name, "directory": False, "length": status.length})
+        output.flush()
+        write_file(client, path, status.length, descriptor)
     else:
         prefix = path.rstrip("/") + "/"
         for entry in sorted(client.list_status(path, True), key=lambda e: str(e.path)):
@@ -68,6 +112,20 @@ def send_tree(client: Any, path: str, must_be_public: bool, output: BinaryIO) ->
             else:
                 send_file(client, entry_path, entry.length, name, output)
     send(output, {"end": True})
+
+
+def write_file(client: Any, path: str, length: int, descriptor: int) -> None:
+    """Raises EOFError."""
+    written = 0
+    if length > 0:
+        with client.read(path) as file:
+            for data in file.read_range_stream(0, length):
+                view = memoryview(data)
+                written += len(view)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+    if written != length:
+        raise EOFError(f"{path}: {written} of {length} bytes")
 
 
 def send_file(client: Any, path: str, length: int, name: str, output: BinaryIO) -> None:

@@ -25,6 +25,7 @@ from nm_plugin.directories import Directories, make_roots
 from nm_plugin.launch.users import FileThreads, OsUser
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, ResourceCache
+from nm_plugin.localization.fetch import Source
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted, scope_of
 from nm_plugin.task_owner import TaskOwner
@@ -61,6 +62,8 @@ class Node:
 
     hdfs: Hdfs
     cache: ResourceCache
+    sources: dict[str, Source]
+    threads: FileThreads
 
     def seen(self, path: str) -> Wanted:
         """A PRIVATE file as a client that looked at it asks for it."""
@@ -108,7 +111,9 @@ async def node(hdfs: Hdfs, root: pathlib.Path) -> AsyncIterator[Node]:
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
         source = HdfsFiles(threads=threads, config_dir=None, answer_timeout_s=ANSWER_TIMEOUT_S)
-        yield Node(hdfs=hdfs, cache=ResourceCache(settings, {"hdfs": source}, threads, agent, tasks))
+        sources: dict[str, Source] = {"hdfs": source}
+        cache = ResourceCache(settings, sources, threads, agent, tasks)
+        yield Node(hdfs=hdfs, cache=cache, sources=sources, threads=threads)
         tasks.cancel_all()
     threads.close()
 
@@ -217,6 +222,78 @@ async def test_name_node_that_is_not_there_is_given_up(node: Node) -> None:
     refusal = await node.refusal(replace(wanted, key=key))
     assert refusal == f"hdfs://127.0.0.1:1/user/alice/far: no answer within {ANSWER_TIMEOUT_S} s"
     assert "hdfs_reader" not in commands_of_children()
+
+
+async def test_name_node_that_restarts_is_waited_for(node: Node) -> None:
+    """Away for a few seconds, and then in safe mode until its DataNode has told it of its blocks."""
+    content = random.Random(5).randbytes(100_000)
+    node.hdfs.put("/user/alice/patient", content, user="alice")
+    wanted = node.seen("/user/alice/patient")
+    patient = HdfsFiles(threads=node.threads, config_dir=None, answer_timeout_s=FETCH_TIMEOUT_S)
+    node.sources["hdfs"] = patient
+    node.hdfs.stop_name_node()
+    try:
+        fetching = asyncio.create_task(node.localize(wanted))
+        await asyncio.sleep(2)
+    finally:
+        node.hdfs.start_name_node()
+    assert (await fetching).read_bytes() == content
+    await asyncio.to_thread(node.hdfs.wait_until_ready)
+
+
+async def test_many_containers_share_one_download(node: Node) -> None:
+    node.hdfs.put("/user/alice/shared", b"once", user="alice")
+    wanted = node.seen("/user/alice/shared")
+    scope = scope_of(wanted.visibility, ALICE.name, str(APPLICATION))
+    claims = [
+        Claim(container_id=ContainerId.of(ApplicationAttemptId(APPLICATION, 1), sequence), user=ALICE)
+        for sequence in range(2, 22)
+    ]
+    found = await asyncio.gather(*(node.cache.localize(wanted, scope, claim) for claim in claims))
+    assert len({localized.path for localized in found}) == 1
+    assert sum(not localized.was_cached for localized in found) == 1
+
+
+async def test_viewfs_path_is_found_through_the_configuration(node: Node, root: pathlib.Path) -> None:
+    conf = root / "conf"
+    conf.mkdir()
+    mounts = {"fs.viewfs.mounttable.cluster.link./data": f"{node.hdfs.url}/user/alice"}
+    (conf / "core-site.xml").write_text(configuration_xml(mounts))
+    node.hdfs.put("/user/alice/mounted", b"through a mount", user="alice")
+    wanted = node.seen("/user/alice/mounted")
+    url = SourceUrl(scheme="viewfs", authority="cluster", path="/data/mounted")
+    node.sources["viewfs"] = HdfsFiles(threads=node.threads, config_dir=conf)
+    path = await node.localize(replace(wanted, key=replace(wanted.key, url=url)))
+    assert path.read_bytes() == b"through a mount"
+
+
+async def test_nameservice_is_found_through_the_configuration(node: Node, root: pathlib.Path) -> None:
+    """Two NameNodes by configuration, the first of which is not there."""
+    conf = root / "conf"
+    conf.mkdir()
+    settings = {
+        "dfs.nameservices": "lake",
+        "dfs.ha.namenodes.lake": "gone,here",
+        "dfs.namenode.rpc-address.lake.gone": "127.0.0.1:1",
+        "dfs.namenode.rpc-address.lake.here": node.hdfs.authority,
+    }
+    (conf / "core-site.xml").write_text(configuration_xml({"fs.defaultFS": "hdfs://lake"}))
+    (conf / "hdfs-site.xml").write_text(configuration_xml(settings))
+    node.hdfs.put("/user/alice/either", b"from the living", user="alice")
+    wanted = node.seen("/user/alice/either")
+    url = replace(wanted.key.url, authority="lake")
+    node.sources["hdfs"] = HdfsFiles(threads=node.threads, config_dir=conf)
+    path = await node.localize(replace(wanted, key=replace(wanted.key, url=url)))
+    assert path.read_bytes() == b"from the living"
+
+
+async def test_public_needs_every_directory_above_open(node: Node) -> None:
+    node.hdfs.make_dir("/user/alice/private", user="alice", mode="700")
+    node.hdfs.put("/user/alice/private/open", b"not so public", user="alice", mode="644")
+    wanted = replace(node.seen("/user/alice/private/open"), visibility=Visibility.PUBLIC)
+    assert await node.refusal(wanted) == (
+        f"Resource {wanted.key.url} is not publicly accessible and as such cannot be part of the public cache."
+    )
 
 
 def commands_of_children() -> str:

@@ -21,7 +21,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -59,6 +59,30 @@ class Hdfs:
     jars: Path
     rpc_port: int
     http_port: int
+    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def stop_name_node(self) -> None:
+        """It goes without a word, as a machine does."""
+        _stop(self.daemons["namenode"])
+
+    def start_name_node(self) -> None:
+        """Again, on the same port; returns at once."""
+        self.daemons["namenode"] = _daemon(self, "namenode", NAME_NODE)
+
+    def wait_until_ready(self) -> None:
+        """Blocks, at most STEP_TIMEOUT_S."""
+        give_up_at = time.monotonic() + STEP_TIMEOUT_S
+        while not (_is_ready(self) and self._can_write()):
+            assert time.monotonic() < give_up_at, f"not ready:\n{_tail(self, 'namenode')}"
+            threading.Event().wait(0.1)
+
+    def _can_write(self) -> bool:
+        """A DataNode keeps its connection to the NameNode of before for one more call."""
+        try:
+            self.put("/tmp/.probe", b"", user=SUPERUSER)
+        except AssertionError:
+            return False
+        return True
 
     @property
     def url(self) -> str:
@@ -171,11 +195,13 @@ def _start(jars: Path, stack: contextlib.ExitStack) -> Hdfs:
     hdfs = Hdfs(directory=directory, jars=jars, rpc_port=rpc_port, http_port=http_port)
     _write_configuration(hdfs)
     _format(hdfs)
-    daemons = {name: _daemon(hdfs, name, main, stack) for name, main in _DAEMONS.items()}
+    for name, main in _DAEMONS.items():
+        hdfs.daemons[name] = _daemon(hdfs, name, main)
+        stack.callback(lambda name=name: _stop(hdfs.daemons[name]))
     give_up_at = time.monotonic() + STEP_TIMEOUT_S
     pause = threading.Event()
     while not _is_ready(hdfs):
-        for name, daemon in daemons.items():
+        for name, daemon in hdfs.daemons.items():
             _check_running(hdfs, name, daemon)
         assert time.monotonic() < give_up_at, f"HDFS not ready within {STEP_TIMEOUT_S} s:\n{_tail(hdfs, 'namenode')}"
         pause.wait(0.1)
@@ -192,19 +218,17 @@ def _format(hdfs: Hdfs) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def _daemon(hdfs: Hdfs, name: str, main: str, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+def _daemon(hdfs: Hdfs, name: str, main: str) -> subprocess.Popen[bytes]:
     """Started so that it cannot outlive the tests, even killed ones."""
     command = ["setpriv", "--pdeathsig", "KILL", *java_command(hdfs.conf_dir, hdfs.jars), main]
     with (hdfs.directory / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             env=_environment(hdfs.directory, SUPERUSER),
         )
-    stack.callback(_stop, process)
-    return process
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

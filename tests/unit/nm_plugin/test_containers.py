@@ -135,6 +135,12 @@ def test_restart_ends_the_run_and_launches_again() -> None:
     assert (again.state, again.run, effects) == (State.RELAUNCHING, 1, (Effect.RELAUNCH,))
 
 
+def test_end_of_an_earlier_run_is_no_end() -> None:
+    second = replace(in_state(State.RELAUNCHING), run=1)
+    assert step(second, Exited(exit_status=143, run=0)) == (second, ())
+    assert step(second, Exited(exit_status=3, run=1))[0].state is State.EXITED_WITH_FAILURE
+
+
 def test_launch_on_a_node_without_disks_says_so() -> None:
     failed, _ = step(in_state(State.SCHEDULED), LaunchFailed(diagnostics="no disk", exit_status=-101))
     assert (failed.state, failed.exit_status) == (State.EXITED_WITH_FAILURE, -101)

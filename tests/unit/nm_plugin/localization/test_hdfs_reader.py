@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 import struct
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from nm_plugin.localization.hdfs_reader import CHUNK_BYTES_MAX, main, send_chunks, send_tree
+from nm_plugin.localization.hdfs_reader import CHUNK_BYTES_MAX, is_passing, main, send_chunks, send_tree
 
 
 @dataclass
@@ -55,43 +56,47 @@ class FakeClient:
 
 def heard(client: FakeClient, path: str, public: bool = False) -> list[Any]:
     output = io.BytesIO()
-    send_tree(client, path, public, output)
+    with tempfile.TemporaryFile() as file:
+        send_tree(client, path, public, output, file.fileno())
+        file.seek(0)
+        written = file.read()
     data, said = output.getvalue(), []
     while data:
         (size,) = struct.unpack(">I", data[:4])
         entry = json.loads(data[4 : 4 + size])
         data = data[4 + size :]
         said.append(entry)
-        missing = entry.get("length", 0)
+        missing = entry.get("length", 0) if said[0]["directory"] else 0
         while missing:
             (size,) = struct.unpack(">I", data[:4])
             said.append(data[4 : 4 + size])
             data = data[4 + size :]
             missing -= size or missing  # a chunk of none: no more will come
-    return said
+    return [*said, written]
 
 
-def test_file_is_told_then_sent() -> None:
+def test_file_is_told_and_written_to_the_descriptor() -> None:
     assert heard(FakeClient({"/d/f": b"hello"}), "/d/f") == [
         {"modification_ms": 123, "directory": False, "public": False},
         {"name": "f", "directory": False, "length": 5},
-        b"he",
-        b"llo",
         {"end": True},
+        b"hello",
     ]
 
 
 def test_directory_is_sent_with_relative_names() -> None:
     said = heard(FakeClient({"/d/b/c": b"cc", "/d/a": b""}), "/d")
     assert said[0]["directory"]
-    assert [entry["name"] for entry in said[1:-1] if isinstance(entry, dict)] == ["a", "b/c"]
+    assert [entry["name"] for entry in said[1:-2] if isinstance(entry, dict)] == ["a", "b/c"]
 
 
 def test_error_within_a_file_cannot_be_taken_for_its_bytes() -> None:
     client, output = FakeClient({"/d/f": b"hello"}), io.BytesIO()
     client.read = lambda path: FakeReader(b"he")  # type: ignore[method-assign]
+    with tempfile.TemporaryFile() as file, pytest.raises(EOFError, match="/d/f: 2 of 5 bytes"):
+        send_tree(client, "/d/f", False, io.BytesIO(), file.fileno())
     with pytest.raises(EOFError, match="/d/f: 2 of 5 bytes"):
-        send_tree(client, "/d/f", False, output)
+        send_tree(client, "/d", False, output, -1)
     assert output.getvalue().endswith(struct.pack(">I", 2) + b"he" + struct.pack(">I", 0))
 
 
@@ -110,5 +115,12 @@ def test_public_needs_every_directory_above() -> None:
 
 def test_errors_are_told() -> None:
     output = io.BytesIO()
-    main(["nothing://host/no/such", "private"], output)
-    assert "error" in json.loads(output.getvalue()[4:])
+    main(["nothing://host/no/such", "private", "-1"], output)
+    told = json.loads(output.getvalue()[4:])
+    assert told["error"]
+    assert not told["again"]
+
+
+def test_what_a_starting_name_node_says_is_worth_another_try() -> None:
+    assert is_passing("RPCError: org.apache.hadoop.hdfs.server.namenode.SafeModeException: Zero blocklocations")
+    assert not is_passing("RPCError: org.apache.hadoop.security.AccessControlException: Permission denied")
