@@ -390,7 +390,7 @@ def _users(settings: Settings) -> UserDatabase:
 
 
 def _aux_services(settings: Settings, users: UserDatabase) -> dict[str, AuxService]:
-    places = Places(state_dir=settings.state_dir, local_dir=settings.local_dirs[0], java_home=settings.java_home)
+    places = Places(state_dir=settings.state_dir, local_dirs=settings.local_dirs, java_home=settings.java_home)
     services: dict[str, AuxService] = {
         name: SparkShuffleService(name, service, places) for name, service in settings.aux_services.items()
     }

@@ -73,7 +73,7 @@ class Places:
     """Folders and the Java home ("" for the ``java`` on the path)."""
 
     state_dir: Path
-    local_dir: Path
+    local_dirs: tuple[Path, ...]
     java_home: str
 
 
@@ -130,7 +130,7 @@ def prepared(name: str, settings: SparkShuffle, places: Places) -> SideProgram:
     state_dir = places.state_dir / "aux"
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Not below the state dir: its own user could not get there.
-    base = places.local_dir / "aux"
+    base = places.local_dirs[0] / "aux"
     base.mkdir(mode=0o755, parents=True, exist_ok=True)
     directory = base / name
     directory.mkdir(mode=0o700, exist_ok=True)
@@ -139,7 +139,7 @@ def prepared(name: str, settings: SparkShuffle, places: Places) -> SideProgram:
     environment = {key: os.environ[key] for key in ENVIRONMENT_NAMES if key in os.environ}
     return SideProgram(
         name=name,
-        command=command(settings, java(places.java_home), directory),
+        command=command(settings, java(places.java_home), directory, places.local_dirs),
         environment=environment,
         directory=directory,
         log_file=state_dir / f"{name}.log",
@@ -149,13 +149,17 @@ def prepared(name: str, settings: SparkShuffle, places: Places) -> SideProgram:
     )
 
 
-def command(settings: SparkShuffle, java_path: str, directory: Path) -> tuple[str, ...]:
-    """The command line; it holds no secret, for every user can see it."""
+def command(settings: SparkShuffle, java_path: str, directory: Path, local_dirs: tuple[Path, ...]) -> tuple[str, ...]:
+    """The command line; it holds no secret, for every user can see it.
+
+    ``spark.local.dir`` names first where the database of executors is, then what executors may name: Spark 4 refuses
+    folders that are not below one of them.
+    """
     conf = {
         **settings.conf,
         "spark.shuffle.service.enabled": "true",
         "spark.shuffle.service.port": str(settings.port),
-        "spark.local.dir": str(directory),  # where its database of executors is
+        "spark.local.dir": ",".join(map(str, (directory, *(path / "usercache" for path in local_dirs)))),
     }
     return (
         java_path,

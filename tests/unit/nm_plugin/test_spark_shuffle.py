@@ -46,19 +46,18 @@ def places(open_path: Path) -> Places:
     (open_path / "java" / "bin").mkdir(parents=True)
     (open_path / "java" / "bin" / "java").write_text(STAND_IN.format(python=sys.executable))
     (open_path / "java" / "bin" / "java").chmod(0o755)
-    return Places(state_dir=open_path / "state", local_dir=open_path / "local", java_home=str(open_path / "java"))
+    return Places(state_dir=open_path / "state", local_dirs=(open_path / "local",), java_home=str(open_path / "java"))
 
 
 def test_command_is_sparks_own_main() -> None:
-    line = command(
-        settings(port=17337, memory_mib=256, conf={"spark.shuffle.io.serverThreads": "2"}), "java", Path("/d")
-    )
+    made = settings(port=17337, memory_mib=256, conf={"spark.shuffle.io.serverThreads": "2"})
+    line = command(made, "java", Path("/d"), (Path("/1"), Path("/2")))
     assert line == (
         "java",
         "-Xmx256m",
         "-XX:MaxDirectMemorySize=256m",
         "-XX:+ExitOnOutOfMemoryError",
-        "-Dspark.local.dir=/d",
+        "-Dspark.local.dir=/d,/1/usercache,/2/usercache",
         "-Dspark.shuffle.io.serverThreads=2",
         "-Dspark.shuffle.service.enabled=true",
         "-Dspark.shuffle.service.port=17337",
@@ -136,7 +135,7 @@ def test_only_root_can_give_it_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_folders_of_the_service(places: Places) -> None:
     program = prepared("spark_shuffle", settings(), places)
-    assert program.directory == places.local_dir / "aux" / "spark_shuffle"
+    assert program.directory == places.local_dirs[0] / "aux" / "spark_shuffle"
     status = program.directory.stat()
     assert (status.st_mode & 0o777, status.st_uid) == (0o700, program.user.uid if program.user else os.geteuid())
     assert program.log_file.parent == program.pid_file.parent == places.state_dir / "aux"
