@@ -103,6 +103,15 @@ async def test_fault_is_refused_with_its_class_and_words() -> None:
         await start(answer)
 
 
+@pytest.mark.parametrize("java_class", [faults.NM_NOT_YET_READY, faults.RETRIABLE])
+async def test_agent_that_is_not_ready_is_asked_again(java_class: str) -> None:
+    def answer(_: msg.StartContainersRequestProto) -> msg.StartContainersResponseProto:
+        raise RemoteFault(java_class, "not yet connected with ResourceManager")
+
+    with pytest.raises(Unavailable, match="not yet connected"):
+        await start(answer)
+
+
 async def test_agent_that_does_not_listen_is_unavailable() -> None:
     with pytest.raises(Unavailable):
         await RpcNodeAgents(lambda: b"c" * 16).start_am(a_start(1))

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 
 import pytest
 
 from tests.support.playbook import SMALL, Options, World
 from yodel.domain.allocation import AllocationLimits
-from yodel.domain.ids import ApplicationId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queue import Queue, QueueState, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
@@ -106,9 +105,8 @@ async def test_application_of_higher_priority_overtakes(world: World) -> None:
     await world.run(world.rm.changes.set_priority(second, "alice", 5))
     await world.register_node(capability=SMALL)
     await world.settle()
-    (pod,) = world.pods.pods
-    assert pod.startswith(str(second).replace("_", "-")) or str(second.sequence) in pod
-    assert first != second
+    assert world.has_pod(ContainerId.of(ApplicationAttemptId(second, 1), 1))
+    assert not world.has_pod(ContainerId.of(ApplicationAttemptId(first, 1), 1))
 
 
 async def test_submission_gets_its_queues_default_lifetime(world: World) -> None:
@@ -141,7 +139,3 @@ async def test_lifetimes_that_make_no_sense_are_refused_in_hadoops_words(world: 
         await set_end(world, application_id, iso_8601(world.clock.now_ms() - 1000))
     with pytest.raises(Refused, match="At least one ApplicationTimeoutType should be configured"):
         await world.run(world.rm.changes.set_timeouts(application_id, "alice", {}))
-
-
-def test_queues_of_the_test_are_what_they_say() -> None:
-    assert replace(queues()[-1], state=QueueState.RUNNING).is_leaf

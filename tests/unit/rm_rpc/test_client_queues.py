@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.support.playbook import NODE_SIZE, Options, World
+from tests.support.rpc_calls import call, client_protocol, context
+from yodel.domain.queue import leaves_under_root
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    leaves = leaves_under_root(("default", "night"), maximum_lifetime_s=-1, default_lifetime_s=-1)
+    async with World(Options(queues=leaves, acl_enable=True)) as world:
+        yield world
+
+
+async def info(world: World, name: str, user: str = "alice", **fields: bool) -> Any:
+    request = msg.GetQueueInfoRequestProto(queueName=name, **fields)
+    return (await call(client_protocol(world).protocol(), "getQueueInfo", context(user), request)).queueInfo
+
+
+async def test_children_are_told_as_deep_as_asked(world: World) -> None:
+    assert not (await info(world, "root")).childQueues
+    root = await info(world, "root", includeChildQueues=True, recursive=True)
+    assert [child.queuePath for child in root.childQueues] == ["root.default", "root.night"]
+    assert [child.capacity for child in root.childQueues] == [0.5, 0.5]
+
+
+async def test_applications_are_those_that_live_and_the_caller_may_see(world: World) -> None:
+    ended, living = await world.running_am(), await world.running_am()
+    await ended.finish()
+    await ended.exit()
+    shown = (await info(world, "default", includeApplications=True)).applications
+    assert [report.applicationId.id for report in shown] == [living.application_id.sequence]
+    assert not (await info(world, "default", "mallory", includeApplications=True)).applications
+    assert not (await info(world, "night", includeApplications=True)).applications
+
+
+async def test_statistics_and_amounts(world: World) -> None:
+    await world.running_am()
+    queue = await info(world, "default")
+    statistics = queue.queueStatistics
+    assert (statistics.numAppsRunning, statistics.allocatedContainers, statistics.allocatedMemoryMB) == (1, 1, 1024)
+    assert statistics.availableMemoryMB == NODE_SIZE.memory_mib // 2 - 1024
+    configured = queue.queueConfigurationsMap[0].queueConfigurations
+    assert configured.effectiveMinCapacity.memory == NODE_SIZE.memory_mib // 2
+    assert configured.effectiveMaxCapacity.memory == NODE_SIZE.memory_mib
+
+
+async def test_everybody_may_submit_and_administer(world: World) -> None:
+    answer = await call(client_protocol(world).protocol(), "getQueueUserAcls", context())
+    assert [queue.queueName for queue in answer.queueUserAcls] == ["root", "root.default", "root.night"]
+    assert all(
+        list(queue.userAcls) == [pb.QACL_SUBMIT_APPLICATIONS, pb.QACL_ADMINISTER_QUEUE]
+        for queue in answer.queueUserAcls
+    )

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from tests.support.playbook import WEB_ADDRESS, World
+from yodel.domain.ids import ApplicationId
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.rm_rpc.client_views import ReportMaker
+from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
+
+
+def report(world: World, application_id: ApplicationId) -> pb.ApplicationReportProto:
+    rm = world.rm
+    maker = ReportMaker(rm.queries, rm.submission, rm.log_aggregation, WEB_ADDRESS)
+    return maker.application(rm.queries.application(application_id), "alice")
+
+
+async def test_links_lead_through_the_proxy_until_the_am_failed(world: World) -> None:
+    am = await world.running_am()
+    shown = report(world, am.application_id)
+    assert shown.trackingUrl == f"http://rm:8088/proxy/{am.application_id}/"
+    assert shown.originalTrackingUrl == "http://am-host:4040"
+    await world.run(world.rm.submission.kill(am.application_id, "alice"))
+    await world.settle()
+    killed = report(world, am.application_id)
+    assert killed.trackingUrl == killed.originalTrackingUrl == f"http://rm:8088/cluster/app/{am.application_id}"
+
+
+async def test_am_that_said_no_page_at_its_end_has_none(world: World) -> None:
+    am = await world.running_am()
+    await am.finish()
+    shown = report(world, am.application_id)
+    assert (shown.trackingUrl, shown.originalTrackingUrl) == (f"http://rm:8088/proxy/{am.application_id}/", "N/A")
+
+
+async def test_unmanaged_am_is_not_proxied(world: World) -> None:
+    am = await world.running_am(is_unmanaged=True)
+    assert report(world, am.application_id).trackingUrl == "http://am-host:4040"
+
+
+async def test_aggregation_of_logs_is_told(world: World) -> None:
+    am = await world.running_am()
+    assert report(world, am.application_id).log_aggregation_status == pb.LOG_NOT_START
+    assert am.container.node_id is not None
+    told = LogAggregationReport(application_id=am.application_id, status=LogAggregationStatus.RUNNING)
+    world.rm.log_aggregation.record(am.container.node_id, [told])
+    assert report(world, am.application_id).log_aggregation_status == pb.LOG_RUNNING
