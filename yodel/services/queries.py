@@ -19,7 +19,6 @@ from yodel.domain.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
     ApplicationState,
-    AttemptState,
     FinalApplicationStatus,
     NodeState,
     YarnApplicationState,
@@ -256,7 +255,8 @@ class Queries:
     def _unmanaged_token(self, app: Application, attempt: Attempt | None, for_user: str | None) -> Token | None:
         if attempt is None or not app.submission.is_unmanaged or for_user != app.submission.user:
             return None
-        return self._tokens.amrm_token(attempt.id) if attempt.state is AttemptState.LAUNCHED else None
+        # Also while it runs: an unmanaged AM that was restarted fetches it again (RMAppImpl gives it to the owner).
+        return self._tokens.amrm_token(attempt.id) if not attempt.state.is_final else None
 
     def _seconds(self, app: Application) -> tuple[int, int]:
         """Integrals of memory and cores over time: completed containers, and live ones up to now."""

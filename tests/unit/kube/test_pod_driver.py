@@ -100,6 +100,16 @@ async def test_an_api_server_that_stays_away_is_unavailable() -> None:
     assert len(api.server.asked) == 3
 
 
+async def test_an_api_server_that_cannot_resize_refuses_while_the_pod_is_there() -> None:
+    sized = {**manifest(), "spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]}}
+    pods, api = driver(NOT_FOUND, Answer(body=pod("a", 1)), NOT_FOUND, NOT_FOUND)
+    with pytest.raises(Refused, match="does not resize pods in place"):
+        await pods.resize(sized)
+    await pods.resize(sized)  # the pod is gone by now
+    assert [asked.method for asked in api.server.asked] == ["PATCH", "GET", "PATCH", "GET"]
+    assert api.server.asked[0].body == {"spec": sized["spec"]}
+
+
 async def test_a_manifest_without_name_is_invalid() -> None:
     pods, api = driver()
     with pytest.raises(InvalidValue):

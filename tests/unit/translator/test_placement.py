@@ -50,6 +50,26 @@ def test_strict_locality_is_required_and_places_are_alternatives() -> None:
     assert "preferredDuringSchedulingIgnoredDuringExecution" not in found
 
 
+def test_default_rack_is_every_node_without_a_rack() -> None:
+    found = node_affinity(racks=("/default-rack", "/r1"), is_strict=True)
+    terms = found["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert [term["matchExpressions"] for term in terms] == [
+        [{"key": "topology.kubernetes.io/rack", "operator": "In", "values": ["r1"]}],
+        [{"key": "topology.kubernetes.io/rack", "operator": "DoesNotExist"}],
+    ]
+
+
+def test_blacklist_is_never_cut_short_and_may_name_racks() -> None:
+    hosts = tuple(f"h{n}" for n in range(HOSTS_MAX + 50))
+    (term,) = node_affinity(avoid=(*hosts, "/r1", "/default-rack"))["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    not_hosts, not_rack, has_rack = term["matchExpressions"]
+    assert not_hosts["values"] == [*hosts]
+    assert not_rack == {"key": "topology.kubernetes.io/rack", "operator": "NotIn", "values": ["r1"]}
+    assert has_rack == {"key": "topology.kubernetes.io/rack", "operator": "Exists"}
+
+
 def test_avoided_hosts_are_excluded_in_every_alternative() -> None:
     without = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["bad"]}
     (term,) = node_affinity(avoid=("bad",))["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
