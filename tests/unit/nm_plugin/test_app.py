@@ -542,3 +542,52 @@ async def test_pod_started_by_hand_matches_the_rig(rig: Rig) -> None:
     await asyncio.sleep(0.2)
     pod.process.terminate()
     assert await pod.wait() == 143
+
+
+async def test_failing_container_is_started_again_in_its_place(rig: Rig) -> None:
+    container = container_id(2)
+    context = context_of("echo run >><LOG_DIR>/runs; pwd >><LOG_DIR>/places; grep -c run <LOG_DIR>/runs | grep -qx 3")
+    context.container_retry_context.retry_policy = pb.RETRY_ON_ALL_ERRORS
+    context.container_retry_context.max_retries = 5
+    pod = await rig.pod(container)
+    await rig.start(container, context)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == 0
+    assert status.diagnostics.count("Container exited with a non-zero exit code 1.") == 2
+    assert await pod.wait() == 0
+    assert rig.log(container, "runs") == "run\n" * 3
+    assert len(set(rig.log(container, "places").split())) == 1
+
+
+async def test_running_container_is_restarted_and_given_more_files(rig: Rig) -> None:
+    """By the calls that YARN's service framework makes."""
+    container, more = container_id(2), rig.root / "more.txt"
+    more.write_text("more")
+    more.chmod(0o644)
+    context = context_of("[ ! -e sub/more.txt ] || exit 6; echo run >><LOG_DIR>/runs; exec sleep 600")
+    await rig.pod(container)
+    await rig.start(container, context)
+    await rig.tracker.until_running(container)
+    runs = rig.root / "logs" / str(container.application_id) / str(container) / "runs"
+    await eventually(runs.exists)
+    client = rig.client()
+    request = service_pb.ResourceLocalizationRequestProto(container_id=ids.container_id_pb(container))
+    described = pb.ContainerLaunchContextProto()
+    add_resource(described, "sub/more.txt", more)
+    request.local_resources.extend(described.localResources)
+    await client.call("localize", request, service_pb.ResourceLocalizationResponseProto)
+    asked = service_pb.GetLocalizationStatusesRequestProto(container_id=[ids.container_id_pb(container)])
+    async with asyncio.timeout(10):
+        while True:
+            answer = await client.call(
+                "getLocalizationStatuses", asked, service_pb.GetLocalizationStatusesResponseProto
+            )
+            (told,) = answer.cntn_localization_statuses[0].localization_statuses
+            if told.localization_state != service_pb.L_PENDING:
+                break
+            await asyncio.sleep(0.02)
+    assert (told.resource_key, told.localization_state) == ("sub/more.txt", service_pb.L_COMPLETED)
+    await client.call("restartContainer", ids.container_id_pb(container), service_pb.RestartContainerResponseProto)
+    await client.close()
+    assert (await rig.tracker.until_complete(container)).exit_status == 6
+    assert runs.read_text() == "run\n"
