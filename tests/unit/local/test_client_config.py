@@ -33,7 +33,7 @@ def test_addresses_are_written_out_in_full() -> None:
     assert yarn["yarn.resourcemanager.address"] == "127.0.0.1:1"
     assert yarn["yarn.resourcemanager.scheduler.address"] == "127.0.0.1:2"
     assert yarn["yarn.resourcemanager.resource-tracker.address"] == "127.0.0.1:3"
-    assert yarn["yarn.resourcemanager.webapp.address"] == "127.0.0.1:4"
+    assert yarn["yarn.resourcemanager.webapp.address"] == yarn["yarn.web-proxy.address"] == "127.0.0.1:4"
 
 
 def test_limits_are_those_of_the_scheduler() -> None:
