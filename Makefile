@@ -8,7 +8,7 @@ PYTEST := $(VENV)/pytest
 QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
 SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow bench demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance bench demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -44,8 +44,13 @@ test-slow: setup ## contract, fault and conformance tests (real Spark)
 	scripts/spark-venv 3.5.x
 	$(PYTEST) $(SLOW)
 
+conformance: setup ## every client script on a real Hadoop and on Yodel (about an hour); writes docs/compatibility.md
+	scripts/spark-venv 4.x
+	scripts/spark-venv 3.5.x
+	YODEL_CONFORMANCE=full $(PYTEST) tests/conformance/test_hadoop_clients.py
+
 bench: setup ## measure; results are printed and never judged
-	@for name in heartbeats submissions latency pi; do $(VENV)/python -m "bench.$$name"; done
+	@for name in heartbeats submissions latency pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
 
 demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end
 	@scripts/spark-venv 4.x >/dev/null

@@ -25,6 +25,7 @@ from tests.support.hadoop_yodel import rm_addresses, yodel_cluster
 __all__ = ["hadoop", "yodel_cluster"]
 FULL = os.environ.get("YODEL_CONFORMANCE") == "full"
 CHOSEN = chosen(full=FULL)
+TIMEOUT_S = 1200  # both clusters' runs of the longest script on a busy machine
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +45,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Row]]:
         write_table(path, RELEASES["3.5"], seen)
 
 
+@pytest.mark.timeout(TIMEOUT_S)
 @pytest.mark.parametrize(
     ("scenario", "line"), [pytest.param(s, line, id=f"{s.id}-{version_of(s, line)}") for s, line in CHOSEN]
 )
@@ -58,9 +60,13 @@ def test_a_client_sees_the_same(
     try:
         found = scenario.run(Target(name="yodl", line=line, addresses=rm_addresses(yodel_cluster), hadoop=whole_hadoop))
     except AssertionError as error:
-        rows.append(Row(**row, real=real.summary, yodel=f"failed: {str(error).splitlines()[0]}"))
+        rows.append(Row(**row, real=real.summary, yodel=f"failed: {_first_line(error)}"))
         raise
     unequal = differences(real, found)
     answer = f"same: {found.summary}" if not unequal else f"differs: {found.summary}"
     rows.append(Row(**row, real=real.summary, yodel=answer))
     assert not unequal, "real YARN and Yodel differ:\n" + "\n".join(unequal)
+
+
+def _first_line(error: AssertionError) -> str:
+    return (str(error).splitlines() or ["no words"])[0].replace("|", "/")[:200]

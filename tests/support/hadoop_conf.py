@@ -248,14 +248,13 @@ def _small_jobs(jars: Path) -> dict[str, str]:
 
 
 def _queues() -> dict[str, str]:
-    """Two queues, so that an application can be moved."""
+    """One queue, which is what Yodel has without a configuration of queues."""
     prefix = "yarn.scheduler.capacity"
-    settings = {f"{prefix}.maximum-am-resource-percent": "0.5", f"{prefix}.root.queues": "default,alpha"}
-    for name, share in (("default", "70"), ("alpha", "30")):
-        settings |= {
-            f"{prefix}.root.{name}.capacity": share,
-            f"{prefix}.root.{name}.maximum-capacity": "100",
-            f"{prefix}.root.{name}.user-limit-factor": "10",
-            f"{prefix}.root.{name}.state": "RUNNING",
-        }
-    return settings
+    return {
+        f"{prefix}.maximum-am-resource-percent": "0.5",
+        f"{prefix}.root.queues": "default",
+        f"{prefix}.root.default.capacity": "100",
+        f"{prefix}.root.default.maximum-capacity": "100",
+        f"{prefix}.root.default.user-limit-factor": "10",
+        f"{prefix}.root.default.state": "RUNNING",
+    }

@@ -33,8 +33,10 @@ def running_yodel(hadoop: Hadoop, *, nodes: int = 1, settings: Mapping[str, str]
     known = {
         "YODEL_NM_HADOOP_CONF_DIR": str(agent_conf),
         "YODEL_MAX_PRIORITY": str(MAX_PRIORITY),
+        "YODEL_NM_LOG_CONTAINER_DEBUG_INFO": "true",  # Hadoop's default
         **({"YODEL_NM_HOST": "localhost"} if nodes == 1 else {}),  # as the rig's own node: blocks are at that name
-        **_log_aggregation(),
+        "YODEL_NM_LOG_AGGREGATION_ENABLED": "true",
+        "YODEL_NM_REMOTE_APP_LOG_DIR": f"{hadoop.servers.default_fs}{REMOTE_LOGS}",
         **(settings or {}),
     }
     with running(
@@ -58,11 +60,3 @@ def rm_addresses(cluster: Cluster) -> dict[str, str]:
     root = xml.parse(cluster.ready.hadoop_conf_dir / "yarn-site.xml").getroot()
     found = {p.findtext("name", ""): p.findtext("value", "") for p in root.iter("property")}
     return {name: value for name, value in found.items() if name.startswith("yarn.resourcemanager.")}
-
-
-def _log_aggregation() -> dict[str, str]:
-    """The rig's folder in HDFS, where the rig's own NodeManager writes too."""
-    from nm_plugin.settings import Settings
-
-    wanted = {"log_aggregation_enabled": "true", "remote_log_dir": REMOTE_LOGS}
-    return {f"YODEL_NM_{name.upper()}": value for name, value in wanted.items() if name in Settings.model_fields}

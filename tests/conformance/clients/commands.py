@@ -25,7 +25,7 @@ AMOUNTS = (
     (re.compile(r"(Aggregate Resource Allocation : ).*"), r"\1N"),
     (re.compile(r"(Aggregate Resource Preempted : ).*"), r"\1N"),
     (re.compile(r"((?:Memory|CPU)-Used : ).*"), r"\1N"),
-    (re.compile(r"((?:PMem|VMem|CPUUsed|PhysicalMemory).*?[:=] ?)[\d.]+"), r"\1N"),
+    (re.compile(r"((?:PMem|VMem|VCores|CPU|Memory)[:=] ?)[\d.E-]+"), r"\1N"),
     (re.compile(r"((?:Current Capacity|Absolute Used Capacity) : ).*"), r"\1N"),
     (re.compile(r"(LogLength:)\d+"), r"\1N"),
     (re.compile(r"(RemainingTime : )\d+"), r"\1N"),
@@ -145,7 +145,7 @@ def logs(target: Target) -> Outcome:
     whole = target.yarn("logs", "-applicationId", app)
     container = re.search(r"container_\w+_000002", whole.stdout)
     facts = {
-        "files": sorted(re.findall(r"LogType:(\S+)", whole.stdout)),
+        "files": sorted(re.findall(r"(?m)^LogType:(\S+)", whole.stdout)),
         "content": whole.stdout.count("a word for the log"),
         "exit": whole.returncode,
     }
@@ -163,7 +163,7 @@ def logs(target: Target) -> Outcome:
 def logs_of_running(target: Target) -> Outcome:
     with _running(target) as app:
         whole = target.yarn("logs", "-applicationId", app)
-        facts = {"exit": whole.returncode, "files": sorted(set(re.findall(r"LogType:(\S+)", whole.stdout)))}
+        facts = {"exit": whole.returncode, "files": sorted(set(re.findall(r"(?m)^LogType:(\S+)", whole.stdout)))}
         return Outcome(exit_code=whole.returncode, facts=facts)
 
 

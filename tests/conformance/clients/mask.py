@@ -20,6 +20,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"\w{3}, \d+ \w{3} \d{4} \d\d:\d\d:\d\d \w+", "DATE"),
     (r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d [A-Z]{3} \d{4}", "DATE"),
     (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:[+-]\d{4}|Z)?", "DATE"),
+    (r"\w{3} \d\d/\w{3}/\d\d \d\d:\d\d:\d\d:\d+[A-Z]+", "DATE"),
     (r"\b\d{13}\b", "MILLIS"),
     (r"(?<![\w.])/(?:tmp|var|root|home|usr)/[^\s,:\]\"')]*", "PATH"),
     (r"\b\d+ (MB-seconds|vcore-seconds)", r"N \1"),

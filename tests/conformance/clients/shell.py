@@ -9,7 +9,7 @@ from dataclasses import replace
 from tests.conformance.clients.mask import masked
 from tests.conformance.clients.outcome import Outcome, Scenario
 from tests.conformance.clients.target import ENDED, Target
-from tests.conformance.cluster import wait_for
+from tests.conformance.cluster import java_home, wait_for
 from tests.conformance.spark_submit import Result, Submission
 
 PACKAGE = "org.apache.hadoop.yarn.applications"
@@ -75,9 +75,9 @@ def lifetime(target: Target) -> Outcome:
 def unmanaged(target: Target) -> Outcome:
     """The ApplicationMaster runs beside its launcher, outside the cluster."""
     classes = f"{target.conf_dir}:{target.jars}/*:{target.shell_extra()}"
-    master = f"{SHELL_MASTER} --container_memory 256 --num_containers 1 --priority 0 --shell_command 'echo hello'"
-    command = f"$JAVA_HOME/bin/java -Xmx256m {master}"
-    words = ("-classpath", classes, "-cmd", command)
+    # No shell reads this: each blank ends a word.
+    master = f"{SHELL_MASTER} --container_memory 256 --num_containers 1 --priority 0 --shell_command date"
+    words = ("-classpath", classes, "-cmd", f"{java_home()}/bin/java -Xmx256m {master}")
     job = target.java(UNMANAGED, *words, more_classes=target.shell_extra())
     return _outcome(target, job.result(TIMEOUT_S))
 
