@@ -33,7 +33,7 @@ from nm_plugin.logs import journal, policies
 from nm_plugin.logs.jobs import Expire, Job, MakeRoot, Publish, Published, Settle, Show, log_keys
 from nm_plugin.logs.journal import AppLogs, Intent, Journals, LogContext
 from nm_plugin.logs.layout import RemoteLayout, node_file_name
-from nm_plugin.logs.publishing import Publishers, PublishFailed
+from nm_plugin.logs.publishing import PublishFailed, Publishing
 from nm_plugin.logs.retention import Kept, Ledger, check_interval_s
 from nm_plugin.task_owner import TaskOwner
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
@@ -86,7 +86,7 @@ class AggregatorParts:
     directories: Directories
     users: UserDatabase
     threads: FileThreads
-    publishers: Publishers
+    publishers: Publishing
     journals: Journals
     ledger: Ledger
     tasks: TaskOwner
@@ -278,7 +278,7 @@ class LogAggregator:
 
     def _rolls(self, logs: AppLogs) -> bool:
         """Only for those that name the logs which are complete before their container is."""
-        return self._settings.roll_interval_s > 0 and bool(_context(logs).rolled_logs_include_pattern)
+        return self._settings.roll_interval_s > 0 and bool(_pattern(_context(logs), "include_pattern", is_final=False))
 
     async def _roll(self, logs: AppLogs) -> None:
         """One cycle; what fails is tried again in the next."""
@@ -373,8 +373,8 @@ class LogAggregator:
             log_dirs=tuple(map(str, self._parts.directories.log_dirs)),
             containers=tuple(map(str, containers)),
             uploaded_ms=logs.intent.uploaded_ms,
-            include=context.include_pattern if is_final else context.rolled_logs_include_pattern,
-            exclude=context.exclude_pattern if is_final else context.rolled_logs_exclude_pattern,
+            include=_pattern(context, "include_pattern", is_final),
+            exclude=_pattern(context, "exclude_pattern", is_final),
             already=tuple(logs.already),
             may_replace=may_replace,
             may_append=self._rolls(logs),
@@ -503,3 +503,10 @@ def _context(logs: AppLogs) -> pb.LogAggregationContextProto:
         return pb.LogAggregationContextProto.FromString(logs.origin.context)
     except DecodeError:
         return pb.LogAggregationContextProto()
+
+
+def _pattern(context: pb.LogAggregationContextProto, name: str, is_final: bool) -> str:
+    """Absent is empty: the defaults in the protobuf definition are not what Hadoop's records answer."""
+    if not is_final:
+        name = f"rolled_logs_{name}"
+    return str(getattr(context, name)) if context.HasField(name) else ""

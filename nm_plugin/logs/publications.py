@@ -150,7 +150,9 @@ def _timed_parts(logs: list[LocalLog], uploaded: list[LogKey]) -> Iterator[Timed
 def _publish_indexed(
     remote: RemoteFiles, directory: str, job: Publish, found: dict[str, list[LocalLog]], progress: Progress
 ) -> Published:
-    base = _appendable(remote, directory, job) if job.may_append else None
+    target, temporary = f"{directory}/{job.file_name}", f"{directory}/{job.node_file}{TEMPORARY_SUFFIX}"
+    is_there = remote.status(target) is not None  # then by this very job, before a crash: it is not appended to
+    base = _appendable(remote, directory, job) if job.may_append and not is_there else None
     uploaded: list[LogKey] = []
     if base is not None:
         name, length, index = base
@@ -161,8 +163,7 @@ def _publish_indexed(
         writer = remote.append(f"{directory}/{name}")
         _write_segment(writer, job, index, status.size_bytes, found, uploaded, progress)
         return Published(uploaded=tuple(uploaded))
-    target, temporary = f"{directory}/{job.file_name}", f"{directory}/{job.node_file}{TEMPORARY_SUFFIX}"
-    if not job.may_replace and remote.status(target) is not None:
+    if is_there and not job.may_replace:
         return Published(exists_already=True)
     writer = remote.create(temporary, FILE_MODE)
     index = Index(user=job.owner, node=job.node, compression=job.compression, acls=job.acls)

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from nm_plugin.launch.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import LINE_BYTES_MAX, Job, encode
@@ -32,6 +32,16 @@ class PublishFailed(YodelError):
     """A job did not succeed; it may be tried again."""
 
 
+class Publishing(Protocol):
+    """Whoever does jobs."""
+
+    async def run(self, job: Job, user: OsUser | None, credentials: bytes = b"") -> Any:
+        """The content of the answer; without a user as the agent itself.  Raises PublishFailed."""
+
+    def stream(self, job: Job, user: OsUser | None, credentials: bytes = b"") -> AsyncGenerator[Any, None]:
+        """Bytes of logs, then the last message.  Raises PublishFailed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publishers:
     """``config_dir`` holds core-site.xml and hdfs-site.xml."""
@@ -42,7 +52,6 @@ class Publishers:
     silence_s: float = 60.0
 
     async def run(self, job: Job, user: OsUser | None, credentials: bytes = b"") -> Any:
-        """The content of the answer; without a user as the agent itself.  Raises PublishFailed."""
         # Closed here and not when it is collected: the slot must be free at once.
         async with contextlib.aclosing(self.stream(job, user, credentials)) as answers:
             async for answer in answers:
@@ -51,7 +60,6 @@ class Publishers:
         raise PublishFailed("The publisher process ended early")
 
     async def stream(self, job: Job, user: OsUser | None, credentials: bytes = b"") -> AsyncGenerator[Any, None]:
-        """Bytes of logs, then the last message.  Raises PublishFailed."""
         async with self.slots:
             with contextlib.ExitStack() as stack:
                 token_file = await self.threads.run(_token_file, credentials, user, stack)

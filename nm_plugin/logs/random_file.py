@@ -96,8 +96,12 @@ def encode_text(text: str) -> bytes:
 
 def decode_text(data: bytes) -> str:
     """The inverse, without the length; what is no text is shown as replacement characters."""
-    units = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass" if b"\xed" in data else "replace")
-    return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if b"\xed" in data else units
+    data = data.replace(b"\xc0\x80", b"\0")
+    try:
+        units = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
+    return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _needs_modification(text: str) -> bool:
