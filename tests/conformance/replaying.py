@@ -108,6 +108,7 @@ class Replay:
 
 
 MISSING: dict[str, str] = {
+    r"completed_container_statuses\.container_attributes(\..*)?": "a container's addresses stay with its node agent",
     r"nodeReports\.node_utilization\.customResources(\..*)?": "a node without GPU has nothing to say of one",
 }
 """Path patterns that a recorded answer has and ours need not have, with the reason."""
@@ -115,6 +116,7 @@ EXTRA: dict[str, str] = {
     r"application_report\.(app_resource_Usage\.(cluster|queue)_usage_percentage|log_aggregation_status)": (
         "an application has an attempt as soon as it is submitted; Hadoop's has none while it is SUBMITTED"
     ),
+    r"(.*\.)?(id|container_id)\.app_id(\..*)?": "container ids name their application also where Hadoop 2 looked for it",
 }
 """Path patterns that ours may have beyond a recorded answer, with the reason."""
 

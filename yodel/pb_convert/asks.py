@@ -74,7 +74,8 @@ def container_pb(container: Container, node: Node, token: Token) -> pb.Container
         container_token=token_to_pb(token),
         execution_type=container.execution_type.name,
         allocation_request_id=container.allocation_request_id,
-        version=container.version,
     )
     message.priority.priority = container.priority
+    if container.version:
+        message.version = container.version
     return message

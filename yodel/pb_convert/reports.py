@@ -224,6 +224,7 @@ def container_status(container: Container) -> pb.ContainerStatusProto:
     return pb.ContainerStatusProto(
         container_id=ids.container_id_pb(container.id),
         state="C_COMPLETE",
+        container_sub_state="CSS_DONE",
         diagnostics=container.diagnostics,
         exit_status=container.exit_status,
         capability=ids.resource_pb(container.capability),

@@ -10,12 +10,12 @@ from yodel.domain.states import FinalApplicationStatus
 from yodel.domain.tokens import AMRM_TOKEN_KIND
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
-from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.server_connection import TokenGrant
 from yodel.pb_convert import asks, ids, reports
+from yodel.pb_convert.submission import parse_context
 from yodel.pb_convert.texts import TEXT_LENGTH_MAX, text
 from yodel.pb_convert.tokens import amrm_identity, token_to_pb
 from yodel.rm_rpc.methods import protocol
@@ -80,11 +80,8 @@ class MasterProtocol:
                 asks.container_pb(g.container, g.node, g.token) for g in registration.previous_containers
             ],
         )
-        for kind, acl in (
-            (pb.APPACCESS_VIEW_APP, submission.view_acl),
-            (pb.APPACCESS_MODIFY_APP, submission.modify_acl),
-        ):
-            response.application_ACLs.add(accessType=kind, acl=acl)
+        # As submitted: what was not said is not there.
+        response.application_ACLs.extend(parse_context(submission.context).am_container_spec.application_ACLs)
         for node_id, token in registration.nm_tokens:
             response.nm_tokens_from_previous_attempts.add(nodeId=ids.node_id_pb(node_id), token=token_to_pb(token))
         return response
@@ -123,11 +120,13 @@ class MasterProtocol:
             response_id=result.response_id,
             num_cluster_nodes=result.node_count,
         )
-        response.limit.memory = result.headroom.memory_mib
-        response.limit.virtual_cores = result.headroom.vcores
+        response.limit.CopyFrom(ids.resource_pb(result.headroom))
         response.application_priority.priority = result.priority
-        response.enhanced_headroom.total_pending_count = result.pending_count
-        response.enhanced_headroom.total_active_cores = result.active_cores
+        response.enhanced_headroom.SetInParent()
+        if result.pending_count:  # EnhancedHeadroomPBImpl leaves zeros out
+            response.enhanced_headroom.total_pending_count = result.pending_count
+        if result.active_cores:
+            response.enhanced_headroom.total_active_cores = result.active_cores
         if key_id != self._tokens.current(AMRM).key_id:  # the master key was rolled since it got its token
             response.am_rm_token.CopyFrom(token_to_pb(self._tokens.amrm_token(attempt_id)))
         if result.granted or result.completed or result.changed_nodes or result.nm_tokens:

@@ -33,7 +33,10 @@ def protocol(master: MasterProtocol) -> RpcProtocol:
 
 async def launched(world: World) -> Am:
     await world.register_node()
-    application_id = await world.submit(view_acl="bob")
+    context = pb.ApplicationSubmissionContextProto()
+    context.am_container_spec.command.append("run the AM")
+    context.am_container_spec.application_ACLs.add(accessType=pb.APPACCESS_VIEW_APP, acl="bob")
+    application_id = await world.submit(view_acl="bob", context=context.SerializeToString())
     await world.settle()
     await world.bind_and_settle()
     return Am(world, world.application(application_id).current_attempt_id)
@@ -60,10 +63,7 @@ async def test_dialogue_of_an_am_in_protobuf(world: World, protocol: RpcProtocol
     )
     assert registered.maximumCapability.memory == 8192  # absent ends MapReduce's and Flink's AM
     assert registered.queue == "root.default"
-    assert {a.accessType: a.acl for a in registered.application_ACLs} == {
-        pb.APPACCESS_VIEW_APP: "bob",
-        pb.APPACCESS_MODIFY_APP: " ",
-    }
+    assert {a.accessType: a.acl for a in registered.application_ACLs} == {pb.APPACCESS_VIEW_APP: "bob"}
     assert [t.name for t in registered.resource_types] == ["memory-mb", "vcores"]
 
     idle = await call(protocol, "allocate", caller, allocate(0, 1))
