@@ -116,7 +116,7 @@ EXTRA: dict[str, str] = {
     r"application_report\.(app_resource_Usage\.(cluster|queue)_usage_percentage|log_aggregation_status)": (
         "an application has an attempt as soon as it is submitted; Hadoop's has none while it is SUBMITTED"
     ),
-    r"(.*\.)?(id|container_id)\.app_id(\..*)?": "container ids name their application also where Hadoop 2 looked for it",
+    r"(.*\.)?(id|container_id)\.app_id(\..*)?": "container ids name their application where Hadoop 2 looked for it too",
 }
 """Path patterns that ours may have beyond a recorded answer, with the reason."""
 
