@@ -234,6 +234,9 @@ class Tracker:
         return request
 
     async def _obey(self, response: server_pb.NodeHeartbeatResponseProto, manager: ContainerManager) -> None:
+        if response.HasField("resource"):
+            # What counts is the RM's book; the node goes on registering with what it has.
+            self._log.info("resource_set_by_rm", resource=str(ids.resource(response.resource)))
         await manager.acknowledge([ids.container_id(m) for m in response.containers_to_be_removed_from_nm])
         for message in response.containers_to_cleanup:
             await manager.kill(

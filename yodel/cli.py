@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from yodel import __version__
-from yodel.errors import InvalidValue, YodelError
+from yodel.errors import InvalidValue, Refused, YodelError
 
 if TYPE_CHECKING:
     from yodel.checks import Finding
@@ -264,7 +264,7 @@ def _settings(config: Path | None) -> Settings:
 
 
 def _reloaded(config: Path | None) -> Settings:
-    """Raises InvalidValue: whoever asked for the reload is told, and the old settings count."""
+    """Raises InvalidValue, Refused: whoever asked for the reload is told, and the old settings count."""
     from pydantic import ValidationError
 
     from yodel.settings import load, mistakes_in
@@ -272,7 +272,7 @@ def _reloaded(config: Path | None) -> Settings:
     try:
         return load(config)
     except ValidationError as error:
-        raise InvalidValue("settings", str(config), "; ".join(mistakes_in(error))) from error
+        raise Refused("; ".join(mistakes_in(error))) from error
 
 
 def _misconfigured(text: str) -> NoReturn:

@@ -159,13 +159,13 @@ class AdminService:
     def refuse_service_acls(self) -> NoReturn:
         raise Refused(AUTHORIZATION_DISABLED)
 
-    def refuse_labels(self, nodes: Sequence[NodeId] = ()) -> NoReturn:
-        """``nodes`` are those that have to be known first; port 0 means every node of a host."""
-        known = self._engine.state.nodes
-        hosts = {node_id.host for node_id in known}
-        strangers = [n for n in nodes if n not in known and (n.port or n.host not in hosts)]
+    def refuse_labels(self, nodes: Sequence[tuple[str, int]] = ()) -> NoReturn:
+        """``nodes`` are hosts and ports that have to be known first; port 0 means every node of a host."""
+        known = {(node_id.host, node_id.port) for node_id in self._engine.state.nodes}
+        known |= {(host, 0) for host, _ in known}
+        strangers = [node for node in nodes if node not in known]
         if strangers:
-            names = ", ".join(map(str, strangers))
+            names = ", ".join(f"{host}:{port}" for host, port in strangers)
             raise Refused(f"java.io.IOException: Failed to replace labels as there are unknown nodes:[{names}]")
         raise Refused(LABELS_DISABLED)
 

@@ -1,8 +1,9 @@
 """The keys that node agents verify with change now and then.
 
-Follows NMTokenSecretManagerInRM and RMContainerTokenSecretManager.  A new key is made, stored and told with the next heartbeats; only after ``activation_delay_s``, when every living agent
-has it, tokens are signed with it.  Agents keep the one before for the tokens that are out.  What is pending is a row
-of its own purpose (``nm.next``), so a crash at any point leaves one key that signs and at most one that will.
+Follows NMTokenSecretManagerInRM and RMContainerTokenSecretManager.  A new key is made, stored and told with the next
+heartbeats; only after ``activation_delay_s``, when every living agent has it, tokens are signed with it.  Agents keep
+the one before for the tokens that are out.  What is pending is a row of its own purpose (``nm.next``), so a crash at
+any point leaves one key that signs and at most one that will.
 """
 
 from __future__ import annotations
@@ -114,7 +115,4 @@ class MasterKeys:
         await self._engine.do(work)
         self._tokens.activate(rolling.purpose, key)
         rolling.pending, rolling.since_s = None, self._clock.monotonic_s()
-        if rolling.purpose == "nm":  # NMTokenSecretManagerInRM.clearApplicationNMTokenKeys
-            for runtime in self._engine.state.runtimes.values():
-                runtime.nm_tokens_sent.clear()
         log.info("master key in use", purpose=rolling.purpose, key_id=key.key_id)

@@ -7,6 +7,9 @@ import pytest
 
 from tests.support.playbook import NODE, World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
+from yodel.domain.effects import Tell
+from yodel.domain.events import NodeCapabilityOrdered
+from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, NodeState
@@ -163,3 +166,60 @@ async def test_every_method_answers_over_the_wire_to_who_has_the_secret(protocol
 
     assert answers.keys() == protocol.methods.keys()
     assert {*answers.values()} <= {None, "org.apache.hadoop.yarn.exceptions.YarnException"}
+
+
+async def test_excluded_host_is_told_to_shut_down(world: World, protocol: RpcProtocol) -> None:
+    await call(protocol, "registerNodeManager", context(), registration())
+    world.rm.nodes.lists = HostLists(excluded={NODE.host: None})
+
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat())
+    assert answer.nodeAction == common.NODE_ACTION_SHUTDOWN
+    assert answer.diagnostics_message == f"Disallowed NodeManager nodeId: {NODE} hostname: {NODE.host}"
+
+    refused = await call(protocol, "registerNodeManager", context(), registration())
+    assert refused.nodeAction == common.NODE_ACTION_SHUTDOWN
+    text = f"Disallowed NodeManager from  {NODE.host}, Sending SHUTDOWN signal to the NodeManager."
+    assert refused.diagnostics_message == text
+    assert not refused.HasField("nm_token_master_key"), "keys are for those who may"
+
+
+async def test_unknown_node_is_told_why_it_has_to_register(protocol: RpcProtocol) -> None:
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat())
+    assert answer.nodeAction == common.NODE_ACTION_RESYNC
+    assert answer.diagnostics_message == f"Node not found resyncing {NODE}"
+
+
+async def test_ordered_capability_is_told_at_the_next_heartbeat_and_at_registration(
+    world: World, protocol: RpcProtocol
+) -> None:
+    first = await call(protocol, "registerNodeManager", context(), registration())
+    assert not first.HasField("resource")
+    await world.run(world.rm.engine.tell(Tell(NODE, NodeCapabilityOrdered(Resource(512, 1)))))
+
+    told = await call(protocol, "nodeHeartbeat", context(), heartbeat())
+    assert ids.resource(told.resource) == Resource(512, 1)
+    assert not (await call(protocol, "nodeHeartbeat", context(), heartbeat(told.response_id))).HasField("resource")
+    again = await call(protocol, "registerNodeManager", context(), registration())
+    assert ids.resource(again.resource) == Resource(512, 1)
+
+
+async def test_agent_that_says_what_keys_it_has_gets_those_it_lacks(world: World, protocol: RpcProtocol) -> None:
+    await call(protocol, "registerNodeManager", context(), registration())
+    request = heartbeat()
+    request.last_known_nm_token_master_key.key_id = 4711
+    request.last_known_container_token_master_key.key_id = world.rm.tokens.current("container").key_id
+
+    answer = await call(protocol, "nodeHeartbeat", context(), request)
+    current = world.rm.tokens.current("nm")
+    assert (answer.nm_token_master_key.key_id, answer.nm_token_master_key.bytes) == (current.key_id, current.secret)
+    assert not answer.HasField("container_token_master_key")
+    assert not (await call(protocol, "nodeHeartbeat", context(), heartbeat(1))).HasField("nm_token_master_key")
+
+
+async def test_state_of_log_aggregation_is_recorded(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    request = heartbeat()
+    report = request.log_aggregation_reports_for_apps.add(log_aggregation_status="LOG_RUNNING")
+    report.application_id.CopyFrom(ids.application_id_pb(am.application_id))
+    await call(protocol, "nodeHeartbeat", context(), request)
+    assert NODE in world.rm.log_aggregation.nodes_of(am.application_id)

@@ -5,7 +5,7 @@ import pytest
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
-from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.rpc_io.proxy_users import KEY_PREFIX, ProxyUserRules
 
 RULES = ProxyUserRules.from_properties(
     {
@@ -57,3 +57,11 @@ def test_refused_with_hadoops_words(real_user: str, user: str, host: str, messag
 def test_unknown_key_is_refused() -> None:
     with pytest.raises(InvalidValue):
         ProxyUserRules.from_properties({"hadoop.proxyuser.oozie.host": "*"})
+
+
+def test_rules_are_taken_over_in_place() -> None:
+    rules = ProxyUserRules()
+    with pytest.raises(RemoteFault):
+        rules.authorize(real_user="knox", user="alice", remote_host="10.0.0.1")
+    rules.become(ProxyUserRules.from_properties({f"{KEY_PREFIX}knox.hosts": "*", f"{KEY_PREFIX}knox.users": "alice"}))
+    rules.authorize(real_user="knox", user="alice", remote_host="10.0.0.1")

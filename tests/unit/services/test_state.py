@@ -115,3 +115,29 @@ def test_container_is_taken_off_once() -> None:
     runtime.take_off(ask_key(container), container.id)
     runtime.take_off(ask_key(container), container.id)
     assert runtime.in_flight == {}
+
+
+def test_closed_nodes_are_known_by_their_kubernetes_names() -> None:
+    state = state_of(a_node(state=NodeState.UNHEALTHY, kubernetes_node_name="k1"))
+    assert state.is_closed("k1")
+    state.publish([a_node(state=NodeState.RUNNING, kubernetes_node_name="k1")])
+    assert state.closed_nodes == frozenset()
+    state.publish([a_node(state=NodeState.LOST, kubernetes_node_name="k1")])
+    assert state.closed_nodes == frozenset(), "its agent is expected back"
+
+
+def test_kubernetes_node_with_a_new_agent_is_not_closed_by_its_old_one() -> None:
+    new = Node(id=NodeId("node-1", 9999), state=NodeState.RUNNING, kubernetes_node_name="k1")
+    state = state_of(new, a_node(state=NodeState.DECOMMISSIONED, kubernetes_node_name="k1"))
+    assert not state.is_closed("k1")
+
+
+def test_leaving_node_counts_as_what_it_holds() -> None:
+    running = a_container(container=2, node_id=NODE_ID, state=ContainerState.RUNNING)
+    size = Resource(8192, 8)
+    state = state_of(a_node(state=NodeState.RUNNING, capability=size), running)
+    assert state.total_resource == size
+    state.publish([a_node(state=NodeState.DECOMMISSIONING, capability=size)])
+    assert (state.usable_resource, state.total_resource) == (NONE, running.capability)
+    state.publish([a_node(state=NodeState.DECOMMISSIONED, capability=size)])
+    assert state.total_resource == NONE

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.playbook import Options, World, a_submission
+from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
@@ -93,3 +94,13 @@ async def test_failing_an_attempt_is_for_those_who_may_modify(world: World) -> N
     am = await world.running_am()
     with pytest.raises(AccessDenied, match=f"User mallory cannot perform operation MODIFY_APP on {am.application_id}"):
         await world.run(world.rm.submission.fail_attempt(am.attempt_id, "mallory"))
+
+
+async def test_rules_and_the_highest_priority_can_be_changed(world: World) -> None:
+    application_id = await world.submit()
+    application = world.application(application_id)
+    assert not world.rm.submission.may_modify(application, "bob")
+    world.rm.submission.use_rules(AccessRules(admin_acl=Acl.parse("bob")))
+    assert world.rm.submission.may_modify(application, "bob")
+    world.rm.submission.use_max_priority(7)
+    assert world.rm.submission.capped_priority(9) == 7

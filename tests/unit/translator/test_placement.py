@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.records import texts
 from yodel.domain.container import Placement
-from yodel.translator.placement import HOSTS_MAX, affinity
+from yodel.translator.placement import CLOSED_MAX, HOSTS_MAX, affinity
 
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 names = st.lists(texts, max_size=3).map(tuple)
@@ -99,3 +99,27 @@ def test_whatever_an_am_names_the_values_are_legal(placement: Placement) -> None
 
     check(affinity(placement))
     json.dumps(affinity(placement))
+
+
+def closed_terms(placement: Placement, *closed: str) -> Any:
+    required = affinity(placement, closed)["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    return required["nodeSelectorTerms"]
+
+
+def test_closed_nodes_are_excluded_by_name_one_expression_each() -> None:
+    """Kubernetes takes exactly one value for a field."""
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in ("node-1", "node-2")]
+    assert closed_terms(Placement(), "node-2", "node-1") == [{"matchFields": fields}]
+
+
+def test_closed_nodes_are_excluded_from_every_alternative() -> None:
+    placement = Placement(hosts=("a",), racks=("/r",), is_strict=True)
+    terms = closed_terms(placement, "node-1")
+    assert len(terms) == 2
+    assert all(term["matchFields"][0]["values"] == ["node-1"] and term["matchExpressions"] for term in terms)
+
+
+def test_closed_nodes_have_a_limit() -> None:
+    names = [f"node-{number}" for number in range(CLOSED_MAX + 1)]
+    (term,) = closed_terms(Placement(), *names)
+    assert len(term["matchFields"]) == CLOSED_MAX

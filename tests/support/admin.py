@@ -1,0 +1,48 @@
+"""An AdminService over a world, with settings that a test changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.support.playbook import World
+from yodel.domain.acl import Acl
+from yodel.domain.queue import default_queues
+from yodel.services.admin import AdminService, AdminSettings, Reloads
+
+GROUPS = {"bob": ("staff", "users"), "alice": ("users",)}
+
+
+@dataclass(slots=True)
+class Administration:
+    """``settings`` is what a reload finds; the lists hold what was taken over."""
+
+    world: World
+    settings: AdminSettings = field(
+        default_factory=lambda: AdminSettings(admin_acl="admin staff", max_priority=0, queues=default_queues())
+    )
+    acls: list[Acl] = field(default_factory=list)
+    priorities: list[int] = field(default_factory=list)
+    proxy_reloads: int = 0
+
+    def change(self, **changes: Any) -> None:
+        self.settings = replace(self.settings, **changes)
+
+    def groups_of(self, user: str) -> Sequence[str]:
+        return GROUPS.get(user, ())
+
+    async def service(self) -> AdminService:
+        rm = self.world.rm
+        reloads = Reloads(
+            read=lambda: self.settings,
+            proxy_users=self._reload_proxies,
+            admin_acl=self.acls.append,
+            max_priority=self.priorities.append,
+        )
+        service = AdminService(rm.engine, rm.nodes, rm.decommission, self, reloads, "yarn")
+        await service.start()
+        return service
+
+    def _reload_proxies(self) -> None:
+        self.proxy_reloads += 1

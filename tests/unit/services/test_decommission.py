@@ -1,0 +1,57 @@
+"""What the playbook (tests/playbook/test_decommission.py) does not show: the arithmetic of time and of the lists."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.playbook import NODE, World
+from yodel.domain.host_lists import HostLists
+from yodel.domain.states import NodeState
+from yodel.errors import Unavailable
+
+EXCLUDED = HostLists(excluded={NODE.host: None})
+
+
+async def test_default_time_is_what_was_configured(world: World) -> None:
+    await world.running_am()
+    await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True))
+    assert world.rm.state.nodes[NODE].decommissioning_timeout_s == 3600
+
+
+async def test_time_of_nothing_is_up_at_once(world: World) -> None:
+    await world.running_am()
+    await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=0))
+    await world.pass_time(0)
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONED
+
+
+async def test_repeated_order_writes_nothing(world: World) -> None:
+    await world.running_am()
+    for _ in range(2):
+        await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=5))
+        version = world.rm.state.version
+    await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=5))
+    assert world.rm.state.version == version
+
+
+async def test_empty_node_is_out_at_the_first_look(world: World) -> None:
+    await world.register_node()
+    await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=-1))
+    await world.pass_time(1)
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONED
+
+
+async def test_lists_that_could_not_be_stored_do_not_count(world: World) -> None:
+    await world.register_node()
+    world.commit_errors.append(Unavailable("no disk"))
+    with pytest.raises(Unavailable):
+        await world.run(world.rm.decommission.refresh(EXCLUDED))
+    assert world.rm.nodes.lists == HostLists()
+    assert not (await world.beat()).must_shut_down
+
+
+async def test_nodes_that_the_lists_allow_are_left_alone(world: World) -> None:
+    await world.register_node()
+    version = world.rm.state.version
+    await world.run(world.rm.decommission.refresh(HostLists(included=frozenset({NODE.host}))))
+    assert world.rm.state.version == version
