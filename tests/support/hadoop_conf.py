@@ -202,6 +202,8 @@ def _node_manager(servers: Servers) -> dict[str, str]:
         f"{prefix}.webapp.address": f"{HOST}:{ports.nm_http}",
         f"{prefix}.resource.memory-mb": str(servers.node.memory_mib),
         f"{prefix}.resource.cpu-vcores": str(servers.node.vcores),
+        # Off, as Yodel has it: the copied scripts hold environment values and folders of this run.
+        f"{prefix}.log-container-debug-info.enabled": "false",
         f"{prefix}.vmem-check-enabled": "false",  # Java 17 reserves 3 GB for a task
         f"{prefix}.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.0",
         f"{prefix}.local-dirs": f"{servers.directory}/nm-local",

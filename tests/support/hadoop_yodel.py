@@ -33,7 +33,6 @@ def running_yodel(hadoop: Hadoop, *, nodes: int = 1, settings: Mapping[str, str]
     known = {
         "YODEL_NM_HADOOP_CONF_DIR": str(agent_conf),
         "YODEL_MAX_PRIORITY": str(MAX_PRIORITY),
-        "YODEL_NM_LOG_CONTAINER_DEBUG_INFO": "true",  # Hadoop's default
         **({"YODEL_NM_HOST": "localhost"} if nodes == 1 else {}),  # as the rig's own node: blocks are at that name
         "YODEL_NM_LOG_AGGREGATION_ENABLED": "true",
         "YODEL_NM_REMOTE_APP_LOG_DIR": f"{hadoop.servers.default_fs}{REMOTE_LOGS}",

@@ -117,7 +117,7 @@ def jobs(target: Target) -> Outcome:
     job = start_sleep(target, maps=2, reduces=1, seconds=8)
     try:
         job_id = job.application_id().replace("application", "job")
-        wait_for("tasks", lambda: target.application(job.application_id())["runningContainers"] >= 2, 60)
+        wait_for("both maps", lambda: target.application(job.application_id())["runningContainers"] >= 3, 60)
         listed = target.mapred("job", "-list")
         running = target.mapred("job", "-status", job_id)
         ended = job.result()
@@ -126,7 +126,7 @@ def jobs(target: Target) -> Outcome:
             all=_first_lines(target.mapred("job", "-list", "all"), 0),
             status=_first_lines(target.mapred("job", "-status", job_id), 8),
             events=_first_lines(target.mapred("job", "-events", job_id, 0, 3), 0),
-            attempts=target.mapred("job", "-list-attempt-ids", job_id, "MAP", "completed"),
+            attempts=_sorted(target.mapred("job", "-list-attempt-ids", job_id, "MAP", "completed")),
             unknown=target.mapred("job", "-status", "job_1_0001"),
             kill=target.mapred("job", "-kill", job_id),
         )
@@ -210,6 +210,12 @@ def _said(result: Result) -> str:
 def _first_lines(result: Result, count: int) -> Result:
     """Where what follows is chance: how many others there are, or when things happened."""
     stdout = "\n".join(result.stdout.splitlines()[:count])
+    return Result(returncode=result.returncode, stdout=stdout, stderr="", application_id=result.application_id)
+
+
+def _sorted(result: Result) -> Result:
+    """Where the order is that of a hash table."""
+    stdout = "\n".join(sorted(result.stdout.splitlines()))
     return Result(returncode=result.returncode, stdout=stdout, stderr="", application_id=result.application_id)
 
 

@@ -6,6 +6,7 @@ Only what differs by nature between two runs is masked; a word, a state or a cou
 from __future__ import annotations
 
 import re
+import socket
 
 _RULES: tuple[tuple[str, str], ...] = (
     (r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ", ""),
@@ -16,6 +17,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"(?:file|hdfs|viewfs)://[^\s,\]\"']*", "URL"),
     (r"https?://[^\s,\]\"']+", "URL"),
     (r"\b(?:127\.\d+\.\d+\.\d+|localhost)\b(?::\d+)?(?:/127\.\d+\.\d+\.\d+)?(?::\d+)?", "HOST"),
+    (r"\b(?:127\.\d+\.\d+\.\d+|localhost)_\d+\b", "HOST"),
     (r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d [+-]\d{4} \d{4}", "DATE"),
     (r"\w{3}, \d+ \w{3} \d{4} \d\d:\d\d:\d\d \w+", "DATE"),
     (r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d [A-Z]{3} \d{4}", "DATE"),
@@ -35,6 +37,7 @@ def masked(text: str, *names: str) -> str:
     """``names`` are words of this run (a folder, a job's name) that the other run has differently."""
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "NAME")
+    text = text.replace(f"{socket.gethostname()}/", "")  # a resolved address has its name before it
     for pattern, replacement in _COMPILED:
         text = pattern.sub(replacement, text)
     return "\n".join(_BLANKS.sub(" ", line).strip() for line in text.splitlines() if line.strip())
