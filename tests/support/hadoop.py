@@ -98,8 +98,9 @@ class Daemon:
         if self.is_running:
             return
         java = [*java_command(self._servers.conf_dir, self._servers.jars), *self.spec.options]
-        # Started so that it cannot outlive the tests.
-        command = ["setpriv", "--pdeathsig", "KILL", *java, self.spec.main]
+        # Started so that it cannot outlive the tests; a NodeManager that is asked to end takes its containers along.
+        last = "TERM" if self.spec.main == NODE_MANAGER else "KILL"
+        command = ["setpriv", "--pdeathsig", last, *java, self.spec.main]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
