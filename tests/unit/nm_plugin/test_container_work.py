@@ -1,0 +1,226 @@
+"""The effects of transitions, each with the real hand-over and cache and a ledger that only writes down."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from nm_plugin.container_work import ContainerWork, Localization, ManagerParts, ManagerSettings
+from nm_plugin.containers import Container, Event, Exited, Launched, LaunchFailed, LocalizationFailed, Localized, State
+from nm_plugin.directories import Directories, make_roots
+from nm_plugin.disks import DiskLimits, Disks
+from nm_plugin.launch import command
+from nm_plugin.launch.parked import ParkedPods
+from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.localization.archive import Limits
+from nm_plugin.localization.cache import CacheSettings, ResourceCache
+from nm_plugin.localization.fetch import LocalFiles
+from nm_plugin.localization.plan import wanted
+from nm_plugin.task_owner import TaskOwner
+from tests.support.node_agent import FakeUsers, add_resource, container_id, context_of, eventually
+from tests.support.parked_pod import start_parked_pod
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerExitStatus
+from yodel.errors import Refused
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
+CONTAINER = container_id(2)
+NOW_MS = 1_700_000_000_000
+
+
+@dataclass
+class Notebook:
+    """A ledger: one container, and what was reported of it."""
+
+    tasks: TaskOwner
+    container: Container
+    events: list[Event] = field(default_factory=list)
+
+    def get(self, container_id: ContainerId) -> Container | None:
+        return self.container if container_id == self.container.container_id else None
+
+    async def apply(self, container_id: ContainerId, event: Event) -> None:
+        self.events.append(event)
+
+    async def change(self, container_id: ContainerId, **changes: Any) -> None:
+        self.container = replace(self.container, **changes)
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        return self.tasks.create_task(work, name=name)
+
+    async def next(self) -> Event:
+        await eventually(lambda: bool(self.events))
+        return self.events.pop(0)
+
+
+@dataclass
+class World:
+    """Everything of one container; ``root`` holds its directories."""
+
+    root: Path
+    work: ContainerWork
+    notes: Notebook
+    space: SimpleNamespace
+    disks: Disks
+    alice: OsUser
+
+    def give(self, context: pb.ContainerLaunchContextProto, **changes: Any) -> None:
+        self.notes.container = replace(
+            self.notes.container, launch_context=context.SerializeToString(), **{"state": State.LOCALIZING, **changes}
+        )
+
+    async def pod(self) -> Any:
+        return await start_parked_pod(self.root / "handover", CONTAINER, self.alice.uid, self.alice.gid)
+
+    @property
+    def work_dir(self) -> Path:
+        return Path(self.notes.container.local_dir)
+
+    def source(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.write_text(text)
+        path.chmod(0o644)
+        return path
+
+
+@pytest.fixture
+async def world(
+    open_path: Path, users: FakeUsers, threads: FileThreads, alice: OsUser, agent_user: OsUser
+) -> AsyncIterator[World]:
+    directories = Directories(local_dirs=(open_path / "l",), log_dirs=(open_path / "g",))
+    make_roots(directories)
+    for name in ("state", "handover"):
+        (open_path / name).mkdir()
+    (open_path / "handover").chmod(0o755)
+    cache_settings = CacheSettings(
+        local_dirs=directories.local_dirs,
+        state_dir=open_path / "state",
+        target_bytes=1 << 30,
+        resource_bytes_max=1 << 20,
+        archive_limits=Limits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
+        concurrency=2,
+        fetch_timeout_s=5,
+    )
+    space = SimpleNamespace(total=100 << 30, free=50 << 30)
+    settings = ManagerSettings(
+        launch_deadline_s=5, sigkill_delay_ms=50, kill_wait_s=5, deletion_delay_s=0, containers_max=9
+    )
+    disks = Disks(directories, DiskLimits(), lambda path: space)
+    async with asyncio.TaskGroup() as group:
+        tasks = TaskOwner(group)
+        pods = ParkedPods(open_path / "handover", threads)
+        tasks.create_task(pods.watch(), name="pods")
+        parts = SimpleNamespace(
+            directories=directories,
+            disks=disks,
+            users=users,
+            threads=threads,
+            cache=ResourceCache(cache_settings, {"file": LocalFiles(threads=threads)}, threads, agent_user, tasks),
+            pods=pods,
+            seen=lambda container_id: frozenset(),
+        )
+        notes = Notebook(tasks, Container(container_id=CONTAINER, user="alice", resource=Resource(1, 1)))
+        node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
+        work = ContainerWork(settings, cast(ManagerParts, parts), notes, lambda: node, lambda: NOW_MS)
+        yield World(open_path, work, notes, space, disks, alice)
+        tasks.cancel_all()
+
+
+async def test_localized_launched_and_ended(world: World) -> None:
+    context = context_of("cat sub/data 1><LOG_DIR>/stdout; exit 4", tokens_bytes=b"HDTS\x00\x00\x00")
+    add_resource(context, "sub/data", world.source("data", "text"))
+    world.give(context)
+    await world.work.localize(CONTAINER)
+    assert await world.notes.next() == Localized()
+    pod = await world.pod()
+    await world.work.launch(CONTAINER)
+    assert isinstance(await world.notes.next(), Launched)
+    tokens = (world.work_dir / command.TOKENS_FILE).stat()
+    assert (stat.S_IMODE(tokens.st_mode), tokens.st_uid) == (0o600, world.alice.uid)
+    ended = await world.notes.next()
+    assert isinstance(ended, Exited)
+    assert (ended.exit_status, ended.at_ms, ended.run) == (4, NOW_MS, 0)
+    assert "Container exited with a non-zero exit code 4." in ended.diagnostics
+    assert (Path(world.notes.container.log_dir) / "stdout").read_text() == "text"
+    assert await pod.wait() == 4
+
+
+async def test_missing_resource_is_told_with_hadoops_words(world: World) -> None:
+    context = context_of("exit 0")
+    source = world.source("data", "text")
+    add_resource(context, "data", source)
+    source.unlink()
+    world.give(context)
+    await world.work.localize(CONTAINER)
+    failed = await world.notes.next()
+    assert isinstance(failed, LocalizationFailed)
+    assert "Failed to download resource: " in failed.diagnostics
+    assert str(source) in failed.diagnostics
+
+
+async def test_nothing_is_launched_on_bad_disks(world: World) -> None:
+    world.space.free = 0
+    world.give(context_of("exit 0"))
+    world.disks.check()
+    await world.work.launch(CONTAINER)
+    failed = await world.notes.next()
+    assert isinstance(failed, LaunchFailed)
+    assert failed.exit_status == ContainerExitStatus.DISKS_FAILED
+    assert "Most of the disks failed. 1/1 local-dirs usable space" in failed.diagnostics
+
+
+async def test_deaf_script_is_killed_and_leaves_nothing(world: World) -> None:
+    world.give(context_of("trap '' TERM; (setsid sleep 100 &); sleep 100"))
+    await world.work.localize(CONTAINER)
+    assert await world.notes.next() == Localized()
+    pod = await world.pod()
+    await world.work.launch(CONTAINER)
+    assert isinstance(await world.notes.next(), Launched)
+    world.notes.container = replace(world.notes.container, state=State.KILLING)
+    await world.work.terminate(CONTAINER, None)
+    killed = await world.notes.next()
+    assert isinstance(killed, Exited)
+    assert "Container killed on request. Exit code is 137" in killed.diagnostics
+    await world.work.remove_traces(CONTAINER)
+    await eventually(lambda: not world.work_dir.exists())
+    assert not (world.root / "handover" / pod.directory.name).exists()
+    await pod.destroy()
+
+
+async def test_more_files_for_a_running_container(world: World) -> None:
+    world.give(context_of("exec sleep 100"))
+    await world.work.localize(CONTAINER)
+    more = pb.ContainerLaunchContextProto()
+    add_resource(more, "sub/more", world.source("more", "more"))
+    gone = world.source("gone", "gone")
+    add_resource(more, "gone", gone)
+    gone.unlink()
+    world.notes.container = replace(world.notes.container, state=State.RUNNING)
+    here, missing = (
+        tuple(one for one in wanted(more.localResources) if one.link == link) for link in ("sub/more", "gone")
+    )
+    world.work.expect_more(CONTAINER, (*here, *missing))
+    assert {state for _, state, _ in world.work.localization_of(world.notes.container)} == {Localization.PENDING}
+    await world.work.localize_more(CONTAINER, here)
+    await world.work.localize_more(CONTAINER, missing)
+    told = {link: (state, text) for link, state, text in world.work.localization_of(world.notes.container)}
+    assert told["sub/more"] == (Localization.COMPLETED, "")
+    assert told["gone"][0] is Localization.FAILED
+    assert "gone" in told["gone"][1]
+    assert (world.work_dir / "sub/more").read_text() == "more"
+
+
+def test_more_files_have_a_maximum(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nm_plugin.container_work.RESOURCES_MAX", 0)
+    more = pb.ContainerLaunchContextProto()
+    add_resource(more, "more", world.source("more", "more"))
+    with pytest.raises(Refused):
+        world.work.expect_more(CONTAINER, wanted(more.localResources))

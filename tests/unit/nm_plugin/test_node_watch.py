@@ -1,0 +1,172 @@
+"""The loops beside the containers, with a disk and a process table that tests fill."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from nm_plugin.container_work import ManagerParts
+from nm_plugin.containers import Container, State
+from nm_plugin.directories import Directories
+from nm_plugin.disks import DiskLimits, Disks
+from nm_plugin.launch.users import FileThreads
+from nm_plugin.monitor import Excess, MemoryMonitor
+from nm_plugin.node_watch import NodeWatch, WatchSettings
+from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually
+from yodel.domain.ids import ContainerId
+from yodel.domain.resource import Resource
+
+
+@dataclass
+class Space:
+    """A disk's space in bytes."""
+
+    total: int = 100 << 30
+    free: int = 50 << 30
+
+
+@dataclass
+class UsedDirs:
+    """What of the cache is asked here."""
+
+    used: list[tuple[Path, ...]] = field(default_factory=list)
+
+    def use_dirs(self, local_dirs: tuple[Path, ...], lost: frozenset[Path]) -> None:
+        self.used.append(local_dirs)
+
+
+@dataclass
+class OneExcess:
+    """A monitor that finds the same container too large at each look, and refuses the first look."""
+
+    looks: int = 0
+    cores: float = 1.5
+
+    def sample(self, running: list[tuple[Container, int | None]], now_ms: int) -> list[Excess]:
+        self.looks += 1
+        if self.looks == 1:
+            raise OSError("/proc is away")
+        return [Excess(container_id=c.container_id, exit_status=-104, text="too large") for c, _ in running]
+
+    def totals_bytes(self) -> tuple[int, int]:
+        return 3 << 20, 1 << 60
+
+
+@dataclass
+class FewContainers:
+    """A manager that knows containers and writes down kills."""
+
+    containers: tuple[Container, ...] = ()
+    killed: list[tuple[ContainerId, int]] = field(default_factory=list)
+    kept_house: int = 0
+
+    def all(self) -> tuple[Container, ...]:
+        return self.containers
+
+    async def kill(self, container_id: ContainerId, exit_status: int, text: str) -> None:
+        self.killed.append((container_id, exit_status))
+
+    def applications(self) -> tuple[Any, ...]:
+        return (SimpleNamespace(application_id=APPLICATION),)
+
+    async def housekeeping(self) -> None:
+        self.kept_house += 1
+
+
+@dataclass
+class World:
+    watch: NodeWatch
+    space: Space
+    cache: UsedDirs
+    monitor: OneExcess
+    local: tuple[Path, ...]
+    log_dir: Path
+    reports: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def world(open_path: Path, users: FakeUsers, threads: FileThreads) -> World:
+    local, log_dir = (open_path / "a", open_path / "b"), open_path / "g"
+    full, roomy, cache, monitor = Space(), Space(), UsedDirs(), OneExcess()
+    disks = Disks(
+        Directories(local_dirs=local, log_dirs=(log_dir,)),
+        DiskLimits(),
+        lambda path: full if path == local[0] else roomy,
+    )
+    logs = SimpleNamespace(applications=lambda: ())
+    parts = cast(ManagerParts, SimpleNamespace(disks=disks, users=users, threads=threads, cache=cache, logs=logs))
+    settings = WatchSettings(
+        monitor_interval_s=0.001,
+        disk_interval_s=0.001,
+        cache_interval_s=0.001,
+        log_retain_s=60,
+        log_dirs=(log_dir,),
+        own_uid=os.geteuid(),
+    )
+    reports: list[str] = []
+    watch = NodeWatch(settings, parts, cast(MemoryMonitor, monitor), lambda: reports.append("now"), lambda: 77)
+    return World(watch, full, cache, monitor, local, log_dir, reports)
+
+
+async def until(work: Any, condition: Callable[[], bool]) -> None:
+    """Run one of the endless loops until something is so."""
+    task = asyncio.create_task(work)
+    try:
+        await eventually(condition)
+        assert not task.done()
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_full_disk_is_left_out_reported_once_and_taken_in_again(world: World) -> None:
+    await world.watch.check_disks()
+    assert (world.watch.state().health.report, world.watch.state().health.checked_ms) == ("", 77)
+    world.space.free = 0
+    await world.watch.check_disks()
+    await world.watch.check_disks()
+    health = world.watch.state().health
+    assert health.is_healthy
+    assert health.report.startswith("1/2 local-dirs usable space is below configured utilization percentage")
+    assert world.cache.used == [(world.local[1],)]
+    assert world.reports == ["now"]
+    world.space.free = 50 << 30
+    await until(world.watch.watch_disks(), lambda: len(world.cache.used) == 2)
+    assert world.cache.used[-1] == world.local
+    assert world.watch.state().health.report == ""
+
+
+async def test_what_is_too_large_is_killed_and_a_failed_look_is_survived(world: World) -> None:
+    running = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=State.RUNNING)
+    stranger = Container(container_id=container_id(3), user="nobody-here", resource=Resource(1, 1), state=State.RUNNING)
+    waiting = Container(container_id=container_id(4), user="alice", resource=Resource(1, 1), state=State.SCHEDULED)
+    manager = FewContainers((running, stranger, waiting))
+    await until(world.watch.watch_memory(cast(Any, manager)), lambda: bool(manager.killed))
+    assert set(manager.killed) == {(container_id(2), -104)}
+    used = world.watch.state().containers
+    assert (used.pmem_mib, used.vmem_mib, used.cpu_vcores) == (3, 2**31 - 1, 1.5)
+
+
+async def test_old_logs_of_unknown_applications_go(world: World) -> None:
+    world.log_dir.mkdir()
+    old, fresh, known = (
+        world.log_dir / name for name in ("application_1_0001", "application_1_0002", str(APPLICATION))
+    )
+    for path in (old, fresh, known):
+        (path / "container").mkdir(parents=True)
+    long_ago = time.time() - 3600
+    for path in (old / "container", old, known / "container", known):
+        os.utime(path, (long_ago, long_ago))
+    manager = FewContainers()
+    await until(world.watch.keep_house(cast(Any, manager)), lambda: manager.kept_house > 1)
+    assert [path.exists() for path in (old, fresh, known)] == [False, True, True]
