@@ -182,9 +182,8 @@ def _decrease(container: Container, event: DecreaseRequested) -> Step[Container]
         version=container.version + 1,
         update_type=ContainerUpdateType.DECREASE_RESOURCE,
     )
-    assert container.node_id is not None, "only what was handed out is resized"
-    effects = (Reconcile(container.id), ReportUpdated(container.id), UpdateOnNode(container.id, container.node_id))
-    return Step(smaller, effects)
+    told = (UpdateOnNode(container.id, container.node_id),) if container.node_id is not None else ()
+    return Step(smaller, (Reconcile(container.id), ReportUpdated(container.id), *told))
 
 
 def _pod_resized(container: Container, event: PodResized) -> Step[Container]:
