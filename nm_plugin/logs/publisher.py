@@ -9,6 +9,7 @@ Answers are framed: a byte that says what follows (``J`` a JSON message, ``D`` b
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import json
 import os
@@ -29,13 +30,14 @@ ERROR_LENGTH_MAX = 2000
 PROGRESS_INTERVAL_S = 1.0
 MESSAGE, DATA = b"J", b"D"
 DATA_BYTES_MAX = 1 << 20
+LATE_CODECS = ("utf-8", "utf-16", "utf-16-be", "latin-1", "ascii")
 
 
 def main(identities: list[str], source: BinaryIO, output: BinaryIO) -> None:
     """Never raises: what goes wrong is told to the reader of the pipe."""
     try:
         job = decode(source.read(JOB_BYTES_MAX))
-        _load_client(job.root)
+        _load_what_comes_late(job.root)
         for identity in identities:
             become(identity)
         os.umask(0)
@@ -48,8 +50,10 @@ def main(identities: list[str], source: BinaryIO, output: BinaryIO) -> None:
     output.flush()
 
 
-def _load_client(root: str) -> None:
-    """While the agent's Python can still be read."""
+def _load_what_comes_late(root: str) -> None:
+    """What Python would load in the middle of the work: now it can still be read."""
+    for name in LATE_CODECS:
+        codecs.lookup(name)
     if not root.startswith("file:"):
         importlib.import_module("hdfs_native")
 

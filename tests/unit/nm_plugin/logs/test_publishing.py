@@ -1,0 +1,72 @@
+"""Publisher processes: real ones, as users, with what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.logs.jobs import Expire, MakeRoot, Publish, decode, encode
+from nm_plugin.logs.publishing import Publishers, PublishFailed
+
+
+@pytest.fixture
+def publishers(threads: FileThreads) -> Publishers:
+    return Publishers(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
+
+
+def publish(root: Path, **changes: object) -> Publish:
+    values: dict[str, object] = {
+        "root": f"file://{root}/remote",
+        "directories": ("alice", "application_1_0001"),
+        "file_name": "host_1",
+        "node": "host:1",
+        "node_file": "host_1",
+        "format": "tfile",
+        "compression": "gz",
+        "application": "application_1_0001",
+        "owner": "alice",
+        "acls": {},
+        "log_dirs": (f"{root}/logs",),
+        "containers": ("container_1_0001_01_000002",),
+        "uploaded_ms": 1,
+    }
+    return Publish(**{**values, **changes})  # type: ignore[arg-type]
+
+
+async def test_the_user_owns_what_its_process_makes(open_path: Path, alice: OsUser, publishers: Publishers) -> None:
+    await publishers.run(MakeRoot(root=f"file://{open_path}/remote", group=""), None)
+    logs = open_path / "logs" / "application_1_0001" / "container_1_0001_01_000002"
+    logs.mkdir(parents=True)
+    (logs / "stdout").write_bytes(b"hello")
+    os.chmod(logs / "stdout", 0o644)
+    for format in ("tfile", "ifile"):
+        answer = await publishers.run(publish(open_path, format=format, file_name=format), alice)
+        assert [name for _, name, _ in answer["uploaded"]] == ["stdout"]
+        path = open_path / "remote" / "alice" / "application_1_0001" / format
+        assert path.stat().st_uid == alice.uid
+
+
+async def test_refusals_are_told(open_path: Path, alice: OsUser, publishers: Publishers) -> None:
+    with pytest.raises(PublishFailed, match="ftp"):
+        await publishers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
+    with pytest.raises(PublishFailed, match="error"):
+        await publishers.run(publish(open_path, include="("), alice)
+    (open_path / "remote").write_text("no directory")
+    with pytest.raises(PublishFailed):
+        await publishers.run(Expire(root=f"file://{open_path}/remote", directories=("x",), before_ms=0), alice)
+
+
+async def test_slots_are_free_again_after_a_failure(open_path: Path, alice: OsUser, publishers: Publishers) -> None:
+    for _ in range(2):
+        with pytest.raises(PublishFailed):
+            await publishers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
+    assert not publishers.slots.locked()
+
+
+def test_jobs_survive_the_pipe(open_path: Path) -> None:
+    for job in (publish(open_path, already=(("c", "f", 1),)), MakeRoot(root="x", group="g")):
+        assert decode(encode(job)) == job
