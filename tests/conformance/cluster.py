@@ -78,6 +78,11 @@ class Ready:
         return str(self._content["rest_url"]).rstrip("/")
 
     @property
+    def nodes(self) -> list[dict[str, str]]:
+        """``name``, ``node_id`` (host:port) and ``http`` of each."""
+        return list(self._content["nodes"])
+
+    @property
     def pids(self) -> dict[str, int]:
         """Process ids by role; ``rm`` is the ResourceManager."""
         return {name: int(pid) for name, pid in self._content["pids"].items()}
