@@ -211,10 +211,10 @@ def test_logs_of_an_application_that_is_over(cluster: Cluster) -> None:
     assert (code, text.count("LogType:stdout\n")) == (0, 2)
     assert "LogLength:7\nLogContents:\na word\n\nEnd of LogType:stdout\n" in text
     assert "\n99999\n100000\n\nEnd of LogType:syslog\n" in text
-    container = text.split()[1]
+    container = text.split("Container: ", 1)[1].split()[0]
     for words in (("-containerId", container), ("-am", "1")):
         code, text = yarn_logs(cluster, "-applicationId", application_id, *words, "-log_files", "syslog", "-size", "-7")
-        assert (code, "LogContents:\n100000\n\nEnd" in text, "stdout" in text) == (0, True, False)
+        assert (code, "LogContents:\n100000\n\nEnd" in text, "stdout" in text) == (0, True, False), (words, text)
     code, text = yarn_logs(cluster, "-applicationId", application_id, "-show_container_log_info")
     assert (code, text.count("AGGREGATED")) == (0, 5)
 

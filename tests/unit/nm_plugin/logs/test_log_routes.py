@@ -1,0 +1,108 @@
+"""Logs over the web port of an agent that aggregates: who may see them, and where they are when all is over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from nm_plugin.app import NodeAgent
+from tests.support.fake_tracker import FakeTracker
+from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, make_settings
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
+MASTER = container_id(1)
+SCRIPT = "echo hello 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr; sleep 300"
+
+
+@pytest.fixture
+async def secured(open_path: Path, users: FakeUsers, tracker: FakeTracker) -> AsyncIterator[Rig]:
+    settings = make_settings(
+        open_path,
+        tracker.port,
+        acl_enabled=True,
+        admin_acl="admin",
+        log_aggregation_enabled=True,
+        remote_app_log_dir=f"file://{open_path}/remote",
+        log_server_url="http://history:19888/jobhistory/logs",
+    )
+    async with NodeAgent(settings, users=users).running() as running:
+        await tracker.until(lambda: bool(tracker.heartbeats))
+        made = Rig(root=open_path, tracker=tracker, running=running, users=users)
+        yield made
+        for pod in made.pods:
+            await pod.destroy()
+
+
+@pytest.fixture
+async def web(secured: Rig) -> AsyncIterator[httpx2.AsyncClient]:
+    await secured.pod(MASTER)
+    context = context_of(SCRIPT)
+    context.application_ACLs.add(accessType=pb.APPACCESS_VIEW_APP, acl="carol,dave")
+    await secured.start(MASTER, context)
+    await secured.tracker.until_running(MASTER)
+    log = secured.root / f"logs/{APPLICATION}/{MASTER}/stdout"
+    await eventually(lambda: log.exists() and log.stat().st_size > 0)
+    async with httpx2.AsyncClient(
+        base_url=f"http://127.0.0.1:{secured.running.http_port}", trust_env=False, timeout=10
+    ) as client:
+        yield client
+
+
+@pytest.mark.parametrize(("user", "status"), [("alice", 200), ("carol", 200), ("admin", 200), ("bob", 403), ("", 403)])
+async def test_view_acl_is_minded(web: httpx2.AsyncClient, user: str, status: int) -> None:
+    query = f"?user.name={user}" if user else ""
+    for path in (
+        f"/ws/v1/node/containers/{MASTER}/logs",
+        f"/ws/v1/node/containers/{MASTER}/logs/stdout",
+        f"/node/containerlogs/{MASTER}/alice/stdout",
+        f"/node/containerlogs/{MASTER}/alice",
+    ):
+        response = await web.get(path + query)
+        assert response.status_code == status, path
+        assert ("hello" in response.text) == (status == 200 and path.endswith("stdout"))
+
+
+async def test_refused_caller_is_named(web: httpx2.AsyncClient) -> None:
+    response = await web.get(f"/ws/v1/node/containers/{MASTER}/logs")
+    text = f"User [dr.who] is not authorized to view the logs for application {APPLICATION}"
+    assert response.json()["RemoteException"]["message"] == text
+
+
+async def test_forgotten_container_is_shown_while_its_application_lives(secured: Rig, web: httpx2.AsyncClient) -> None:
+    secured.tracker.kill(MASTER)
+    await secured.tracker.until_complete(MASTER)
+    await eventually(lambda: secured.running.manager.get(MASTER) is None)
+    response = await web.get(f"/ws/v1/node/containers/{MASTER}/logs/stdout?user.name=alice")
+    assert "LogContents:\nhello\nEnd of LogType:stdout.\n" in response.text
+    assert (await web.get(f"/ws/v1/node/containers/{MASTER}")).status_code == 404
+
+
+async def test_over_applications_lead_to_the_log_server(secured: Rig, web: httpx2.AsyncClient) -> None:
+    secured.tracker.kill(MASTER)
+    await secured.tracker.until_complete(MASTER)
+    secured.tracker.finish(APPLICATION)
+    published = secured.root / "remote/alice/bucket-logs-tfile/0007" / str(APPLICATION)
+    await eventually(lambda: published.exists() and not (secured.root / "logs" / str(APPLICATION)).exists())
+    node = secured.running.node_id
+    assert [path.name for path in published.iterdir()] == [str(node).replace(":", "_")]
+    await eventually(lambda: not secured.running.manager.applications())
+    response = await web.get(f"/node/containerlogs/{MASTER}/alice/stdout?start=-4096")
+    url = f"http://history:19888/jobhistory/logs/{node}/{MASTER}/{MASTER}/alice/stdout?start=-4096"
+    assert (response.status_code, response.headers["location"]) == (307, url)
+    assert (await web.get(f"/ws/v1/node/containers/{MASTER}/logs")).status_code == 404
+
+
+async def test_heartbeats_tell_how_far_logs_are(secured: Rig, web: httpx2.AsyncClient) -> None:
+    def told() -> list[int]:
+        return [
+            r.log_aggregation_status for h in secured.tracker.heartbeats for r in h.log_aggregation_reports_for_apps
+        ]
+
+    await secured.tracker.until(lambda: told() == [pb.LOG_RUNNING])
+    secured.tracker.kill(MASTER)
+    await secured.tracker.until_complete(MASTER)
+    secured.tracker.finish(APPLICATION)
+    await secured.tracker.until(lambda: told() == [pb.LOG_RUNNING, pb.LOG_SUCCEEDED])
