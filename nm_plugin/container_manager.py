@@ -114,16 +114,37 @@ class ContainerManager:
             f"Sent signal {_COMMANDS.get(name, '')} (SIG{name}) to pid {container.pid} as user {container.user} "
             f"for container {container_id}, result={'success' if delivered else 'failed'}"
         )
-        noted = containers.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
-        await self.change(container_id, diagnostics=noted.diagnostics)
+        container = self._containers.get(container_id)
+        if container is not None:  # it may have ended of the signal, and have been forgotten
+            noted = containers.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
+            await self.change(container_id, diagnostics=noted.diagnostics)
         return delivered
 
     async def restart(self, container_id: ContainerId) -> None:
-        """Have a running container's script ended and started again.  Raises Refused when it does not run."""
+        """Have a running container's script ended and started again; nothing when it does not run."""
+        text = diagnostics.stamped(self._now_ms(), "Container will be Restarted.")
+        await self.apply(container_id, containers.RestartRequested(diagnostics=text))
+
+    async def upgrade(self, container_id: ContainerId, context: bytes, auto_commit: bool) -> None:
+        """As ``restart``, with another launch context; its resources are there before the script is ended."""
+        text = diagnostics.stamped(self._now_ms(), "Container will be Re-initialized.")
+        request = containers.RestartRequested(context=context, keeps_previous=not auto_commit, diagnostics=text)
+        await self.apply(container_id, request)
+
+    async def roll_back(self, container_id: ContainerId) -> None:
+        """Undo the last upgrade.  Raises Refused when there is none, or it was committed."""
         container = self._containers.get(container_id)
-        if container is None or container.state is not State.RUNNING:
-            raise Refused(f"{_state_text(container, container_id)}; only what runs can be restarted")
-        await self.apply(container_id, containers.RestartRequested())
+        if container is None or not container.rollback:
+            raise Refused("Nothing to rollback to !!")
+        text = diagnostics.stamped(self._now_ms(), "Container upgrade will be Rolled-back.")
+        await self.apply(container_id, containers.RestartRequested(context=container.rollback, diagnostics=text))
+
+    async def commit(self, container_id: ContainerId) -> None:
+        """The last upgrade stays.  Raises Refused when there is none, or it was committed."""
+        container = self._containers.get(container_id)
+        if container is None or not container.rollback:
+            raise Refused("Nothing to Commit !!")
+        await self.change(container_id, rollback=b"")
 
     def localize(self, container_id: ContainerId, resources: tuple[Wanted, ...]) -> None:
         """Bring more resources into a running container, behind.  Raises Refused when it does not run."""
@@ -134,12 +155,15 @@ class ContainerManager:
         self.spawn(self._does.localize_more(container_id, resources), f"localize-more-{container_id}")
 
     async def update(self, container_id: ContainerId, resource: Resource, version: int) -> None:
-        """A new size; raises Refused unless it lives and the version is newer."""
+        """A new size; raises Refused unless it lives and the version is newer (updateContainerInternal's words)."""
         container = self._containers.get(container_id)
+        if container is None and self.was_stopped_recently(container_id):
+            raise Refused(f"Container {container_id} was recently stopped on node manager.")
         if container is None or container.state.is_complete or container.state is State.KILLING:
             raise Refused(f"Container {container_id} is not handled by this NodeManager")
         if version <= container.version:
-            raise Refused(f"Container {container_id} has update version {version}, not newer than {container.version}")
+            text = f"has update version [{container.version}] >= requested version [{version}]"
+            raise Refused(f"Container {container_id} {text}")
         await self.change(container_id, resource=resource, version=version)
 
     async def acknowledge(self, container_ids: Iterable[ContainerId]) -> None:
@@ -238,6 +262,10 @@ class ContainerManager:
             self._work(container_id, self._does.launch(container_id))
         elif effect is Effect.RELAUNCH:
             self._work(container_id, self._does.relaunch(container_id))
+        elif effect is Effect.RESTART:
+            self._work(container_id, self._does.restart(container_id))
+        elif effect is Effect.PREPARE_UPGRADE:
+            self._work(container_id, self._does.prepare_upgrade(container_id))
         elif effect is Effect.STOP_RUN:
             self.spawn(self._does.stop_run(container_id), f"stop-run-{container_id}")
         elif effect is Effect.TERMINATE:

@@ -3,9 +3,9 @@
 Follows ``ContainerManagerImpl``: the texts of refusals are its own, because clients and users look for them.  A refused
 container is an entry of ``failed_requests``; only a container token with a wrong signature fails a whole call.
 
-A running container can be restarted with its own launch context and given more resources.
+A running container can be restarted with its own launch context or another one, and given more resources.
 
-Refuses: re-initialisation with another context and what belongs to it (YarnException); no framework calls it.
+Refuses: to signal another application's container, which ``ContainerManagerImpl`` would do.
 """
 
 from __future__ import annotations
@@ -92,8 +92,7 @@ class ContainerService:
         grant = self._verified(entry.container_token)
         try:
             self._authorize(identity, grant, "start container.")
-            if grant.rm_identifier != self._secrets.rm_identifier:
-                raise InvalidContainer(f"\nContainer {grant.container_id} rejected as it is allocated by a previous RM")
+            self._of_this_rm(grant)
             data = {e.key: e.value for e in entry.container_launch_context.service_data}
             self._aux.check(data)
             acls = _acls(entry.container_launch_context)
@@ -104,6 +103,11 @@ class ContainerService:
         except YodelError as error:
             raise _Unstarted(grant.container_id, error) from error
         return grant.container_id
+
+    def _of_this_rm(self, grant: ContainerGrant) -> None:
+        """Raises InvalidContainer."""
+        if grant.rm_identifier != self._secrets.rm_identifier:
+            raise InvalidContainer(f"\nContainer {grant.container_id} rejected as it is allocated by a previous RM")
 
     def _verified(self, token: security_pb.TokenProto) -> ContainerGrant:
         """Raises InvalidToken also for what cannot be read: there is no id to report a failure for."""
@@ -116,10 +120,11 @@ class ContainerService:
         """Raises Refused with ``authorizeStartAndResourceIncreaseRequest``'s words."""
         reason = ""
         container_id = grant.container_id
+        doing = "starting " if what.startswith("start") else "increasing resource of "
         known = self._manager.get(container_id) is not None or self._manager.was_stopped_recently(container_id)
         if identity.attempt_id.application_id != container_id.application_id:
             reason = (
-                f"\nNMToken for application attempt : {identity.attempt_id} was used for starting container with "
+                f"\nNMToken for application attempt : {identity.attempt_id} was used for {doing}container with "
                 f"container token issued for application attempt : {container_id.attempt_id}"
             )
         elif grant.node != str(self._secrets.node_id):
@@ -179,15 +184,15 @@ class ContainerService:
     async def signal_to_container(
         self, identity: NmIdentity, request: service_pb.SignalContainerRequestProto
     ) -> service_pb.SignalContainerResponseProto:
-        """Raises RemoteFault when the container is not the caller's or not running."""
+        """A container that is gone, or not there yet, is no error.  Raises RemoteFault when it is not the caller's."""
         container_id = ids.container_id(request.container_id)
         name = SIGNALS.get(request.command)
         try:
             self._own(identity, container_id, "signal")
         except Refused as error:
             raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
-        if name is None or not await self._manager.signal(container_id, name):
-            raise RemoteFault(faults.YARN_EXCEPTION, f"Container {container_id} is not handled by this NodeManager")
+        if name is not None:
+            await self._manager.signal(container_id, name)
         return service_pb.SignalContainerResponseProto()
 
     async def update_container(
@@ -215,6 +220,9 @@ class ContainerService:
                 raise RemoteFault(faults.INVALID_TOKEN, str(error)) from error
             try:
                 self._authorize(identity, grant, "increase container resource.")
+                self._of_this_rm(grant)
+                self._secrets.keep_key_of(identity)
+                await self._keys_changed()
                 await self._manager.update(grant.container_id, grant.resource, grant.version)
             except Refused as error:
                 _failed(response.failed_requests.add(), grant.container_id, error)
@@ -225,7 +233,7 @@ class ContainerService:
         self, identity: NmIdentity, request: service_pb.ResourceLocalizationRequestProto
     ) -> service_pb.ResourceLocalizationResponseProto:
         """Links in the work directory of a running container; getLocalizationStatuses tells when they are there."""
-        container_id = self._running(identity, request.container_id, "localize")
+        container_id = self._running(identity, request.container_id, "LOCALIZE")
         try:
             self._manager.localize(container_id, wanted(request.local_resources))
         except YodelError as error:
@@ -236,12 +244,42 @@ class ContainerService:
         self, identity: NmIdentity, request: pb.ContainerIdProto
     ) -> service_pb.RestartContainerResponseProto:
         """Ends its script and starts it again, in the same directory and pod."""
-        container_id = self._running(identity, request, "restart")
-        try:
+        await self._manager.restart(self._running(identity, request, "RE_INIT"))
+        return service_pb.RestartContainerResponseProto()
+
+    async def reinitialize_container(
+        self, identity: NmIdentity, request: service_pb.ReInitializeContainerRequestProto
+    ) -> service_pb.ReInitializeContainerResponseProto:
+        """Restarts it with another launch context, which can be rolled back until it is committed."""
+        container_id = self._running(identity, request.container_id, "RE_INIT")
+        if not request.HasField("container_launch_context"):
             await self._manager.restart(container_id)
+            return service_pb.ReInitializeContainerResponseProto()
+        try:
+            wanted(request.container_launch_context.localResources)
+        except YodelError as error:
+            raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
+        context = request.container_launch_context.SerializeToString()
+        await self._manager.upgrade(container_id, context, request.auto_commit)
+        return service_pb.ReInitializeContainerResponseProto()
+
+    async def roll_back(self, identity: NmIdentity, request: pb.ContainerIdProto) -> service_pb.RollbackResponseProto:
+        """Restarts it with the launch context before the last upgrade."""
+        container_id = self._running(identity, request, "ROLLBACK")
+        try:
+            await self._manager.roll_back(container_id)
         except Refused as error:
             raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
-        return service_pb.RestartContainerResponseProto()
+        return service_pb.RollbackResponseProto()
+
+    async def commit(self, identity: NmIdentity, request: pb.ContainerIdProto) -> service_pb.CommitResponseProto:
+        """The last upgrade cannot be rolled back any more."""
+        container_id = self._running(identity, request, "COMMIT")
+        try:
+            await self._manager.commit(container_id)
+        except Refused as error:
+            raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
+        return service_pb.CommitResponseProto()
 
     async def get_localization_statuses(
         self, identity: NmIdentity, request: service_pb.GetLocalizationStatusesRequestProto
@@ -269,22 +307,20 @@ class ContainerService:
     def _running(self, identity: NmIdentity, message: pb.ContainerIdProto, what: str) -> ContainerId:
         """Raises RemoteFault with ``ContainerManagerImpl.preReInitializeOrLocalizeCheck``'s words."""
         container_id = ids.container_id(message)
-        try:
-            self._own(identity, container_id, what)
-        except Refused as error:
-            raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
+        if identity.attempt_id.application_id != container_id.application_id:
+            text = f"ApplicationMaster not authorized to perform [{what}] on Container [{container_id}]!!"
+            raise RemoteFault(faults.YARN_EXCEPTION, text)
         container = self._manager.get(container_id)
         if container is None:
-            text = f"Specified {container_id} does not exist!"
-            raise RemoteFault(faults.YARN_EXCEPTION, text)
+            raise RemoteFault(faults.YARN_EXCEPTION, f"Specified {container_id} does not exist!")
         if container.state is not State.RUNNING:
-            text = f"{container_id} is at {container.state.value} state. Not able to re-initialize in this state."
+            is_restarting = str(container.state is State.REINITIALIZING).lower()
+            text = (
+                f"Cannot perform {what} on [{container_id}]. Current state is [{container.state.value}, "
+                f"isReInitializing={is_restarting}]. Container Execution Type is [{container.execution_type.name}]."
+            )
             raise RemoteFault(faults.YARN_EXCEPTION, text)
         return container_id
-
-    async def not_supported(self, identity: NmIdentity, request: Message) -> Message:
-        """Raises RemoteFault always."""
-        raise RemoteFault(faults.YARN_EXCEPTION, f"{type(request).__name__} is not supported by this NodeManager")
 
     def _own(self, identity: NmIdentity, container_id: ContainerId, what: str) -> None:
         """Any attempt of the container's application may; raises Refused."""
@@ -319,10 +355,10 @@ def container_management(service: ContainerService) -> RpcProtocol:
             service.increase_containers_resource,
         ),
         method("localize", service_pb.ResourceLocalizationRequestProto, service.localize),
-        method("reInitializeContainer", service_pb.ReInitializeContainerRequestProto, service.not_supported),
+        method("reInitializeContainer", service_pb.ReInitializeContainerRequestProto, service.reinitialize_container),
         method("restartContainer", pb.ContainerIdProto, service.restart_container),
-        method("rollbackLastReInitialization", pb.ContainerIdProto, service.not_supported),
-        method("commitLastReInitialization", pb.ContainerIdProto, service.not_supported),
+        method("rollbackLastReInitialization", pb.ContainerIdProto, service.roll_back),
+        method("commitLastReInitialization", pb.ContainerIdProto, service.commit),
         method(
             "getLocalizationStatuses",
             service_pb.GetLocalizationStatusesRequestProto,

@@ -148,6 +148,15 @@ class ContainerWork:
         container = self._container(container_id)
         if container.retry is not None:
             await asyncio.sleep(container.retry.interval_ms / 1000)
+        await self._launch_again(container)
+
+    async def restart(self, container_id: ContainerId) -> None:
+        """At once, and with what the launch context says now."""
+        self._links.pop(container_id, None)
+        await self._launch_again(self._container(container_id))
+
+    async def _launch_again(self, container: Container) -> None:
+        container_id = container.container_id
         await self._kill_survivors(container)
         try:
             user = await self._user(container)
@@ -157,6 +166,19 @@ class ContainerWork:
             await self._launch_failed(container_id, str(error), ContainerExitStatus.INVALID)
             return
         await self.launch(container_id)
+
+    async def prepare_upgrade(self, container_id: ContainerId) -> None:
+        """Download what the next launch context names while the script runs on."""
+        container = self._container(container_id)
+        context = pb.ContainerLaunchContextProto.FromString(container.upgrade)
+        try:
+            user = await self._user(container)
+            await self._localized(container_id, wanted(context.localResources), user, context.tokens)
+        except (YodelError, OSError) as error:
+            text = diagnostics.failed_localization(self._now_ms(), str(error))
+            await self._ledger.apply(container_id, containers.LocalizationFailed(diagnostics=text))
+        else:
+            await self._ledger.apply(container_id, containers.Localized())
 
     async def stop_run(self, container_id: ContainerId) -> None:
         """End the script, not the container: its pod waits for the next."""
@@ -316,16 +338,19 @@ class ContainerWork:
             exit_status = await self._parts.pods.exit_status(container_id)
         except ShellGone:
             exit_status = ContainerExitStatus.FORCE_KILLED
-        text, now_ms = "", self._now_ms()
+        text, last_words, now_ms = "", "", self._now_ms()
         current = self._ledger.get(container_id)
         state = current.state if current is not None else State.DONE
         if state is State.KILLING:
             text = diagnostics.killed_exit(now_ms, exit_status)
         elif exit_status != 0 and state is not State.REINITIALIZING:
-            text = diagnostics.failed_exit(now_ms, container_id, exit_status, await self._tails(container))
-        await self._ledger.apply(
-            container_id, containers.Exited(exit_status=exit_status, diagnostics=text, at_ms=now_ms, run=container.run)
+            text, last_words = diagnostics.failed_exit(
+                now_ms, container_id, exit_status, await self._tails(container), is_retried=container.retry is not None
+            )
+        ended = containers.Exited(
+            exit_status=exit_status, diagnostics=text, last_words=last_words, at_ms=now_ms, run=container.run
         )
+        await self._ledger.apply(container_id, ended)
 
     async def _tails(self, container: Container) -> diagnostics.ErrorTails:
         user, log_dir = await self._user(container), Path(self._container(container.container_id).log_dir)

@@ -1,7 +1,6 @@
 """A container's life on its node: one pure table.
 
-Follows the states of ``ContainerImpl`` (Hadoop's NodeManager) without those of features that are not served
-(re-initialisation with another context, pausing).
+Follows the states of ``ContainerImpl`` (Hadoop's NodeManager) without those of pausing, which is not served.
 ``TABLE`` is the whole truth: a pair that is not in it and not in ``IGNORED`` is a bug.
 Handlers take a container and an event and return the new container and the effects to perform, in order; they read no
 clock and touch nothing.  ``transitions()`` exports the table for the documentation.
@@ -16,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
-from nm_plugin.retry import Retry
+from nm_plugin.retry import Retry, not_retried, retry_of
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus, ExecutionType
 from yodel.errors import IllegalTransition
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 DIAGNOSTICS_LENGTH_MAX = 10_000  # yarn.nodemanager.container-diagnostics-maximum-size
 
@@ -73,6 +73,10 @@ class Container:
     retry: Retry | None = None
     run: int = 0
     """How often it was started again in its place."""
+    upgrade: bytes = field(default=b"", repr=False)
+    """The launch context that takes over when the script has ended (reInitializeContainer)."""
+    rollback: bytes = field(default=b"", repr=False)
+    """The launch context before the last upgrade, until that is committed."""
 
 
 # Events: facts that happened.
@@ -116,13 +120,21 @@ class Exited:
 
     exit_status: int
     diagnostics: str = ""
+    last_words: str = ""  # more diagnostics, if the container ends with its script
     at_ms: int = 0
     run: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartRequested:
-    """The ApplicationMaster wants the script to end and to be started again (restartContainer)."""
+    """The ApplicationMaster wants the script to end and to be started again, with another ``context`` if there is one.
+
+    ``keeps_previous`` until that is committed: the upgrade may be rolled back, and is when it fails.
+    """
+
+    context: bytes = field(default=b"", repr=False)
+    keeps_previous: bool = False
+    diagnostics: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +180,8 @@ class Effect(Enum):
     LOCALIZE = "LOCALIZE"
     LAUNCH = "LAUNCH"
     RELAUNCH = "RELAUNCH"
+    RESTART = "RESTART"
+    PREPARE_UPGRADE = "PREPARE_UPGRADE"
     STOP_RUN = "STOP_RUN"
     TERMINATE = "TERMINATE"
     CLEAN_UP = "CLEAN_UP"
@@ -231,20 +245,48 @@ def _exited(container: Container, event: Event) -> Outcome:
     if retry is not None:
         again = replace(container, state=State.RELAUNCHING, retry=retry, run=container.run + 1, pid=None)
         return with_diagnostics(again, event.diagnostics), (Effect.RELAUNCH,)
+    if container.rollback and not not_retried(event.exit_status):
+        undone = _with_context(replace(container, rollback=b""), container.rollback)
+        noted = with_diagnostics(undone, f"{event.diagnostics}Container Re-init Auto Rolled-Back.\n")
+        return replace(noted, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RESTART,)
     state = State.EXITED_WITH_SUCCESS if event.exit_status == 0 else State.EXITED_WITH_FAILURE
     ended = replace(container, state=state, exit_status=event.exit_status)
-    return with_diagnostics(ended, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP)
+    return with_diagnostics(ended, event.diagnostics + event.last_words), (Effect.REPORT, Effect.CLEAN_UP)
 
 
 def _restart(container: Container, event: Event) -> Outcome:
-    return replace(container, state=State.REINITIALIZING), (Effect.STOP_RUN,)
+    assert isinstance(event, RestartRequested)
+    noted = with_diagnostics(replace(container, state=State.REINITIALIZING), event.diagnostics)
+    if not event.context:
+        return noted, (Effect.STOP_RUN,)
+    kept = container.launch_context if event.keeps_previous else b""
+    return replace(noted, upgrade=event.context, rollback=kept), (Effect.PREPARE_UPGRADE,)
+
+
+def _upgrade_prepared(container: Container, event: Event) -> Outcome:
+    return container, (Effect.STOP_RUN,)
+
+
+def _upgrade_failed(container: Container, event: Event) -> Outcome:
+    """The script runs on (ContainerImpl.ResourceLocalizationFailedWhileReInitTransition)."""
+    assert isinstance(event, LocalizationFailed)
+    undone = replace(container, state=State.RUNNING, upgrade=b"", rollback=b"")
+    return with_diagnostics(undone, event.diagnostics), ()
 
 
 def _stopped_for_restart(container: Container, event: Event) -> Outcome:
     assert isinstance(event, Exited)
     if event.run not in (None, container.run):
         return container, ()
-    return replace(container, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RELAUNCH,)
+    if container.upgrade:
+        container = _with_context(replace(container, upgrade=b""), container.upgrade)
+    return replace(container, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RESTART,)
+
+
+def _with_context(container: Container, context: bytes) -> Container:
+    """With another launch context, and its retries unused."""
+    retry = retry_of(pb.ContainerLaunchContextProto.FromString(context))
+    return replace(container, launch_context=context, retry=retry)
 
 
 def _kill_unstarted(container: Container, event: Event) -> Outcome:
@@ -270,11 +312,15 @@ def _killed(container: Container, event: Event) -> Outcome:
 
 
 def _cleaned_up(container: Container, event: Event) -> Outcome:
-    return replace(container, state=State.DONE, launch_context=b""), ()
+    return _without_contexts(replace(container, state=State.DONE)), ()
 
 
 def _forget_context(container: Container, event: Event) -> Outcome:
-    return replace(container, launch_context=b""), ()
+    return _without_contexts(container), ()
+
+
+def _without_contexts(container: Container) -> Container:
+    return replace(container, launch_context=b"", upgrade=b"", rollback=b"")
 
 
 TABLE: dict[tuple[State, type[Event]], Handler] = {
@@ -290,6 +336,8 @@ TABLE: dict[tuple[State, type[Event]], Handler] = {
     (State.RUNNING, Exited): _exited,
     (State.RUNNING, RestartRequested): _restart,
     (State.RUNNING, KillRequested): _kill,
+    (State.REINITIALIZING, Localized): _upgrade_prepared,
+    (State.REINITIALIZING, LocalizationFailed): _upgrade_failed,
     (State.REINITIALIZING, Exited): _stopped_for_restart,
     (State.REINITIALIZING, KillRequested): _kill,
     (State.RELAUNCHING, Launched): _launched,
@@ -309,13 +357,14 @@ _AGAIN = "a repeated request; the first one counts"
 _NOT_RUNNING = "only what runs can be started again; the caller was told so"
 _IMPOSSIBLE = "cannot be produced by this state's effects; harmless after an agent restart"
 
+_LOCALIZED = (State.LOCALIZING, State.REINITIALIZING)
 _TO_BE_LAUNCHED = (State.SCHEDULED, State.RELAUNCHING)
 _LIVE = (*_TO_BE_LAUNCHED, State.RUNNING, State.REINITIALIZING, State.KILLING)
 
 IGNORED: dict[tuple[State, type[Event]], str] = {
     **{(s, Started): _AGAIN for s in State if s is not State.NEW},
-    **{(s, Localized): _LATE for s in State if s is not State.LOCALIZING},
-    **{(s, LocalizationFailed): _LATE for s in State if s is not State.LOCALIZING},
+    **{(s, Localized): _LATE for s in State if s not in _LOCALIZED},
+    **{(s, LocalizationFailed): _LATE for s in State if s not in _LOCALIZED},
     **{(s, Launched): _LATE for s in State if s not in (*_TO_BE_LAUNCHED, State.KILLING)},
     **{(s, LaunchFailed): _LATE for s in State if s not in _TO_BE_LAUNCHED},
     **{(s, Exited): _LATE for s in State if s not in _LIVE},

@@ -37,15 +37,21 @@ def killed(now_ms: int, text: str) -> str:
     return stamped(now_ms, text)
 
 
-def failed_exit(now_ms: int, container_id: ContainerId, exit_status: int, tails: ErrorTails) -> str:
-    """For an exit status that is not 0 and that nobody asked for."""
+def failed_exit(
+    now_ms: int, container_id: ContainerId, exit_status: int, tails: ErrorTails, *, is_retried: bool = False
+) -> tuple[str, str]:
+    """For an exit status that is not 0 and that nobody asked for: what it adds, and what it adds when it is the end.
+
+    The end says the same again (ContainerImpl.RetryFailureTransition, then ExitedWithFailureTransition).
+    """
     head = f"Exception from container-launch.\nContainer id: {container_id}\nExit code: {exit_status}\n"
     if exit_status in (ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED):
-        return killed_exit(now_ms, exit_status)
+        return killed_exit(now_ms, exit_status) + stamped(now_ms, "Killed by external signal"), ""
     body = f"Container exited with a non-zero exit code {exit_status}. Error file: prelaunch.err.\n"
     body += f"Last {TAIL_BYTES} bytes of prelaunch.err :\n{_text(tails.prelaunch_err)}"
     body += f"Last {TAIL_BYTES} bytes of stderr :\n{_text(tails.stderr)}\n"
-    return stamped(now_ms, head) + stamped(now_ms, body)
+    middle = stamped(now_ms, "Diagnostic message from attempt : ") if is_retried else ""
+    return stamped(now_ms, head) + middle + stamped(now_ms, body), stamped(now_ms, body)
 
 
 def killed_exit(now_ms: int, exit_status: int) -> str:

@@ -140,7 +140,10 @@ def _container_to_json(container: Container) -> dict[str, Any]:
         "local_dir": container.local_dir,
         "log_dir": container.log_dir,
         "launch_context": base64.b64encode(container.launch_context).decode("ascii"),
+        "upgrade": base64.b64encode(container.upgrade).decode("ascii"),
+        "rollback": base64.b64encode(container.rollback).decode("ascii"),
         "run": container.run,
+        "is_master": container.is_master,
         "retry": _retry_to_json(container.retry),
     }
 
@@ -162,7 +165,10 @@ def _container_from_json(content: dict[str, Any]) -> Container:
         local_dir=str(content["local_dir"]),
         log_dir=str(content["log_dir"]),
         launch_context=base64.b64decode(content["launch_context"]),
+        upgrade=base64.b64decode(content["upgrade"]),
+        rollback=base64.b64decode(content["rollback"]),
         run=int(content["run"]),
+        is_master=bool(content["is_master"]),
         retry=_retry_from_json(content["retry"]),
     )
 

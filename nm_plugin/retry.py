@@ -35,7 +35,7 @@ class Retry:
 
     def after_exit(self, exit_status: int, now_ms: int) -> Retry | None:
         """The state after one more restart, or None when this exit is the end."""
-        if exit_status in _NOT_RETRIED:
+        if not_retried(exit_status):
             return None
         if self.error_codes is not None and exit_status not in self.error_codes:
             return None
@@ -51,6 +51,11 @@ class Retry:
         if self.max_retries == RETRY_FOREVER:
             return self
         return replace(self, remaining=self.remaining - 1) if self.remaining > 0 else None
+
+
+def not_retried(exit_status: int) -> bool:
+    """True for success and for what somebody asked for."""
+    return exit_status in _NOT_RETRIED
 
 
 def retry_of(context: pb.ContainerLaunchContextProto) -> Retry | None:

@@ -26,12 +26,11 @@ from tests.support.node_agent import (
     make_settings,
 )
 from tests.support.parked_pod import start_parked_pod
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
-from yodel.domain.tokens import MasterKey
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId
+from yodel.domain.resource import Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
-from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rpc_io.server import TokenGrant
 
@@ -228,8 +227,6 @@ async def test_unknown_user_fails_the_container(rig: Rig) -> None:
 
 
 async def test_over_its_memory_limit_a_container_is_killed_and_told_why(rig: Rig) -> None:
-    from yodel.domain.resource import Resource
-
     container = container_id(2)
     await rig.pod(container)
     hog = "exec python3 -c 'x = bytearray(64 << 20); import time; time.sleep(60)'"
@@ -240,29 +237,6 @@ async def test_over_its_memory_limit_a_container_is_killed_and_told_why(rig: Rig
     assert "B beyond the 'PHYSICAL' memory limit. Current usage: " in status.diagnostics
     assert " of 16 MB physical memory used; " in status.diagnostics
     assert "Dump of the process-tree for" in status.diagnostics
-
-
-async def test_larger_limit_of_an_update_is_in_force(rig: Rig) -> None:
-    from tests.support.node_agent import start_request
-    from yodel.domain.resource import Resource
-
-    container = container_id(2)
-    await rig.pod(container)
-    await rig.start(container, context_of(SLEEP), resource=Resource(256, 1))
-    await rig.tracker.until_running(container)
-    context = pb.ContainerLaunchContextProto()
-    node = rig.running.node_id
-    newer = start_request(node, container, context, resource=Resource(1024, 2), version=1).container_token
-    client = rig.client()
-    request = service_pb.ContainerUpdateRequestProto(update_container_token=[newer])
-    response = await client.call("updateContainer", request, service_pb.ContainerUpdateResponseProto)
-    repeated = await client.call("updateContainer", request, service_pb.ContainerUpdateResponseProto)
-    await client.close()
-    assert len(response.succeeded_requests) == 1
-    assert len(repeated.failed_requests) == 1
-    updated = rig.running.manager.get(container)
-    assert updated is not None
-    assert (updated.resource, updated.version) == (Resource(1024, 2), 1)
 
 
 async def test_restarted_agent_takes_over_a_running_container(
@@ -340,157 +314,6 @@ async def test_node_proves_itself_with_its_shared_secret(open_path: Path, users:
     assert (fake.callers[0].user, fake.callers[0].token_kind) == ("kube-1", NODE_TOKEN_KIND)
 
 
-async def _refusal(rig: Rig, **changes: object) -> service_pb.ContainerExceptionMapProto:
-    response = await rig.start(container_id(2), context_of("exit 0"), **changes)  # type: ignore[arg-type]
-    assert not response.succeeded_requests
-    return response.failed_requests[0]
-
-
-async def test_expired_container_token_is_refused(rig: Rig) -> None:
-    failed = await _refusal(rig, expiry_ms=1000)
-    assert failed.exception.class_name == "org.apache.hadoop.yarn.exceptions.YarnException"
-    assert "This token is expired. current time is " in failed.exception.message
-
-
-async def test_container_token_of_a_previous_rm_is_refused(rig: Rig) -> None:
-    failed = await _refusal(rig, rm_identifier=5)
-    assert failed.exception.class_name == "org.apache.hadoop.yarn.exceptions.InvalidContainerException"
-    assert "rejected as it is allocated by a previous RM" in failed.exception.message
-
-
-async def test_container_token_for_another_node_is_refused(rig: Rig) -> None:
-    failed = await _refusal(rig, node_id=NodeId("elsewhere", 1))
-    assert "Container token is for node elsewhere:1" in failed.exception.message
-
-
-async def test_container_is_not_started_twice(rig: Rig) -> None:
-    await rig.start(container_id(2), context_of("exit 0"))
-    failed = await _refusal(rig)
-    assert "Attempt to relaunch the same container with id" in failed.exception.message
-
-
-async def test_forged_container_token_fails_the_whole_call(rig: Rig) -> None:
-    with pytest.raises(RemoteFault) as refused:
-        await rig.start(container_id(2), context_of("exit 0"), key=MasterKey(key_id=2, secret=b"x" * 32))
-    assert refused.value.java_class == "org.apache.hadoop.security.token.SecretManager$InvalidToken"
-    assert refused.value.message.startswith("Invalid container token used for starting container on : ")
-
-
-async def test_master_of_another_application_gets_nothing(rig: Rig) -> None:
-    other = ApplicationAttemptId(ApplicationId(1700000000000, 8), 1)
-    container = container_id(2)
-    await rig.start(container, context_of(SLEEP))
-    client = rig.client(other)
-    starting = service_pb.StartContainersRequestProto(
-        start_container_request=[rig.request(container_id(3), context_of("exit 0"))]
-    )
-    started = await client.call("startContainers", starting, service_pb.StartContainersResponseProto)
-    asking = service_pb.GetContainerStatusesRequestProto(container_id=[ids.container_id_pb(container)])
-    asked = await client.call("getContainerStatuses", asking, service_pb.GetContainerStatusesResponseProto)
-    stopping = service_pb.StopContainersRequestProto(container_id=[ids.container_id_pb(container)])
-    stopped = await client.call("stopContainers", stopping, service_pb.StopContainersResponseProto)
-    await client.close()
-    assert "was used for starting container with container token issued for" in (
-        started.failed_requests[0].exception.message
-    )
-    assert "attempted to get status for non-application container" in asked.failed_requests[0].exception.message
-    assert "attempted to stop non-application container" in stopped.failed_requests[0].exception.message
-
-
-async def test_later_attempt_of_the_application_may_stop(rig: Rig) -> None:
-    container = container_id(2)
-    await rig.start(container, context_of(SLEEP))
-    client = rig.client(ApplicationAttemptId(APPLICATION, 2))
-    request = service_pb.StopContainersRequestProto(container_id=[ids.container_id_pb(container)])
-    response = await client.call("stopContainers", request, service_pb.StopContainersResponseProto)
-    await client.close()
-    assert len(response.succeeded_requests) == 1
-
-
-@pytest.mark.parametrize("changes", [{"key": MasterKey(key_id=1, secret=b"x" * 32)}, {"node": NodeId("other", 8041)}])
-async def test_forged_or_foreign_nm_token_does_not_connect(rig: Rig, changes: dict[str, object]) -> None:
-    client = rig.client(**changes)  # type: ignore[arg-type]
-    request = service_pb.GetContainerStatusesRequestProto()
-    with pytest.raises(RemoteFault):
-        await client.call("getContainerStatuses", request, service_pb.GetContainerStatusesResponseProto)
-    await client.close()
-
-
-async def test_missing_aux_service_is_named(rig: Rig) -> None:
-    context = context_of("exit 0")
-    context.service_data.add(key="spark_shuffle", value=b"")
-    response = await rig.start(container_id(2), context)
-    exception = response.failed_requests[0].exception
-    assert exception.class_name == "org.apache.hadoop.yarn.exceptions.InvalidAuxServiceException"
-    assert exception.message == "The auxService:spark_shuffle does not exist"
-
-
-async def test_statuses_before_while_and_after(rig: Rig) -> None:
-    container = container_id(2)
-    client = rig.client()
-
-    async def ask() -> service_pb.GetContainerStatusesResponseProto:
-        request = service_pb.GetContainerStatusesRequestProto(container_id=[ids.container_id_pb(container)])
-        return await client.call("getContainerStatuses", request, service_pb.GetContainerStatusesResponseProto)
-
-    unknown = await ask()
-    assert unknown.failed_requests[0].exception.message == f"Container {container} is not handled by this NodeManager"
-    await rig.start(container, context_of(SLEEP))
-    fresh = (await ask()).status[0]
-    assert (fresh.state, fresh.exit_status) == (pb.C_NEW, -1000)
-    await rig.pod(container)
-    await rig.tracker.until_running(container)
-    running = (await ask()).status[0]
-    assert (running.state, running.exit_status, running.container_sub_state) == (pb.C_RUNNING, -1000, pb.CSS_RUNNING)
-    await rig.stop(container)
-    await rig.tracker.until_complete(container)
-    await rig.tracker.until(lambda: rig.running.manager.get(container) is None)
-    after = await ask()
-    assert after.failed_requests[0].exception.message.endswith("was recently stopped on node manager.")
-    assert len((await rig.stop(container)).succeeded_requests) == 1
-    await client.close()
-
-
-async def test_signal_reaches_the_process(rig: Rig) -> None:
-    container = container_id(2)
-    await rig.pod(container)
-    # Like a JVM, and unlike a shell, it installs its handler although a background job's SIGQUIT is ignored.
-    program = (
-        "import signal, sys; signal.signal(signal.SIGQUIT, lambda *_: sys.exit(4)); open('ready', 'w'); signal.pause()"
-    )
-    await rig.start(container, context_of(f"exec python3 -c '{program}'".replace("'ready', 'w'", r"\"ready\", \"w\"")))
-    ready = rig.root / f"local/usercache/alice/appcache/{APPLICATION}/{container}/ready"
-    await eventually(ready.exists)
-    await rig.tracker.until_running(container)
-    client = rig.client()
-    request = service_pb.SignalContainerRequestProto(
-        container_id=ids.container_id_pb(container), command=pb.OUTPUT_THREAD_DUMP
-    )
-    await client.call("signalToContainer", request, service_pb.SignalContainerResponseProto)
-    await client.close()
-    status = await rig.tracker.until_complete(container)
-    assert status.exit_status == 4
-    assert "Sent signal OUTPUT_THREAD_DUMP (SIGQUIT) to pid" in status.diagnostics
-
-
-@pytest.mark.parametrize(
-    ("method", "request_message"),
-    [
-        ("restartContainer", pb.ContainerIdProto()),
-        ("localize", service_pb.ResourceLocalizationRequestProto()),
-        ("reInitializeContainer", service_pb.ReInitializeContainerRequestProto()),
-    ],
-)
-async def test_methods_that_are_not_served_answer_yarn_exception(
-    rig: Rig, method: str, request_message: pb.ContainerIdProto
-) -> None:
-    client = rig.client()
-    with pytest.raises(RemoteFault) as refused:
-        await client.call(method, request_message, service_pb.RestartContainerResponseProto)
-    await client.close()
-    assert refused.value.java_class == "org.apache.hadoop.yarn.exceptions.YarnException"
-
-
 async def test_archives_wildcards_and_empty_dirs_become_links(rig: Rig) -> None:
     import zipfile
 
@@ -557,37 +380,3 @@ async def test_failing_container_is_started_again_in_its_place(rig: Rig) -> None
     assert await pod.wait() == 0
     assert rig.log(container, "runs") == "run\n" * 3
     assert len(set(rig.log(container, "places").split())) == 1
-
-
-async def test_running_container_is_restarted_and_given_more_files(rig: Rig) -> None:
-    """By the calls that YARN's service framework makes."""
-    container, more = container_id(2), rig.root / "more.txt"
-    more.write_text("more")
-    more.chmod(0o644)
-    context = context_of("[ ! -e sub/more.txt ] || exit 6; echo run >><LOG_DIR>/runs; exec sleep 600")
-    await rig.pod(container)
-    await rig.start(container, context)
-    await rig.tracker.until_running(container)
-    runs = rig.root / "logs" / str(container.application_id) / str(container) / "runs"
-    await eventually(runs.exists)
-    client = rig.client()
-    request = service_pb.ResourceLocalizationRequestProto(container_id=ids.container_id_pb(container))
-    described = pb.ContainerLaunchContextProto()
-    add_resource(described, "sub/more.txt", more)
-    request.local_resources.extend(described.localResources)
-    await client.call("localize", request, service_pb.ResourceLocalizationResponseProto)
-    asked = service_pb.GetLocalizationStatusesRequestProto(container_id=[ids.container_id_pb(container)])
-    async with asyncio.timeout(10):
-        while True:
-            answer = await client.call(
-                "getLocalizationStatuses", asked, service_pb.GetLocalizationStatusesResponseProto
-            )
-            (told,) = answer.cntn_localization_statuses[0].localization_statuses
-            if told.localization_state != service_pb.L_PENDING:
-                break
-            await asyncio.sleep(0.02)
-    assert (told.resource_key, told.localization_state) == ("sub/more.txt", service_pb.L_COMPLETED)
-    await client.call("restartContainer", ids.container_id_pb(container), service_pb.RestartContainerResponseProto)
-    await client.close()
-    assert (await rig.tracker.until_complete(container)).exit_status == 6
-    assert runs.read_text() == "run\n"

@@ -30,6 +30,7 @@ from nm_plugin.retry import Retry
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
 from yodel.errors import IllegalTransition
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 EXAMPLES: dict[type[Event], Event] = {
     Started: Started(),
@@ -132,7 +133,57 @@ def test_restart_ends_the_run_and_launches_again() -> None:
     stopping, effects = step(in_state(State.RUNNING), RestartRequested())
     assert (stopping.state, effects) == (State.REINITIALIZING, (Effect.STOP_RUN,))
     again, effects = step(stopping, Exited(exit_status=143))
-    assert (again.state, again.run, effects) == (State.RELAUNCHING, 1, (Effect.RELAUNCH,))
+    assert (again.state, again.run, effects) == (State.RELAUNCHING, 1, (Effect.RESTART,))
+
+
+def upgraded(*, keeps_previous: bool) -> Container:
+    """Running with the context ``new`` instead of ``old``."""
+    running = replace(in_state(State.RUNNING), launch_context=OLD, retry=ONE_RETRY)
+    request = RestartRequested(context=NEW, keeps_previous=keeps_previous, diagnostics="upgrade")
+    localizing, effects = step(running, request)
+    assert (localizing.launch_context, effects) == (OLD, (Effect.PREPARE_UPGRADE,))
+    stopping, effects = step(localizing, Localized())
+    assert effects == (Effect.STOP_RUN,)
+    again, effects = step(stopping, Exited(exit_status=143))
+    assert (again.launch_context, again.upgrade, again.retry, effects) == (NEW, b"", None, (Effect.RESTART,))
+    return step(again, Launched(pid=43))[0]
+
+
+OLD, NEW = (pb.ContainerLaunchContextProto(command=[text]).SerializeToString() for text in ("old", "new"))
+
+
+def test_upgrade_is_committed_with_its_launch() -> None:
+    container = upgraded(keeps_previous=False)
+    assert (container.state, container.rollback, container.diagnostics) == (State.RUNNING, b"", "upgrade")
+    assert step(container, Exited(exit_status=3))[0].state is State.EXITED_WITH_FAILURE
+
+
+def test_failed_upgrade_is_rolled_back_unless_committed_or_asked_to_end() -> None:
+    container = upgraded(keeps_previous=True)
+    assert container.rollback == OLD
+    back, effects = step(container, Exited(exit_status=3, diagnostics="three, ", last_words="the end"))
+    assert (back.state, back.launch_context, back.rollback, effects) == (
+        State.RELAUNCHING,
+        OLD,
+        b"",
+        (Effect.RESTART,),
+    )
+    assert back.diagnostics == "upgradethree, Container Re-init Auto Rolled-Back.\n"
+    assert step(container, Exited(exit_status=0))[0].state is State.EXITED_WITH_SUCCESS
+    assert step(container, Exited(exit_status=143))[0].state is State.EXITED_WITH_FAILURE
+
+
+def test_upgrade_whose_files_cannot_be_had_changes_nothing() -> None:
+    running = replace(in_state(State.RUNNING), launch_context=OLD)
+    localizing, _ = step(running, RestartRequested(context=NEW, keeps_previous=True))
+    undone, effects = step(localizing, LocalizationFailed(diagnostics="no file"))
+    assert (undone, effects) == (replace(running, diagnostics="no file"), ())
+
+
+def test_no_context_is_kept_after_the_end() -> None:
+    ended, _ = step(upgraded(keeps_previous=True), Exited(exit_status=0))
+    done, _ = step(ended, CleanedUp())
+    assert (done.launch_context, done.upgrade, done.rollback) == (b"", b"", b"")
 
 
 def test_end_of_an_earlier_run_is_no_end() -> None:

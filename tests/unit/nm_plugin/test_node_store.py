@@ -28,6 +28,8 @@ CONTAINER = Container(
     local_dir="/l",
     log_dir="/g",
     launch_context=b"\x00\xff",
+    upgrade=b"\x01",
+    rollback=b"\x02",
 )
 
 
