@@ -25,20 +25,15 @@ from enum import Enum
 from typing import Any
 
 import structlog
-from google.protobuf.message import DecodeError
 
-from nm_plugin.directories import Directories, remove_tree
-from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
-from nm_plugin.logs import journal, policies
-from nm_plugin.logs.jobs import Expire, Job, MakeRoot, Publish, Published, Settle, Show, log_keys
-from nm_plugin.logs.journal import AppLogs, Intent, Journals, LogContext
-from nm_plugin.logs.layout import RemoteLayout, node_file_name
-from nm_plugin.logs.publishing import PublishFailed, Publishing
-from nm_plugin.logs.retention import Kept, Ledger, check_interval_s
-from nm_plugin.task_owner import TaskOwner
+from nm_plugin.directories import remove_tree
+from nm_plugin.launch.users import OsUser
+from nm_plugin.logs import journal
+from nm_plugin.logs.journal import AppLogs, LogContext
+from nm_plugin.logs.retention import Kept, check_interval_s
+from nm_plugin.logs.uploads import AggregationSettings, AggregatorParts, Uploads
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.errors import YodelError
-from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 REPORTS_MAX = 10_000
 DIAGNOSTICS_LENGTH_MAX = 1000
@@ -62,49 +57,17 @@ class LogReport:
     diagnostics: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AggregationSettings:
-    """Times in seconds; see ``Settings`` for their meaning.  A negative interval or retention is none."""
-
-    enabled: bool
-    layout: RemoteLayout
-    group: str
-    compression: str
-    roll_interval_s: float
-    files_max: int
-    retain_s: float
-    give_up_s: float
-    deletion_delay_s: float
-    retry_min_s: float = 1.0
-    retry_max_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AggregatorParts:
-    """What the aggregator works with."""
-
-    directories: Directories
-    users: UserDatabase
-    threads: FileThreads
-    publishers: Publishing
-    journals: Journals
-    ledger: Ledger
-    tasks: TaskOwner
-    now_ms: Callable[[], int]
-
-
 class LogAggregator:
     """One for a node.  Methods are for the event loop's thread and raise nothing that a container should end of."""
 
     def __init__(self, settings: AggregationSettings, parts: AggregatorParts) -> None:
         self._settings, self._parts = settings, parts
+        self._uploads = Uploads(settings, parts)
         self._node = ""
-        self._node_file = ""
         self._applications: dict[ApplicationId, AppLogs] = {}
         self._finished: dict[ApplicationId, asyncio.Event] = {}
         self._current: dict[ApplicationId, LogReport] = {}
         self._unsaid: dict[ApplicationId, LogReport] = {}
-        self._has_root = False
         self.report: Callable[[], None] = lambda: None
         self._log = structlog.get_logger(__name__)
 
@@ -133,7 +96,7 @@ class LogAggregator:
 
     async def load(self, node_id: NodeId) -> None:
         """What the last agent left; before containers are taken over."""
-        self._node, self._node_file = str(node_id), node_file_name(node_id)
+        self._node, self._uploads.node_id = str(node_id), node_id
         if not self._settings.enabled:
             return
         for logs in await self._parts.threads.run(self._parts.journals.load):
@@ -151,7 +114,7 @@ class LogAggregator:
             if containers is None and not logs.is_finished:
                 if logs.is_master or logs.exit_status:
                     # The agent died after it had cleaned up and before it could say so here.
-                    await self._add(logs, journal.finished())
+                    await self._uploads.add(logs, journal.finished())
                 else:
                     await self._forget(application_id)
                     continue
@@ -170,20 +133,20 @@ class LogAggregator:
             self._applications[application_id] = logs
             await self._write(self._parts.journals.begin, application_id, origin)
             self._begin(logs)
-        await self._add(logs, journal.started(container_id, is_master))
+        await self._uploads.add(logs, journal.started(container_id, is_master))
 
     async def container_finished(self, container_id: ContainerId, exit_status: int) -> None:
         """Its logs are complete.  Repeated calls change nothing."""
         logs = self._applications.get(container_id.application_id)
         if logs is not None and container_id not in logs.exit_status:
-            await self._add(logs, journal.ended(container_id, exit_status))
+            await self._uploads.add(logs, journal.ended(container_id, exit_status))
 
     async def application_finished(self, application_id: ApplicationId) -> None:
         """All its containers here have ended and no more will come; the upload goes on behind."""
         logs = self._applications.get(application_id)
         if logs is None or logs.is_finished:
             return
-        await self._add(logs, journal.finished())
+        await self._uploads.add(logs, journal.finished())
         self._finished[application_id].set()
 
     # What the RM hears.
@@ -215,37 +178,23 @@ class LogAggregator:
 
     async def uploaded(self, container_id: ContainerId, user: OsUser) -> list[Any]:
         """Per file: its name and its logs' names, sizes and times (``shown.listed``).  Raises PublishFailed."""
-        job = self._show(container_id)
-        return [] if job is None else list(await self._run(job, user, b""))
+        logs = self._applications.get(container_id.application_id)
+        if logs is None or not logs.uploads:
+            return []
+        return list(await self._uploads.run(self._uploads.show_job(logs, container_id), user, b""))
 
     async def uploaded_text(
         self, container_id: ContainerId, user: OsUser, name: str, size_bytes: int
     ) -> AsyncIterator[bytes]:
         """A log in every upload, as ``yarn logs`` prints it.  Raises PublishFailed."""
-        job = self._show(container_id, name, size_bytes)
-        if job is None:
+        logs = self._applications.get(container_id.application_id)
+        if logs is None or not logs.uploads:
             return
+        job = self._uploads.show_job(logs, container_id, name, size_bytes)
         async with contextlib.aclosing(self._parts.publishers.stream(job, user)) as answers:
             async for answer in answers:
                 if isinstance(answer, bytes):
                     yield answer
-
-    def _show(self, container_id: ContainerId, name: str = "", size_bytes: int = 0) -> Show | None:
-        logs = self._applications.get(container_id.application_id)
-        if logs is None or not logs.uploads:
-            return None
-        layout = self._settings.layout
-        return Show(
-            root=layout.root,
-            directories=layout.application_parts(logs.origin.user, logs.application_id),
-            node=self._node,
-            node_file=self._node_file,
-            application=str(logs.application_id),
-            container=str(container_id),
-            format=layout.format,
-            file_name=name,
-            size_bytes=size_bytes,
-        )
 
     # One application's task.
 
@@ -258,7 +207,7 @@ class LogAggregator:
         self._parts.tasks.create_task(self._follow(logs, event), name=f"logs-{logs.application_id}")
 
     async def _follow(self, logs: AppLogs, finished: asyncio.Event) -> None:
-        interval_s = self._settings.roll_interval_s if self._rolls(logs) else -1.0
+        interval_s = self._settings.roll_interval_s if self._uploads.rolls(logs) else -1.0
         while interval_s > 0 and not finished.is_set():
             try:
                 async with asyncio.timeout(interval_s):
@@ -276,14 +225,10 @@ class LogAggregator:
         if self._applications.get(logs.application_id) is logs:
             await self._forget(logs.application_id)
 
-    def _rolls(self, logs: AppLogs) -> bool:
-        """Only for those that name the logs which are complete before their container is."""
-        return self._settings.roll_interval_s > 0 and bool(_pattern(_context(logs), "include_pattern", is_final=False))
-
     async def _roll(self, logs: AppLogs) -> None:
         """One cycle; what fails is tried again in the next."""
         try:
-            await self._publish(logs, is_final=False)
+            await self._uploads.publish(logs, is_final=False)
         except (YodelError, OSError) as error:
             self._failed(logs, error)
 
@@ -294,8 +239,10 @@ class LogAggregator:
         while not logs.is_complete:
             try:
                 if logs.intent is not None and not logs.intent.is_final:
-                    await self._publish(logs, is_final=False)  # a cycle that was interrupted comes to its end first
-                await self._publish(logs, is_final=True)
+                    await self._uploads.publish(
+                        logs, is_final=False
+                    )  # a cycle that was interrupted comes to its end first
+                await self._uploads.publish(logs, is_final=True)
             except (YodelError, OSError) as error:
                 self._failed(logs, error)
                 if time.monotonic() + delay_s > deadline_s:
@@ -318,120 +265,6 @@ class LogAggregator:
         at = datetime.fromtimestamp(self._parts.now_ms() / 1000, UTC).strftime("%a %b %d %H:%M:%S +0000 %Y")
         return f"Log uploaded {outcome}for Application: {logs.application_id} in NodeManager: {self._node} at {at}\n"
 
-    # One publication.
-
-    async def _publish(self, logs: AppLogs, is_final: bool) -> None:
-        """Intent, upload, tidying up; goes on where the journal ends.
-
-        Raises:
-            PublishFailed, YodelError, OSError: try again.
-        """
-        user = await self._parts.threads.run(self._parts.users.lookup, logs.origin.user)
-        if logs.unsettled is None:
-            may_replace = logs.intent is not None
-            if logs.intent is None:
-                await self._add(logs, journal.intended(self._intent(logs, is_final)), must=True)
-            answer = await self._upload(logs, user, may_replace)
-            if answer.exists_already:
-                # An application that came back to this node after it was over: its first file stays.
-                await self._add(logs, journal.intended(self._intent(logs, is_final, is_named_anew=True)), must=True)
-                answer = await self._upload(logs, user, may_replace=True)
-            await self._add(logs, journal.published(answer.uploaded), must=True)
-        await self._settle(logs, user)
-
-    def _intent(self, logs: AppLogs, is_final: bool, is_named_anew: bool = False) -> Intent:
-        now_ms = self._parts.now_ms()
-        is_timed = is_named_anew or self._has_timed_names(logs)
-        name = f"{self._node_file}_{now_ms}" if is_timed else self._node_file
-        return Intent(file_name=name, uploaded_ms=now_ms, is_final=is_final)
-
-    def _has_timed_names(self, logs: AppLogs) -> bool:
-        """TFiles have when the node rolls, indexed ones when the application does too."""
-        if self._settings.layout.format == "ifile":
-            return self._rolls(logs)
-        return self._settings.roll_interval_s > 0
-
-    async def _upload(self, logs: AppLogs, user: OsUser, may_replace: bool) -> Published:
-        assert logs.intent is not None
-        containers = self._containers(logs, logs.intent.is_final)
-        if not containers:
-            return Published()
-        await self._make_root()
-        context, layout = _context(logs), self._settings.layout
-        is_final = logs.intent.is_final
-        job = Publish(
-            root=layout.root,
-            directories=layout.application_parts(logs.origin.user, logs.application_id),
-            file_name=logs.intent.file_name,
-            node=self._node,
-            node_file=self._node_file,
-            format=layout.format,
-            compression=self._settings.compression,
-            application=str(logs.application_id),
-            owner=logs.origin.user,
-            acls=logs.origin.acls,
-            log_dirs=tuple(map(str, self._parts.directories.log_dirs)),
-            containers=tuple(map(str, containers)),
-            uploaded_ms=logs.intent.uploaded_ms,
-            include=_pattern(context, "include_pattern", is_final),
-            exclude=_pattern(context, "exclude_pattern", is_final),
-            already=tuple(logs.already),
-            may_replace=may_replace,
-            may_append=self._rolls(logs),
-        )
-        answer = await self._run(job, user, logs.origin.credentials)
-        return Published(uploaded=log_keys(answer["uploaded"]), exists_already=bool(answer["exists_already"]))
-
-    def _containers(self, logs: AppLogs, is_final: bool) -> list[ContainerId]:
-        """Those that the application's policy keeps; ended ones, and in a cycle while it runs the running ones too."""
-        context = _context(logs)
-        chosen = []
-        for container_id in sorted(logs.is_master.keys() | logs.exit_status.keys()):
-            is_master = logs.is_master.get(container_id, False)
-            exit_status = logs.exit_status.get(container_id)
-            if exit_status is None and is_final:
-                exit_status = 0  # its end was not written down: the disk was full
-            ended = (
-                policies.running(container_id, is_master)
-                if exit_status is None
-                else policies.EndedContainer(container_id=container_id, is_master=is_master, exit_status=exit_status)
-            )
-            name, parameters = context.log_aggregation_policy_class_name, context.log_aggregation_policy_parameters
-            if policies.keeps_logs(name, parameters, ended):
-                chosen.append(container_id)
-        return chosen
-
-    async def _settle(self, logs: AppLogs, user: OsUser) -> None:
-        assert logs.intent is not None
-        assert logs.unsettled is not None
-        if logs.unsettled:
-            layout = self._settings.layout
-            job = Settle(
-                root=layout.root,
-                directories=layout.application_parts(logs.origin.user, logs.application_id),
-                node_file=self._node_file,
-                application=str(logs.application_id),
-                log_dirs=tuple(map(str, self._parts.directories.log_dirs)),
-                # After the last one all directories go; a debug delay may keep them.
-                uploaded=() if logs.intent.is_final else logs.unsettled,
-                files_max=self._settings.files_max,
-            )
-            await self._run(job, user, logs.origin.credentials)
-        await self._add(logs, journal.settled(), must=True)
-
-    async def _make_root(self) -> None:
-        """Once in an agent's life, as the agent: users may not."""
-        if not self._has_root:
-            await self._run(MakeRoot(root=self._settings.layout.root, group=self._settings.group), None, b"")
-            self._has_root = True
-
-    async def _run(self, job: Job, user: OsUser | None, credentials: bytes) -> Any:
-        try:
-            return await self._parts.publishers.run(job, user, credentials)
-        except PublishFailed:
-            self._has_root = False  # somebody may have removed it
-            raise
-
     # Afterwards.
 
     async def _remove_local(self, logs: AppLogs) -> None:
@@ -449,16 +282,6 @@ class LogAggregator:
         self._applications.pop(application_id, None)
         self._finished.pop(application_id, None)
         await self._write(self._parts.journals.remove, application_id)
-
-    async def _add(self, logs: AppLogs, line: dict[str, Any], must: bool = False) -> None:
-        """A line to the journal and to what is known; a full disk is fatal only to what ``must`` be written down."""
-        try:
-            await self._parts.threads.run(self._parts.journals.add, logs.application_id, line)
-        except OSError as error:
-            if must:
-                raise
-            self._log.error("journal_not_written", application=str(logs.application_id), reason=str(error))
-        logs.take(line)
 
     async def _write(self, function: Callable[..., None], *arguments: Any) -> None:
         try:
@@ -479,34 +302,9 @@ class LogAggregator:
         gone: set[ApplicationId] = set()
         try:
             for kept in await self._parts.threads.run(self._parts.ledger.due, before_ms):
-                if await self._is_expired(kept, before_ms):
+                if await self._uploads.is_expired(kept, before_ms):
                     gone.add(kept.application_id)
             if gone:
                 await self._parts.threads.run(self._parts.ledger.forget, gone)
         except OSError as error:
             self._log.warning("old_logs_not_removed", reason=str(error))
-
-    async def _is_expired(self, kept: Kept, before_ms: int) -> bool:
-        layout = self._settings.layout
-        parts = layout.application_parts(kept.user, kept.application_id)
-        try:
-            user = await self._parts.threads.run(self._parts.users.lookup, kept.user)
-            job = Expire(root=layout.root, directories=parts, before_ms=before_ms)
-            return bool(await self._run(job, user, b""))
-        except YodelError as error:
-            self._log.info("old_logs_not_removed", application=str(kept.application_id), reason=str(error)[:300])
-            return False
-
-
-def _context(logs: AppLogs) -> pb.LogAggregationContextProto:
-    try:
-        return pb.LogAggregationContextProto.FromString(logs.origin.context)
-    except DecodeError:
-        return pb.LogAggregationContextProto()
-
-
-def _pattern(context: pb.LogAggregationContextProto, name: str, is_final: bool) -> str:
-    """Absent is empty: the defaults in the protobuf definition are not what Hadoop's records answer."""
-    if not is_final:
-        name = f"rolled_logs_{name}"
-    return str(getattr(context, name)) if context.HasField(name) else ""

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from nm_plugin.directories import Directories
 from nm_plugin.launch.users import FileThreads, UserDatabase
-from nm_plugin.logs.aggregation import AggregationSettings, AggregatorParts, LogAggregator
+from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.journal import Journals
 from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.publishing import Publishers
 from nm_plugin.logs.retention import Ledger
+from nm_plugin.logs.uploads import AggregationSettings, AggregatorParts
 from nm_plugin.settings import Settings
 from nm_plugin.task_owner import TaskOwner
 
