@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nm_plugin.container_work import EMPTY_CREDENTIALS
 from nm_plugin.launch.command import Counters, Launch, Link, Node, by_dependency, expand, script
-from tests.support.node_agent import container_id
+from tests.support.node_agent import Rig, add_resource, container_id, context_of
 from yodel.domain.ids import NodeId
 from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 NODE = Node(
     node_id=NodeId("node-1", 8041),
@@ -157,3 +160,56 @@ def test_nul_is_refused(tmp_path: Path) -> None:
 
 def test_environment_is_in_no_repr(tmp_path: Path) -> None:
     assert "hunter2" not in repr(launch(tmp_path, environment={"PASSWORD": "hunter2"}))
+
+
+# What Flink, Tez, Spark and MapReduce send, in containers that are launched by the whole agent.
+# Each: command, environment, what it prints; ``W`` and ``L`` stand for the work and log directory.
+SHIPPED = "YarnLocalResourceDescriptor{key=lib/a.jar, path='hdfs://nn:8020/u/a b.jar', size=3}"
+AS_CLIENTS_SEND = {
+    "raw double quotes (Flink)": (
+        r"""printf '%s\n' -Dlog.file="<LOG_DIR>/jobmanager.log" -Dlog4j.configuration=file:log4j.properties""",
+        {},
+        "-Dlog.file=L/jobmanager.log\n-Dlog4j.configuration=file:log4j.properties\n",
+    ),
+    "escaped for two shells (Spark)": (
+        r"""printf '%s\n' '-Dname=it is \"quoted\" \$HOME' \"{{NAME}}\" """,
+        {"NAME": "two  words"},
+        '-Dname=it is "quoted" $HOME\ntwo  words\n',
+    ),
+    "markers": ("echo {{NAME}}<CPS>{{PWD}}/x<CPS>$PWD<CPS>${NAME}", {"NAME": "n"}, "n:W/x:W:n\n"),
+    "single quotes and braces in a value (Flink)": ("printenv SHIPPED", {"SHIPPED": SHIPPED}, f"{SHIPPED}\n"),
+    "class path that the shell must not expand (MapReduce)": (
+        "printenv CLASSPATH; ls $PWD/mrfw/*",
+        {"CLASSPATH": "$PWD/mrfw/*<CPS>{{PWD}}/job.jar/lib/*"},
+        "W/mrfw/*:W/job.jar/lib/*\nW/mrfw/a.jar\nW/mrfw/b.jar\n",
+    ),
+    "links in subfolders (Flink)": ("cat lib/flink.jar plugins/deep/er/flink.jar", {}, "jarjar"),
+    "no credentials": ("od -An -tx1 $HADOOP_TOKEN_FILE_LOCATION", {}, " 48 44 54 53 00 00 00\n"),
+    "nobody's variables win": ("echo $USER $HOME $CONTAINER_ID", {"USER": "root", "HOME": "/root"}, "alice /home/ C\n"),
+}
+
+
+@pytest.mark.parametrize("name", AS_CLIENTS_SEND)
+async def test_what_clients_send_does_what_they_mean(rig: Rig, name: str) -> None:
+    words, environment, printed = AS_CLIENTS_SEND[name]
+    container = container_id(2)
+    context = context_of(f"({words}) 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr", environment, EMPTY_CREDENTIALS)
+    jar, archive = rig.root / "flink.jar", rig.root / "mrfw.zip"
+    jar.write_text("jar")
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("a.jar", "a")
+        file.writestr("b.jar", "b")
+    for path in (jar, archive):
+        path.chmod(0o644)
+    for link in ("lib/flink.jar", "plugins/deep/er/flink.jar"):
+        add_resource(context, link, jar)
+    add_resource(context, "mrfw", archive, type=pb.ARCHIVE, visibility=pb.PUBLIC)
+    await rig.pod(container)
+    await rig.start(container, context)
+    status = await rig.tracker.until_complete(container)
+    assert status.exit_status == 0, status.diagnostics + rig.log(container, "stderr")
+    application = str(container.application_id)
+    work = rig.root / "local/usercache/alice/appcache" / application / str(container)
+    logs = rig.root / "logs" / application / str(container)
+    said = rig.log(container, "stdout").replace(str(work), "W").replace(str(logs), "L").replace(str(container), "C")
+    assert said == printed
