@@ -184,6 +184,7 @@ class NodeAgent:
             parts.tasks.create_task(_accept_once_registered(tracking, server, has_keys), name="accept")
             parts.tasks.create_task(watch.watch_memory(manager), name="memory-monitor")
             parts.tasks.create_task(watch.watch_disks(), name="disk-check")
+            parts.tasks.create_task(watch.watch_health(), name="health-script")
             parts.tasks.create_task(watch.keep_house(manager), name="housekeeping")
             self._log.info("node_agent_started", node=str(node_id), http_port=web.port)
             yield Running(node_id=node_id, http_port=web.port, manager=manager, registered=tracking.registered)
@@ -237,6 +238,7 @@ class NodeAgent:
             log_retain_s=settings.log_retain_s,
             log_dirs=settings.log_dirs,
             own_uid=self._agent_user.uid,
+            health_script=settings.health_script(),
         )
 
     def _monitor_limits(self) -> Limits:

@@ -1,4 +1,4 @@
-"""What an agent looks after all the time: the containers' memory, the disks, the machine's load, the cache's size.
+"""What an agent looks after all the time: containers' memory, disks, the machine's load and health, the cache's size.
 
 Each is a loop that the agent runs as a task; together they are what heartbeats say about the node (``state``).
 """
@@ -17,6 +17,7 @@ from nm_plugin.container_manager import ContainerManager
 from nm_plugin.container_work import ManagerParts
 from nm_plugin.containers import Container, State
 from nm_plugin.directories import make_roots, remove_tree
+from nm_plugin.health_script import HealthScript, ScriptSettings
 from nm_plugin.monitor import MemoryMonitor
 from nm_plugin.node_usage import NodeUsage, Usage
 from nm_plugin.tracker import Health, NodeState
@@ -35,6 +36,7 @@ class WatchSettings:
     log_retain_s: float
     log_dirs: tuple[Path, ...]
     own_uid: int | None
+    health_script: ScriptSettings | None = None
 
 
 class NodeWatch:
@@ -53,6 +55,7 @@ class NodeWatch:
         self._machine = NodeUsage()
         self._used = Usage()
         self._checked_ms = now_ms()
+        self._script = HealthScript(settings.health_script) if settings.health_script is not None else None
         self._log = structlog.get_logger(__name__)
 
     def state(self) -> NodeState:
@@ -62,7 +65,12 @@ class NodeWatch:
             pmem_mib=pmem_bytes >> 20, vmem_mib=min(vmem_bytes >> 20, INT_MAX), cpu_vcores=self._monitor.cores
         )
         disks = self._parts.disks
-        health = Health(is_healthy=disks.is_healthy, report=disks.report, checked_ms=self._checked_ms)
+        found = self._script.report if self._script is not None else ""
+        health = Health(
+            is_healthy=disks.is_healthy and not found,
+            report=";".join(text for text in (disks.report, found) if text),
+            checked_ms=self._checked_ms,
+        )
         return NodeState(containers=containers, node=self._used, health=health)
 
     async def watch_memory(self, manager: ContainerManager) -> None:
@@ -102,6 +110,19 @@ class NodeWatch:
             self._log.warning("disk_not_prepared", reason=str(error))
         self._parts.cache.use_dirs(disks.good.local_dirs, disks.errored)
         self._report()
+
+    async def watch_health(self) -> None:
+        """Ask the administrator's script; ends at once when there is none."""
+        settings = self._settings.health_script
+        if settings is None or self._script is None:
+            return
+        while True:
+            changed = await self._script.check()
+            self._checked_ms = self._now_ms()
+            if changed:
+                self._log.warning("health_changed", healthy=not self._script.report, report=self._script.report[:500])
+                self._report()
+            await asyncio.sleep(settings.interval_s)
 
     async def keep_house(self, manager: ContainerManager) -> None:
         """Forget what is long over, make room in the cache, drop old logs."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from nm_plugin.health_script import ScriptSettings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.spark_shuffle import AuxServiceName, SparkShuffle
 from yodel.errors import InvalidValue
@@ -116,6 +117,11 @@ class Settings(BaseSettings):
     )
     disk_min_free_mib: int = Field(default=0, ge=0, description="….min-free-space-per-disk-mb")
 
+    health_script_path: Path | None = Field(default=None, description="yarn.nodemanager.health-checker.script.path")
+    health_script_args: tuple[str, ...] = Field(default=(), description="….health-checker.script.opts")
+    health_script_interval_s: float = Field(default=600.0, gt=0, description="….health-checker.interval-ms")
+    health_script_timeout_s: float = Field(default=1200.0, gt=0, description="….health-checker.timeout-ms")
+
     java_home: str = ""
     hadoop_conf_dir: Path | None = None
     env_whitelist: tuple[str, ...] = DEFAULT_ENV_WHITELIST
@@ -188,9 +194,22 @@ class Settings(BaseSettings):
             raise ValueError("user_mode 'os' needs the agent to run as root")
         if os.geteuid() == 0 and not all(service.user for service in self.aux_services.values()):
             raise ValueError("aux_services need a user when the agent runs as root")
+        if self.health_script_path is not None and not self.health_script_path.is_absolute():
+            raise ValueError("health_script_path must be absolute")
         if self.shuffle_enabled and SHUFFLE_NAME in self.aux_services:
             raise ValueError(f"{SHUFFLE_NAME} is the agent's own")
         return self
+
+    def health_script(self) -> ScriptSettings | None:
+        """None when the node has none."""
+        if self.health_script_path is None:
+            return None
+        return ScriptSettings(
+            path=self.health_script_path,
+            args=self.health_script_args,
+            interval_s=self.health_script_interval_s,
+            timeout_s=self.health_script_timeout_s,
+        )
 
     def whitelisted_env(self) -> dict[str, str]:
         """Values a container gets for whitelisted names it did not set itself."""

@@ -7,7 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,6 +18,7 @@ from nm_plugin.container_work import ManagerParts
 from nm_plugin.containers import Container, State
 from nm_plugin.directories import Directories
 from nm_plugin.disks import DiskLimits, Disks
+from nm_plugin.health_script import ScriptSettings
 from nm_plugin.launch.users import FileThreads
 from nm_plugin.monitor import Excess, MemoryMonitor
 from nm_plugin.node_watch import NodeWatch, WatchSettings
@@ -84,6 +85,7 @@ class FewContainers:
 
 @dataclass
 class World:
+    make: Callable[[ScriptSettings | None], NodeWatch]
     watch: NodeWatch
     space: Space
     cache: UsedDirs
@@ -91,6 +93,10 @@ class World:
     local: tuple[Path, ...]
     log_dir: Path
     reports: list[str] = field(default_factory=list)
+
+    def with_script(self, path: Path) -> NodeWatch:
+        """Another watch, that asks a script."""
+        return self.make(ScriptSettings(path=path, interval_s=0.001))
 
 
 @pytest.fixture
@@ -113,8 +119,12 @@ def world(open_path: Path, users: FakeUsers, threads: FileThreads) -> World:
         own_uid=os.geteuid(),
     )
     reports: list[str] = []
-    watch = NodeWatch(settings, parts, cast(MemoryMonitor, monitor), lambda: reports.append("now"), lambda: 77)
-    return World(watch, full, cache, monitor, local, log_dir, reports)
+
+    def make(script: ScriptSettings | None) -> NodeWatch:
+        changed = replace(settings, health_script=script)
+        return NodeWatch(changed, parts, cast(MemoryMonitor, monitor), lambda: reports.append("now"), lambda: 77)
+
+    return World(make, make(None), full, cache, monitor, local, log_dir, reports)
 
 
 async def until(work: Any, condition: Callable[[], bool]) -> None:
@@ -170,3 +180,18 @@ async def test_old_logs_of_unknown_applications_go(world: World) -> None:
     manager = FewContainers()
     await until(world.watch.keep_house(cast(Any, manager)), lambda: manager.kept_house > 1)
     assert [path.exists() for path in (old, fresh, known)] == [False, True, True]
+
+
+async def test_script_makes_the_node_unhealthy_and_well_again(world: World, open_path: Path) -> None:
+    said, path = open_path / "said", open_path / "check"
+    said.write_text("ERROR fan stands still\n")
+    path.write_text(f"#!/bin/sh\ncat {said}\n")
+    path.chmod(0o755)
+    watch = world.with_script(path)
+    await until(watch.watch_health(), lambda: bool(world.reports))
+    health = watch.state().health
+    assert (health.is_healthy, health.report) == (False, "ERROR fan stands still\n")
+    said.write_text("fine\n")
+    await until(watch.watch_health(), lambda: len(world.reports) == 2)
+    assert watch.state().health.is_healthy
+    await asyncio.wait_for(world.watch.watch_health(), 1)  # without a script there is nothing to watch
