@@ -24,12 +24,8 @@ _SUB_STATES = {
 
 
 def public_state(container: Container) -> pb.ContainerStateProto:
-    """C_NEW until launched, C_COMPLETE when the exit status is final (ContainerImpl.getCurrentState)."""
-    if container.state.is_complete:
-        return pb.C_COMPLETE
-    if container.state in (State.RUNNING, State.REINITIALIZING, State.RELAUNCHING, State.KILLING):
-        return pb.C_RUNNING
-    return pb.C_NEW
+    """C_RUNNING from the start, localizing included, until the exit status is final (ContainerImpl.getCurrentState)."""
+    return pb.C_COMPLETE if container.state.is_complete else pb.C_RUNNING
 
 
 def exit_status(container: Container) -> int:

@@ -42,6 +42,7 @@ DIAGNOSTICS_LENGTH_MAX = 1000
 class LogStatus(Enum):
     """LogAggregationStatus, as far as a node says it."""
 
+    NOT_START = "LOG_NOT_START"
     RUNNING = "LOG_RUNNING"
     RUNNING_WITH_FAILURE = "LOG_RUNNING_WITH_FAILURE"
     SUCCEEDED = "LOG_SUCCEEDED"
@@ -203,7 +204,7 @@ class LogAggregator:
         if logs.is_finished:
             event.set()
         self._finished[logs.application_id] = event
-        self._say(logs.application_id, LogStatus.RUNNING)
+        self._say(logs.application_id, LogStatus.NOT_START)
         self._parts.tasks.create_task(self._follow(logs, event), name=f"logs-{logs.application_id}")
 
     async def _follow(self, logs: AppLogs, finished: asyncio.Event) -> None:
@@ -231,6 +232,8 @@ class LogAggregator:
             await self._uploads.publish(logs, is_final=False)
         except (YodelError, OSError) as error:
             self._failed(logs, error)
+        else:
+            self._say(logs.application_id, LogStatus.RUNNING, self._text(logs, "successfully "))
 
     async def _upload_rest(self, logs: AppLogs) -> bool:
         """Until it succeeded, or it is time to give up: then False."""

@@ -173,7 +173,8 @@ def container_report(container: Container, node: Node | None, log_url: str) -> p
         resource=ids.resource_pb(container.capability),
         creation_time=container.created_ms,
         finish_time=container.finished_ms,
-        diagnostics_info=container.diagnostics,
+        # Absent while it runs, for which Hadoop's command line prints null.
+        diagnostics_info=container.diagnostics or ("" if container.state is ContainerState.COMPLETED else None),
         log_url=log_url,
         container_exit_status=container.exit_status,
         container_state=container_state_name(container.state),

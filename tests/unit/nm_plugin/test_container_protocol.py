@@ -227,7 +227,7 @@ async def test_statuses_before_while_and_after(rig: Rig) -> None:
     assert unknown.failed_requests[0].exception.message == f"Container {container} is not handled by this NodeManager"
     await rig.start(container, context_of(SLEEP))
     fresh = (await ask()).status[0]
-    assert (fresh.state, fresh.exit_status) == (pb.C_NEW, -1000)
+    assert (fresh.state, fresh.exit_status) == (pb.C_RUNNING, -1000)
     await rig.pod(container)
     await rig.tracker.until_running(container)
     running = (await ask()).status[0]

@@ -28,9 +28,9 @@ def in_state(state: State) -> Container:
 @pytest.mark.parametrize(
     ("state", "public", "exit_status"),
     [
-        (State.NEW, pb.C_NEW, -1000),
-        (State.LOCALIZING, pb.C_NEW, -1000),
-        (State.SCHEDULED, pb.C_NEW, -1000),
+        (State.NEW, pb.C_RUNNING, -1000),
+        (State.LOCALIZING, pb.C_RUNNING, -1000),
+        (State.SCHEDULED, pb.C_RUNNING, -1000),
         (State.RUNNING, pb.C_RUNNING, -1000),
         (State.KILLING, pb.C_RUNNING, -1000),
         (State.LOCALIZATION_FAILED, pb.C_COMPLETE, -105),

@@ -156,7 +156,7 @@ async def test_upload_is_repeated_while_the_remote_directory_is_away(rig: LogRig
         aggregator.report = lambda: said.append(aggregator.reports()[-1])
         await run(aggregator, origin())
         await over(aggregator)
-    assert [report.status for report in said[:2]] == [LogStatus.RUNNING, LogStatus.RUNNING_WITH_FAILURE]
+    assert [report.status for report in said[:2]] == [LogStatus.NOT_START, LogStatus.RUNNING_WITH_FAILURE]
     assert "Connection refused" in said[1].diagnostics
     assert said[-1].status is LogStatus.SUCCEEDED
     assert f"Log uploaded successfully for Application: {APPLICATION} in NodeManager: node-1.example:8041" in (
@@ -185,7 +185,7 @@ async def test_reports_are_repeated_until_heard_and_told_to_a_new_rm(rig: LogRig
         aggregator.reported([report])
         assert aggregator.reports() == ()
         assert aggregator.reports(is_first=True) == (report,)
-        assert report.status is LogStatus.RUNNING
+        assert report.status is LogStatus.NOT_START
 
 
 async def test_disabled_aggregation_touches_nothing(rig: LogRig) -> None:

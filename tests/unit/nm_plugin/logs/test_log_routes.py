@@ -101,8 +101,8 @@ async def test_heartbeats_tell_how_far_logs_are(secured: Rig, web: httpx2.AsyncC
             r.log_aggregation_status for h in secured.tracker.heartbeats for r in h.log_aggregation_reports_for_apps
         ]
 
-    await secured.tracker.until(lambda: told() == [pb.LOG_RUNNING])
+    await secured.tracker.until(lambda: told() == [pb.LOG_NOT_START])
     secured.tracker.kill(MASTER)
     await secured.tracker.until_complete(MASTER)
     secured.tracker.finish(APPLICATION)
-    await secured.tracker.until(lambda: told() == [pb.LOG_RUNNING, pb.LOG_SUCCEEDED])
+    await secured.tracker.until(lambda: told() == [pb.LOG_NOT_START, pb.LOG_SUCCEEDED])
