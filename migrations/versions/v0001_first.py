@@ -176,6 +176,9 @@ def _containers() -> None:
         sa.Column("resize_to_vcores", sa.BigInteger(), nullable=False),
         sa.Column("resize_to_extras", sa.JSON(), nullable=False),
         sa.Column("update_type", sa.Text(), nullable=True),
+        sa.Column("confirmed_memory_mib", sa.BigInteger(), nullable=False),
+        sa.Column("confirmed_vcores", sa.BigInteger(), nullable=False),
+        sa.Column("confirmed_extras", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(
             ["attempt_id"], ["attempts.id"], name=op.f("fk_containers_attempt_id"), ondelete="CASCADE"
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerUpdateType
 from yodel.errors import Refused
 from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
+from yodel.services.nodes import ContainerReport
 
 INCREASE, DECREASE = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
 PROMOTE, DEMOTE = ContainerUpdateType.PROMOTE_EXECUTION_TYPE, ContainerUpdateType.DEMOTE_EXECUTION_TYPE
@@ -225,3 +227,96 @@ async def test_resize_is_whole_wherever_the_rm_dies(step: int, kind: ContainerUp
         assert world.disk.containers[task] == container
         total = sum(c.capability.memory_mib for c in world.rm.state.live_containers())
         assert world.rm.state.cluster_usage.resource.memory_mib == total
+
+
+async def grown(world: World) -> tuple[Am, ContainerId]:
+    """A task of 2048 MiB whose ApplicationMaster has a token for 4096, and has not used it."""
+    am, task = await am_and_task(world)
+    await am.beat(updates=[update(task, 4096)])
+    await world.settle()
+    assert (await am.beat()).updated
+    return am, task
+
+
+def sized(container_id: ContainerId, memory_mib: int) -> ContainerReport:
+    return replace(running(container_id), capability=Resource(memory_mib, 1))
+
+
+async def live_for(world: World, am: Am, seconds: float, *reports: ContainerReport) -> list[Any]:
+    """Everybody keeps beating, once in a hundred seconds; what the ApplicationMaster hears of sizes."""
+    heard: list[Any] = []
+    for _ in range(round(seconds / 100)):
+        await world.pass_time(100)
+        await world.beat(running(am.container.id), *reports)
+        heard += (await am.beat()).updated
+        await world.settle()
+    return heard
+
+
+async def test_increase_that_is_never_passed_on_is_taken_back(world: World) -> None:
+    am, task = await am_and_task(world)
+    before = world.rm.state.cluster_usage.resource
+    await am.beat(updates=[update(task, 4096)])
+    await world.settle()
+    assert (await am.beat()).updated
+    assert not await live_for(world, am, 600, sized(task, 2048))
+    assert world.container(task).capability == Resource(4096, 1)
+
+    ((kind, granted),) = await live_for(world, am, 200, sized(task, 2048))
+
+    assert (kind, granted.container.version) == (DECREASE, 2)
+    assert world.container(task).capability == Resource(2048, 1)
+    assert (world.container(task).confirmed, world.container(task).resize_to) == (NONE, NONE)
+    assert world.rm.state.cluster_usage.resource == before
+    limits = world.pods.manifests[pod_name(task)]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits["memory"] == "2048Mi"
+    assert not await live_for(world, am, 1500, sized(task, 2048))
+    assert world.container(task).version == 2
+
+
+async def test_increase_that_the_node_agent_reports_stands(world: World) -> None:
+    am, task = await grown(world)
+    assert not await live_for(world, am, 500, sized(task, 2048))
+    assert not await live_for(world, am, 2000, sized(task, 4096))
+    assert world.container(task).capability == Resource(4096, 1)
+    assert world.container(task).version == 1
+    assert world.disk.containers[task].confirmed == NONE
+
+
+async def test_taken_back_to_what_was_passed_on_last(world: World) -> None:
+    am, task = await grown(world)
+    await am.beat(updates=[update(task, 6144, version=1)])
+    await world.settle()
+    await live_for(world, am, 100, sized(task, 4096))
+    assert world.container(task).confirmed == Resource(4096, 1)
+    ((kind, _),) = await live_for(world, am, 800, sized(task, 4096))
+    assert kind is DECREASE
+    assert world.container(task).capability == Resource(4096, 1)
+
+
+async def test_time_to_pass_an_increase_on_begins_anew_with_the_rm(world: World) -> None:
+    am, task = await grown(world)
+    await live_for(world, am, 500, sized(task, 2048))
+    await world.restart()
+    await world.register_node(containers=[running(am.container.id), sized(task, 2048)])
+    await am.register()
+    assert not await live_for(world, am, 500, sized(task, 2048))
+    assert [kind for kind, _ in await live_for(world, am, 300, sized(task, 2048))] == [DECREASE]
+
+
+async def test_smaller_wish_ends_the_wait(world: World) -> None:
+    am, task = await grown(world)
+    answer = await am.beat(updates=[update(task, 1024, version=1, kind=DECREASE)])
+    assert [kind for kind, _ in answer.updated] == [DECREASE]
+    assert not await live_for(world, am, 1500, sized(task, 1024))
+    assert (world.container(task).capability, world.container(task).version) == (Resource(1024, 1), 2)
+    assert not world.rm.state.unconfirmed
+
+
+async def test_end_of_a_container_ends_the_wait(world: World) -> None:
+    am, task = await grown(world)
+    await am.beat(releases=[task])
+    await world.settle()
+    assert not world.rm.state.unconfirmed
+    await live_for(world, am, 800)
+    assert not world.container(task).is_live

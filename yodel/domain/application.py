@@ -61,7 +61,7 @@ class Application:
     diagnostics: str = ""
     current_attempt: int = 0
     failure_times_ms: tuple[int, ...] = ()
-    """When attempts failed by the application's own fault; those within the validity interval count."""
+    """When attempts failed by the application's own fault, within the validity interval before the last of them."""
     submitted_ms: int
     launched_ms: int = 0
     finished_ms: int = 0
@@ -121,9 +121,9 @@ def _attempt_ended(app: Application, event: AttemptEnded) -> Step[Application]:
     """Try again, or give up with the text that users know (RMAppImpl.getAppAttemptFailedDiagnostics)."""
     failures = (*app.failure_times_ms, event.at_ms) if event.counts_as_failure else app.failure_times_ms
     window_ms = app.submission.attempt_failures_validity_interval_ms
-    recent = [t for t in failures if window_ms <= 0 or t > event.at_ms - window_ms]
+    recent = tuple(t for t in failures if window_ms <= 0 or t > event.at_ms - window_ms)
     if len(recent) < app.submission.max_attempts and not app.submission.is_unmanaged:
-        return Step(replace(app, state=ApplicationState.ACCEPTED, failure_times_ms=failures), (StartAttempt(app.id),))
+        return Step(replace(app, state=ApplicationState.ACCEPTED, failure_times_ms=recent), (StartAttempt(app.id),))
     times = f"{len(recent)} times" + ("" if window_ms <= 0 else f" in previous {window_ms} milliseconds")
     local_limit, global_limit = app.submission.max_attempts, app.submission.global_max_attempts
     if local_limit != global_limit:
@@ -131,7 +131,7 @@ def _attempt_ended(app: Application, event: AttemptEnded) -> Step[Application]:
     text = f"Application {app.id} failed {times} due to {event.diagnostics}. Failing the application."
     if app.submission.is_unmanaged:
         text = f"Unmanaged application {app.id} failed due to {event.diagnostics}. Failing the application."
-    failed = replace(app, failure_times_ms=failures)
+    failed = replace(app, failure_times_ms=recent)
     return _over(failed, ApplicationState.FAILED, FinalApplicationStatus.FAILED, text, event.at_ms)
 
 

@@ -64,11 +64,25 @@ class _Lines:
     """Racks that are only named because of their hosts: with strict locality nothing may go elsewhere in them."""
 
 
+@dataclass(slots=True)
+class Tally:
+    """Containers wanted by all books that share it."""
+
+    count: int = 0
+
+
 class AskBook:
     """The asks of one attempt.  Pure: holds values, performs nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally | None = None) -> None:
         self._lines: dict[AskKey, _Lines] = {}
+        self._line_count = 0
+        self._tally = tally if tally is not None else Tally()
+
+    def clear(self) -> None:
+        """Nothing is wanted any more."""
+        self._tally.count -= sum(lines.any_count for lines in self._lines.values())
+        self._lines.clear()
         self._line_count = 0
 
     def replace(self, ask: Ask) -> None:
@@ -84,6 +98,7 @@ class AskBook:
             self._require_room(1 if ask.resource_name == ANY else 2)
             lines = self._lines[ask.key] = _Lines()
         if ask.resource_name == ANY:
+            self._tally.count += ask.count - lines.any_count
             lines.any_count, lines.is_strict, lines.node_label = ask.count, not ask.relax_locality, ask.node_label
         elif ask.count > 0:
             if ask.resource_name not in lines.places:
@@ -101,7 +116,9 @@ class AskBook:
         lines = self._lines.get(key)
         if lines is None:
             return
-        lines.any_count = max(0, lines.any_count - 1)
+        if lines.any_count > 0:
+            lines.any_count -= 1
+            self._tally.count -= 1
         for name in (host, rack):
             if name in lines.places:
                 lines.places[name] -= 1

@@ -28,8 +28,8 @@ class AskRules:
     opportunistic: Literal["as-guaranteed", "refused"] = "as-guaranteed"
 
 
-def checked(ask: Ask, rules: AskRules, default_label: str) -> Ask:
-    """The ask as it is taken: lines for anywhere inherit the submission's label.
+def checked(ask: Ask, rules: AskRules, default_label: str, queue_name: str = "") -> Ask:
+    """The ask as it is taken: lines for anywhere inherit the submission's label.  ``queue_name`` is for texts.
 
     Raises:
         InvalidLabelRequest, InvalidResourceRequest: with Hadoop's words where it has some.
@@ -38,11 +38,8 @@ def checked(ask: Ask, rules: AskRules, default_label: str) -> Ask:
         raise InvalidResourceRequest(f"Invalid ask: negative number of containers {ask.count}")
     if ask.node_label and not rules.are_node_labels_enabled:
         raise InvalidLabelRequest(LABELS_DISABLED)
-    if ask.node_label and ask.resource_name != ANY:
-        raise InvalidLabelRequest(
-            "Invalid resource request, specified node label expression in a resource request has resource name = "
-            f"{ask.resource_name}"
-        )
+    if ask.node_label:
+        _check_label(ask, queue_name)
     if ask.key.execution_type is ExecutionType.OPPORTUNISTIC:
         _check_opportunistic(ask, rules)
     if not ask.node_label and default_label and ask.resource_name == ANY and rules.are_node_labels_enabled:
@@ -54,6 +51,19 @@ def check_blacklist(additions: Sequence[str]) -> None:
     """Raises InvalidBlacklistRequest."""
     if ANY in additions:
         raise InvalidBlacklistRequest("Cannot add * to the blacklist!")
+
+
+def _check_label(ask: Ask, queue_name: str) -> None:
+    """SchedulerUtils.validateResourceRequest."""
+    begin = f"Invalid resource request, queue={queue_name} specified"
+    if ask.resource_name != ANY and ask.node_label.strip():
+        raise InvalidLabelRequest(
+            f"{begin} node label expression in a resource request has resource name = {ask.resource_name}"
+        )
+    if "&&" in ask.node_label:
+        raise InvalidLabelRequest(
+            f"{begin} more than one node label in a node label expression, node label expression = {ask.node_label}"
+        )
 
 
 def _check_opportunistic(ask: Ask, rules: AskRules) -> None:

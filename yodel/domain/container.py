@@ -6,7 +6,8 @@ says the end, the reconciler makes the pod follow.
 
 A resize has three ends to bring together: the row, the pod and the ApplicationMaster.  An increase is reserved first
 (``resize_to``), then the pod becomes larger, and only then the ApplicationMaster gets a token for it.  A decrease is
-true at once; the pod and the node agent follow.
+true at once; the pod and the node agent follow.  An increase stands once the node agent reports it; one that the
+ApplicationMaster does not pass on goes back to the size that was confirmed last, as a decrease.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ from yodel.domain.events import (
     ContainerUpdateAcknowledged,
     DecreaseRequested,
     IncreaseDecided,
+    IncreaseExpired,
     PodBound,
     PodResized,
     PodResizeRefused,
+    SizeReported,
     StopRequested,
 )
 from yodel.domain.ids import ContainerId, NodeId
@@ -101,6 +104,9 @@ class Container:
     """The size that its pod does not have yet; ``NONE`` when it has the one it should."""
     update_type: ContainerUpdateType | None = None
     """How it got its version, while the ApplicationMaster has not seen that."""
+    confirmed: Resource = NONE
+    """The size that its node agent works with while that is smaller (RMContainerImpl.lastConfirmedResource); ``NONE``
+    when no increase waits to be passed on."""
 
     @property
     def reserved(self) -> Resource:
@@ -175,12 +181,17 @@ def _increase(container: Container, event: IncreaseDecided) -> Step[Container]:
 
 
 def _decrease(container: Container, event: DecreaseRequested) -> Step[Container]:
+    return _decreased(container, event.capability)
+
+
+def _decreased(container: Container, capability: Resource) -> Step[Container]:
     smaller = replace(
         container,
-        capability=event.capability,
-        resize_to=event.capability,
+        capability=capability,
+        resize_to=capability,
         version=container.version + 1,
         update_type=ContainerUpdateType.DECREASE_RESOURCE,
+        confirmed=NONE if capability.fits_in(container.confirmed) else container.confirmed,
     )
     told = (UpdateOnNode(container.id, container.node_id),) if container.node_id is not None else ()
     return Step(smaller, (Reconcile(container.id), ReportUpdated(container.id), *told))
@@ -197,6 +208,7 @@ def _pod_resized(container: Container, event: PodResized) -> Step[Container]:
         resize_to=NONE,
         version=container.version + 1,
         update_type=ContainerUpdateType.INCREASE_RESOURCE,
+        confirmed=container.capability if container.confirmed == NONE else container.confirmed,
     )
     return Step(larger, (ReportUpdated(container.id),))
 
@@ -215,13 +227,40 @@ def _update_acknowledged(container: Container, event: ContainerUpdateAcknowledge
     return Step(replace(container, update_type=None) if event.version == container.version else container)
 
 
+def _size_reported(container: Container, event: SizeReported) -> Step[Container]:
+    """RMContainerImpl.NMReportedContainerChangeIsDoneTransition; a size that is too large is told by the decrease."""
+    if container.confirmed == NONE:
+        return Step(container)
+    if event.capability == container.capability:
+        return Step(replace(container, confirmed=NONE))
+    is_between = container.confirmed.fits_in(event.capability) and event.capability.fits_in(container.capability)
+    if not is_between or event.capability == container.confirmed:
+        return Step(container)
+    return Step(replace(container, confirmed=event.capability))
+
+
+def _increase_expired(container: Container, _: IncreaseExpired) -> Step[Container]:
+    """CapacityScheduler.rollbackContainerUpdate; one that grows just now is looked at again when it has grown."""
+    if container.confirmed == NONE or container.resize_to != NONE:
+        return Step(container)
+    return _decreased(container, container.confirmed)
+
+
 _S = ContainerState
 _HANDED_OUT = (_S.ACQUIRED, _S.RUNNING)
 _STOP: Cell[Container] = Go(_stopped, (_S.COMPLETED,))
 _END: Cell[Container] = Go(_ended, (_S.COMPLETED,))
 _OVER = Ignore("the container is over")
 _NOT_RESIZED = Ignore("only what the ApplicationMaster holds is resized")
-_RESIZING = (IncreaseDecided, DecreaseRequested, PodResized, PodResizeRefused, ContainerUpdateAcknowledged)
+_RESIZING = (
+    IncreaseDecided,
+    DecreaseRequested,
+    PodResized,
+    PodResizeRefused,
+    ContainerUpdateAcknowledged,
+    SizeReported,
+    IncreaseExpired,
+)
 
 CONTAINER_MACHINE: Machine[Container] = Machine(
     "Container",
@@ -238,6 +277,8 @@ CONTAINER_MACHINE: Machine[Container] = Machine(
         PodResized,
         PodResizeRefused,
         ContainerUpdateAcknowledged,
+        SizeReported,
+        IncreaseExpired,
     ),
     {
         **{(s, e): _NOT_RESIZED for s in _S for e in _RESIZING},
@@ -246,6 +287,8 @@ CONTAINER_MACHINE: Machine[Container] = Machine(
         **{(s, PodResized): Go(_pod_resized, (s,)) for s in _HANDED_OUT},
         **{(s, PodResizeRefused): Go(_pod_resize_refused, (s,)) for s in _HANDED_OUT},
         **{(s, ContainerUpdateAcknowledged): Go(_update_acknowledged, (s,)) for s in _HANDED_OUT},
+        **{(s, SizeReported): Go(_size_reported, (s,)) for s in _HANDED_OUT},
+        **{(s, IncreaseExpired): Go(_increase_expired, (s,)) for s in _HANDED_OUT},
         **every_state(_S, PodBound, Ignore("already bound")),
         **every_state(_S, ContainerAcquired, Impossible("only a bound container is handed out")),
         **every_state(_S, ContainerStarted, Ignore("already running")),

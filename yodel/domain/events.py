@@ -87,6 +87,18 @@ class ContainerUpdateAcknowledged:
     version: int
 
 
+@dataclass(frozen=True, slots=True)
+class SizeReported:
+    """The node agent works with this size."""
+
+    capability: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class IncreaseExpired:
+    """The ApplicationMaster did not pass an increase on to the node agent in time."""
+
+
 # --- attempt -----------------------------------------------------------------------------------------------------
 
 
@@ -248,8 +260,8 @@ class NodeUnregistered:
 
 @dataclass(frozen=True, slots=True)
 class NodeDecommissionStarted:
-    """An administrator wants the node empty: nothing new goes there, what runs may end.  A negative ``timeout_s`` is for
-    ever."""
+    """An administrator wants the node empty: nothing new goes there, what runs may end.  A negative ``timeout_s`` is
+    for ever."""
 
     timeout_s: int
     at_ms: int

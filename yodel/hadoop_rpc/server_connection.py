@@ -126,11 +126,15 @@ class AuthMethod(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenGrant:
-    """What a token's identifier stands for: the password to check against, the caller's name, the token's kind."""
+    """What a token's identifier stands for: the password to check against, the caller's name, the token's kind.
+
+    ``real_user`` is set when a proxy got the token for ``user``; it was authorized then (Server.authorizeConnection).
+    """
 
     password: bytes = field(repr=False)
     user: str
     kind: str
+    real_user: str | None = None
 
 
 TokenPasswords = Callable[[bytes], TokenGrant | None]
@@ -471,6 +475,7 @@ class ServerConnection:
             raise unauthorized(faults.SASL, str(error)) from None
         identity = Identity(
             user=grant.user,
+            real_user=grant.real_user,
             auth_method=AuthMethod.TOKEN,
             token_kind=grant.kind,
             token_identifier=response.identifier,

@@ -32,10 +32,12 @@ class DelegationCalls:
     def token_grant(self, identifier: bytes) -> TokenGrant:
         """Raises RemoteFault: the token is unknown or has expired."""
         try:
-            owner, password = self._tokens.accepted(identifier)
+            found = self._tokens.accepted(identifier)
         except InvalidToken as error:
             raise RemoteFault(faults.INVALID_TOKEN, str(error)) from error
-        return TokenGrant(password=password, user=owner, kind=DELEGATION_TOKEN_KIND)
+        return TokenGrant(
+            password=found.password, user=found.owner, real_user=found.real_user, kind=DELEGATION_TOKEN_KIND
+        )
 
     async def get_delegation_token(
         self, context: CallContext, request: security_pb.GetDelegationTokenRequestProto

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Collection, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
+from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -96,7 +98,7 @@ class TrackerProtocol:
             response_id=status.response_id,
             is_healthy=health.is_node_healthy if status.HasField("nodeHealthStatus") else True,
             health_report=health.health_report,
-            containers=_reports(status.containersStatuses),
+            containers=_reports(status.containersStatuses, self._nodes.grown),
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
             self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))
@@ -183,8 +185,9 @@ def _log_reports(reports: Sequence[msg.LogAggregationReportProto]) -> list[LogAg
     ]
 
 
-def _reports(statuses: Iterable[pb.ContainerStatusProto]) -> list[ContainerReport]:
-    return [
+def _reports(statuses: Sequence[pb.ContainerStatusProto], grown: Collection[ContainerId] = ()) -> list[ContainerReport]:
+    """Sizes are read of those in ``grown`` only: a heartbeat says them of every container, always."""
+    found = [
         ContainerReport(
             container_id=ids.container_id(status.container_id),
             is_running=status.state == pb.C_RUNNING,
@@ -194,6 +197,16 @@ def _reports(statuses: Iterable[pb.ContainerStatusProto]) -> list[ContainerRepor
         )
         for status in statuses
     ]
+    if not grown:
+        return found
+    return [
+        _sized(report, status) if report.container_id in grown else report
+        for report, status in zip(found, statuses, strict=True)
+    ]
+
+
+def _sized(report: ContainerReport, status: pb.ContainerStatusProto) -> ContainerReport:
+    return replace(report, capability=ids.resource(status.capability)) if status.HasField("capability") else report
 
 
 def _registered_report(status: msg.NMContainerStatusProto) -> ContainerReport:
@@ -204,4 +217,5 @@ def _registered_report(status: msg.NMContainerStatusProto) -> ContainerReport:
         is_complete=status.container_state == pb.C_COMPLETE,
         exit_status=exit_status if exit_status is not None else int(ContainerExitStatus.INVALID),
         diagnostics=status.diagnostics,
+        capability=ids.resource(status.resource) if status.HasField("resource") else None,
     )

@@ -21,6 +21,7 @@ from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import FRAME_BYTES_MAX, MIB, fault_frame
 from yodel.hadoop_rpc.server_connection import (
     FRAME_BYTES_BEFORE_OPEN_MAX,
+    AuthMethod,
     CallReceived,
     ConnectionPolicy,
     Identity,
@@ -159,7 +160,8 @@ class RpcServer:
         """What this port asks of a client at an address."""
 
         def authorize(identity: Identity) -> None:
-            if identity.real_user is not None:
+            # A token was given out to the real user for this user: that was authorized (Server.authorizeConnection).
+            if identity.real_user is not None and identity.auth_method is not AuthMethod.TOKEN:
                 self.security.proxy_users.authorize(
                     real_user=identity.real_user, user=identity.user, remote_host=remote_host
                 )

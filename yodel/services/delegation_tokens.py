@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -47,6 +47,15 @@ class DelegationSettings:
 class _Known:
     row: DelegationToken
     content: DelegationTokenContent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """``real_user`` is who got the token in the owner's name (AbstractDelegationTokenIdentifier.getUser)."""
+
+    owner: str
+    real_user: str | None
+    password: bytes = field(repr=False)
 
 
 class DelegationTokens:
@@ -186,8 +195,8 @@ class DelegationTokens:
             self._known[identifier] = known  # still on disk: the caller hears that it was not cancelled
             raise
 
-    def accepted(self, identifier: bytes) -> tuple[str, bytes]:
-        """The owner that a token speaks for, and the password it must come with.
+    def accepted(self, identifier: bytes) -> Accepted:
+        """Whom a token speaks for, and the password it must come with.
 
         Raises:
             InvalidToken: it is unknown or has expired.
@@ -202,7 +211,8 @@ class DelegationTokens:
                 f"Token {content.real_user} has expired, current time: {log_time(now_ms)} "
                 f"expected renewal time: {log_time(known.row.expires_ms)}"
             )
-        return content.owner, password(key, identifier)
+        real_user = content.real_user if content.real_user != content.owner else ""
+        return Accepted(owner=content.owner, real_user=real_user or None, password=password(key, identifier))
 
     def _require_renewable(self, content: DelegationTokenContent, renewer: str, now_ms: int) -> None:
         if content.max_ms < now_ms:

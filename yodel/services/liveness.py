@@ -1,5 +1,5 @@
-"""Deadlines: ApplicationMasters and nodes that fell silent, containers nobody started, applications past their
-lifetime.
+"""Deadlines: ApplicationMasters and nodes that fell silent, containers nobody started, increases nobody passed on,
+applications past their lifetime.
 
 One task looks once a second at what lives in memory.  After a restart every deadline starts anew: nobody is punished
 for the RM's own absence (AMLivelinessMonitor, NMLivelinessMonitor, ContainerAllocationExpirer, RMAppLifetimeMonitor).
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from yodel.domain.events import AmExpired, KillRequested, NodeExpired, StopRequested
+from yodel.domain.events import AmExpired, IncreaseExpired, KillRequested, NodeExpired, StopRequested
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState, NodeState
 from yodel.ports.clock import Clock
@@ -39,6 +39,8 @@ class Liveness:
     def __init__(self, engine: Engine, nodes: NodeService, clock: Clock, settings: LivenessSettings) -> None:
         self._engine, self._nodes, self._clock, self._settings = engine, nodes, clock, settings
         self._unstarted_since_s: dict[ContainerId, float] = {}
+        self._grown_since_s: dict[ContainerId, tuple[int, float]] = {}
+        """The version that an unconfirmed increase made, and when it was first seen."""
         self._started_s = clock.monotonic_s()
 
     async def run(self) -> None:
@@ -52,6 +54,7 @@ class Liveness:
         self._look_at_attempts(now_s, now_ms)
         self._look_at_nodes(now_s, now_ms)
         self._look_at_containers(now_s, now_ms)
+        self._look_at_increases(now_s)
         self._look_at_lifetimes(now_ms)
 
     def _look_at_attempts(self, now_s: float, now_ms: int) -> None:
@@ -85,6 +88,21 @@ class Liveness:
                 text = "Container expired since it was unused"
                 event = StopRequested(ContainerExitStatus.ABORTED, text, now_ms)
                 self._engine.tell_later(container_id, event)
+
+    def _look_at_increases(self, now_s: float) -> None:
+        """Each new size has the whole time, as a container has."""
+        state = self._engine.state
+        for container_id in self._grown_since_s.keys() - state.unconfirmed.keys():
+            del self._grown_since_s[container_id]
+        for container_id in state.unconfirmed:
+            version = state.containers[container_id].version
+            seen_version, since_s = self._grown_since_s.get(container_id, (version, now_s))
+            if seen_version != version:
+                since_s = now_s
+            self._grown_since_s[container_id] = (version, since_s)
+            if now_s - since_s > self._settings.container_expiry_s:
+                log.info("increase taken back: it was not passed on", container_id=str(container_id))
+                self._engine.tell_later(container_id, IncreaseExpired())
 
     def _look_at_lifetimes(self, now_ms: int) -> None:
         for runtime in self._engine.state.runtimes.values():

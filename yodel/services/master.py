@@ -96,6 +96,7 @@ class AllocateResult:
     node_count: int
     priority: int
     pending_count: int = 0
+    """Of the whole cluster, as is ``active_cores``: what there is of them, used or free."""
     active_cores: int = 0
     granted: Sequence[Granted] = ()
     nm_tokens: Sequence[tuple[NodeId, Token]] = ()
@@ -280,8 +281,9 @@ class MasterService:
             if len(items) > most:
                 raise InvalidResourceRequest(f"{name}: {len(items)} entries in one allocate call; at most {most}")
         submission = self._engine.state.applications[attempt.id.application_id].submission
+        queue_name = submission.queue.rsplit(".", 1)[-1]
         for ask in request.asks:
-            ask_rules.checked(ask, self._rules, submission.node_label)
+            ask_rules.checked(ask, self._rules, submission.node_label, queue_name)
             self._require_allowed(ask.key.capability)
         ask_rules.check_blacklist(request.blacklist_additions)
         if not submission.keep_containers_across_attempts:
@@ -455,13 +457,14 @@ class MasterService:
     ) -> AllocateResult:
         state = self._engine.state
         application = state.applications[runtime.attempt_id.application_id]
+        total, used = state.total_resource, state.cluster_usage.resource
         result = AllocateResult(
             response_id=(runtime.response_id + 1) & RESPONSE_ID_MASK,
-            headroom=(state.total_resource - state.cluster_usage.resource).at_least_zero(),
+            headroom=(total - used).at_least_zero(),
             node_count=state.usable_count,
             priority=application.submission.priority,
-            pending_count=runtime.asks.pending()[0],
-            active_cores=state.usable_resource.vcores,
+            pending_count=state.wanted.count + state.awaited_masters,
+            active_cores=max(total.vcores, used.vcores),
             granted=news.granted,
             nm_tokens=news.nm_tokens,
             completed=news.completed,

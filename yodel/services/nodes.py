@@ -7,7 +7,7 @@ Hadoop's words; its host is then a row too, so that nothing is placed there and 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -23,12 +23,13 @@ from yodel.domain.events import (
     NodeHealthReported,
     NodeRegistered,
     NodeUnregistered,
+    SizeReported,
 )
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId, pod_name
 from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
-from yodel.domain.resource import Resource
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
@@ -37,19 +38,22 @@ from yodel.translator import pod_events
 
 SIGNALS_MAX = 1_000
 HEALTH_REPORT_LENGTH_MAX = 10_000
+UNSTARTED = (ContainerState.ALLOCATED, ContainerState.ACQUIRED)
 GONE = (NodeState.LOST, NodeState.SHUTDOWN, NodeState.REBOOTED, NodeState.DECOMMISSIONED)
 log = structlog.get_logger("yodel.nodes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerReport:
-    """What an agent says of one container; ``exit_status`` counts when ``is_complete``."""
+    """What an agent says of one container; ``exit_status`` counts when ``is_complete``.  ``capability`` is the size it
+    works with, filled in for those of ``NodeService.grown`` at least."""
 
     container_id: ContainerId
     is_running: bool
     is_complete: bool
     exit_status: int = 0
     diagnostics: str = ""
+    capability: Resource | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +133,11 @@ class NodeService:
         """Which hosts may be nodes; swapped by ``Decommission``."""
         self.ordered_capabilities: Mapping[str, Resource] = {}
         """By node id: what nodes get when they register (dynamic-resources.xml)."""
+
+    @property
+    def grown(self) -> Collection[ContainerId]:
+        """Containers whose new size agents are expected to report."""
+        return self._engine.state.unconfirmed
 
     async def register(self, registration: NodeRegistration) -> Registered:
         """registerNodeManager: the node and all it says of containers.
@@ -264,15 +273,9 @@ class NodeService:
         if report.is_complete:
             return True
         container = self._engine.state.containers.get(report.container_id)
-        return (
-            report.is_running
-            and container is not None
-            and container.state
-            in (
-                ContainerState.ALLOCATED,
-                ContainerState.ACQUIRED,
-            )
-        )
+        if not report.is_running or container is None:
+            return False
+        return container.state in UNSTARTED or _has_grown(container, report)
 
     async def _take_reports(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
         news = [report for report in reports if self._is_news(report)]
@@ -289,8 +292,11 @@ class NodeService:
                 if report.is_complete:
                     end = ends[container_id]
                     tx.tell(container_id, ContainerEnded(end.exit_status, end.diagnostics, tx.now_ms))
-                else:
-                    tx.tell(container_id, ContainerStarted())
+                    continue
+                tx.tell(container_id, ContainerStarted())
+                if _has_grown(tx.container(container_id), report):
+                    assert report.capability is not None
+                    tx.tell(container_id, SizeReported(report.capability))
 
         await self._engine.do(work)
         runtime = self.runtimes.get(node_id)
@@ -347,6 +353,12 @@ class NodeService:
         found = tuple((containers[i], now_ms) for i in runtime.updates if i in containers and containers[i].is_live)
         runtime.updates.clear()
         return found
+
+
+def _has_grown(container: Container, report: ContainerReport) -> bool:
+    """The agent heard of an increase; what it works with until then is no news."""
+    is_awaited = report.capability is not None and container.confirmed != NONE
+    return is_awaited and report.capability != container.confirmed
 
 
 def _health_changed(node: Node, beat: Heartbeat) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
+from yodel.domain.ask_book import AskBook
 from yodel.domain.container_update import OUT_OF_RANGE, UpdateError, UpdateRequest
 from yodel.domain.effects import (
     CleanUpApplication,
@@ -72,12 +73,14 @@ class EffectPerformer:
                         self._reconcile(container.id)
             case ExpectAttempt(attempt_id):
                 now_s = self._clock.monotonic_s()
-                runtime = AttemptRuntime(attempt_id=attempt_id, last_seen_s=now_s)
+                runtime = AttemptRuntime(attempt_id=attempt_id, last_seen_s=now_s, asks=AskBook(self._state.wanted))
                 runtime.completed = self._state.unheard_completions(attempt_id)
                 self._state.runtimes[attempt_id] = runtime
                 self._wake_scheduler()
             case ForgetAttempt(attempt_id):
-                self._state.runtimes.pop(attempt_id, None)
+                forgotten = self._state.runtimes.pop(attempt_id, None)
+                if forgotten is not None:
+                    forgotten.asks.clear()
                 self._wake_scheduler()
             case NodeChanged(node_id):
                 for runtime in self._state.runtimes.values():

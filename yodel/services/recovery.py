@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
+from yodel.domain.ask_book import AskBook
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
@@ -27,7 +28,8 @@ def expect_attempts(engine: Engine, clock: Clock) -> None:
     for attempt in state.attempts.values():
         if attempt.state.is_final:
             continue
-        runtime = state.runtimes[attempt.id] = AttemptRuntime(attempt_id=attempt.id, last_seen_s=clock.monotonic_s())
+        now_s, asks = clock.monotonic_s(), AskBook(state.wanted)
+        runtime = state.runtimes[attempt.id] = AttemptRuntime(attempt_id=attempt.id, last_seen_s=now_s, asks=asks)
         runtime.completed = state.unheard_completions(attempt.id)
         held = (c for c in state.containers_of(attempt.id) if c.is_live and c.update_type is not None)
         runtime.updated = dict.fromkeys(c.id for c in held)

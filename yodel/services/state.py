@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from yodel.domain.application import Application
-from yodel.domain.ask_book import AskBook, AskKey
+from yodel.domain.ask_book import AskBook, AskKey, Tally
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateError
@@ -18,7 +18,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import ContainerState, NodeState
+from yodel.domain.states import AttemptState, ContainerState, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
 
 
@@ -105,9 +105,15 @@ class ClusterState:
         self.used_by_node: dict[NodeId, Usage] = {}
         self.seconds_by_application: dict[ApplicationId, ResourceSeconds] = {}
         self.planned_count = 0
+        self.wanted = Tally()
+        """Containers that ApplicationMasters have asked for and not been granted."""
+        self.awaited_masters = 0
+        """Attempts whose ApplicationMaster has no node yet."""
         self.usable_resource = NONE
         self.usable_count = 0
         """Nodes in state RUNNING and what they have: every heartbeat is told, so it is kept, not counted."""
+        self.unconfirmed: dict[ContainerId, None] = {}
+        """Containers with an increase that their node agent has not reported."""
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
         self._closed_by_kubernetes_name: dict[str, NodeId] = {}
@@ -135,7 +141,7 @@ class ClusterState:
                 case Application():
                     self.applications[row.id] = row
                 case Attempt():
-                    self.attempts[row.id] = row
+                    self._publish_attempt(row)
                 case Node():
                     self._publish_node(row)
                 case Queue():
@@ -191,6 +197,7 @@ class ClusterState:
                 self.remove_container(container.id)
             self._containers_of.pop(attempt.id, None)
             del self.attempts[attempt.id]
+            self.awaited_masters -= attempt.state is AttemptState.SCHEDULED
         del self.applications[application_id]
         self.used_by_application.pop(application_id, None)
         self.seconds_by_application.pop(application_id, None)
@@ -199,8 +206,16 @@ class ClusterState:
     def remove_container(self, container_id: ContainerId) -> None:
         container = self.containers.pop(container_id)
         self._account(container, -1 if container.is_live else 0)
+        self.unconfirmed.pop(container_id, None)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.version += 1
+
+    def _publish_attempt(self, attempt: Attempt) -> None:
+        old = self.attempts.get(attempt.id)
+        if old is not None:
+            self.awaited_masters -= old.state is AttemptState.SCHEDULED
+        self.attempts[attempt.id] = attempt
+        self.awaited_masters += attempt.state is AttemptState.SCHEDULED
 
     def _publish_node(self, node: Node) -> None:
         old = self.nodes.get(node.id)
@@ -231,6 +246,10 @@ class ClusterState:
         self.containers[container.id] = container
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None
         self._account(container, 1 if container.is_live else 0)
+        if container.is_live and container.confirmed != NONE:
+            self.unconfirmed[container.id] = None
+        else:
+            self.unconfirmed.pop(container.id, None)
         if not container.is_live and (old is None or old.is_live):
             self._integrate(container)
 

@@ -265,6 +265,7 @@ def container_values(container: Container) -> Values:
         "version": container.version,
         **_resource_values("resize_to", container.resize_to),
         "update_type": None if container.update_type is None else container.update_type.name,
+        **_resource_values("confirmed", container.confirmed),
     }
 
 
@@ -293,6 +294,7 @@ def container_from(row: Columns) -> Container:
         version=row["version"],
         resize_to=_resource("resize_to", row),
         update_type=None if row["update_type"] is None else ContainerUpdateType[row["update_type"]],
+        confirmed=_resource("confirmed", row),
     )
 
 

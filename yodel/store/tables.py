@@ -168,6 +168,9 @@ class ContainerColumns(TypedColumns):
     resize_to_vcores = Column(BigInteger, nullable=False)
     resize_to_extras = Column(JSON, nullable=False)
     update_type = Column(Text)
+    confirmed_memory_mib = Column(BigInteger, nullable=False)
+    confirmed_vcores = Column(BigInteger, nullable=False)
+    confirmed_extras = Column(JSON, nullable=False)
 
 
 class MasterKeyColumns(TypedColumns):

@@ -98,6 +98,14 @@ def test_failures_before_the_validity_interval_are_forgiven() -> None:
     assert "failed 2 times in previous 1000 milliseconds due to" in failed.diagnostics
 
 
+def test_only_failures_that_still_count_are_kept() -> None:
+    patient = replace(NEW, submission=a_submission(attempt_failures_validity_interval_ms=1000, max_attempts=3))
+    application = after(patient, *(failure(at_ms) for at_ms in range(0, 100_000, 500)))
+
+    assert application.state is ApplicationState.ACCEPTED
+    assert application.failure_times_ms == (99_000, 99_500)
+
+
 def test_unmanaged_application_is_not_tried_again() -> None:
     unmanaged = replace(NEW, submission=a_submission(is_unmanaged=True))
     failed = after(unmanaged, failure())

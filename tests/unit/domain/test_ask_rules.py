@@ -40,8 +40,21 @@ def test_lines_for_anywhere_inherit_the_submissions_label() -> None:
 
 
 def test_label_belongs_to_a_line_for_anywhere() -> None:
-    with pytest.raises(InvalidLabelRequest, match="resource name = host-1"):
-        checked(replace(ask(1, "host-1"), node_label="gpu"), LABELS, "")
+    with pytest.raises(InvalidLabelRequest) as raised:
+        checked(replace(ask(1, "host-1"), node_label="gpu"), LABELS, "", "default")
+    assert str(raised.value) == (
+        "Invalid resource request, queue=default specified node label expression in a resource request has resource "
+        "name = host-1"
+    )
+
+
+def test_expression_is_one_label() -> None:
+    with pytest.raises(InvalidLabelRequest) as raised:
+        checked(replace(ask(1), node_label="gpu && fast"), LABELS, "", "default")
+    assert str(raised.value) == (
+        "Invalid resource request, queue=default specified more than one node label in a node label expression, node "
+        "label expression = gpu && fast"
+    )
 
 
 def test_opportunistic_asks_are_guaranteed_or_refused_as_configured() -> None:

@@ -195,6 +195,18 @@ def test_token_exchange(policy: ConnectionPolicy, methods: list[str]) -> None:
     assert isinstance(events[1], CallReceived)
 
 
+def test_token_of_a_proxy_names_both() -> None:
+    def granted(_identifier: bytes) -> TokenGrant:
+        return TokenGrant(password=PASSWORD, user="bob", real_user="oozie", kind="RM_DELEGATION_TOKEN")
+
+    machine = connection(ConnectionPolicy(allow_simple=False, token_passwords=granted, authorize=anyone))
+    feed(machine, SASL_PREFACE, NEGOTIATE, initiate(token=proof()))
+    (opened,) = feed(machine, context("bob"))
+    assert isinstance(opened, Opened)
+    assert (opened.identity.user, opened.identity.real_user) == ("bob", "oozie")
+    assert opened.identity.auth_method is AuthMethod.TOKEN
+
+
 def test_offer_is_byte_for_byte_the_real_one() -> None:
     """Recorded from a real Hadoop 3.5.0: 145 bytes of RpcSaslProto."""
     machine = connection(TOKEN_ONLY)

@@ -12,6 +12,7 @@ from yodel.errors import AccessDenied, InvalidToken
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.pb_convert.delegation_tokens import delegation_content
 from yodel.rm_rpc.client_protocol import NAME
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.server import ServerSecurity
@@ -35,7 +36,7 @@ async def submitter(world: World, token: Token | None) -> Any:
             answer = await client.call("getDelegationToken", request, security_pb.GetDelegationTokenResponseProto)
         finally:
             await client.close()
-    return world.rm.delegation_tokens.accepted(answer.token.identifier)[0]
+    return world.rm.delegation_tokens.accepted(answer.token.identifier).owner
 
 
 def wire(token: security_pb.TokenProto) -> Token:
@@ -51,6 +52,21 @@ async def test_caller_with_a_token_is_its_owner_and_without_one_whom_it_says(wor
     token = await a_token(world)
     assert await submitter(world, wire(token)) == "alice"
     assert await submitter(world, None) == "eve"
+
+
+async def test_token_that_a_proxy_got_names_it_in_every_call(world: World) -> None:
+    proxied = replace(context("alice"), real_user="oozie")
+    request = security_pb.GetDelegationTokenRequestProto(renewer="yarn")
+    handlers = client_protocol(world)
+    token = (await world.run(call(handlers.protocol(), "getDelegationToken", proxied, request))).token
+
+    grant = handlers.token_grant(token.identifier)
+
+    assert grant is not None
+    assert (grant.user, grant.real_user) == ("alice", "oozie")
+    assert await submitter(world, wire(token)) == "alice"
+    contents = [delegation_content(row.identifier) for row in world.disk.delegation_tokens.values()]
+    assert [(content.owner, content.real_user) for content in contents] == [("alice", "oozie")] * 2
 
 
 async def test_wrong_password_and_unknown_token_do_not_log_in(world: World) -> None:

@@ -8,10 +8,10 @@ import pytest
 from tests.support.playbook import NODE, World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
 from yodel.domain.effects import Tell
-from yodel.domain.events import NodeCapabilityOrdered
+from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
-from yodel.domain.resource import Resource
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.domain.tokens import Token
 from yodel.errors import InvalidValue
@@ -223,3 +223,35 @@ async def test_state_of_log_aggregation_is_recorded(world: World, protocol: RpcP
     report.application_id.CopyFrom(ids.application_id_pb(am.application_id))
     await call(protocol, "nodeHeartbeat", context(), request)
     assert NODE in world.rm.log_aggregation.nodes_of(am.application_id)
+
+
+async def test_sizes_are_read_of_containers_that_have_grown(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    larger = Resource(2048, 1)
+    await world.run(world.rm.engine.tell(Tell(task, IncreaseDecided(larger)), Tell(task, PodResized(larger))))
+    beat = heartbeat(world.response_ids[NODE])
+    add_status(beat, task, pb.C_RUNNING, -1000)
+    status = beat.node_status.containersStatuses[0]
+
+    status.capability.CopyFrom(ids.resource_pb(Resource(1024, 1)))
+    await world.run(call(protocol, "nodeHeartbeat", context(), beat))
+    assert world.container(task).confirmed == Resource(1024, 1)
+
+    beat.node_status.response_id += 1
+    status.capability.CopyFrom(ids.resource_pb(larger))
+    await world.run(call(protocol, "nodeHeartbeat", context(), beat))
+    assert world.container(task).confirmed == NONE
+
+
+async def test_node_that_registers_says_the_sizes_it_has(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    (task,) = await am.obtain(1)
+    larger = Resource(2048, 1)
+    await world.run(world.rm.engine.tell(Tell(task, IncreaseDecided(larger)), Tell(task, PodResized(larger))))
+    request = registration(kubernetes_node_name="node-1")
+    status = request.container_statuses.add(container_state=pb.C_RUNNING)
+    status.container_id.CopyFrom(ids.container_id_pb(task))
+    status.resource.CopyFrom(ids.resource_pb(larger))
+    await world.run(call(protocol, "registerNodeManager", context(), request))
+    assert world.container(task).confirmed == NONE

@@ -8,7 +8,7 @@ from yodel.domain.tokens import Token, password
 from yodel.errors import AccessDenied, InvalidToken
 from yodel.pb_convert.delegation_tokens import delegation_content, delegation_token
 from yodel.services import delegation_tokens
-from yodel.services.delegation_tokens import PURPOSE
+from yodel.services.delegation_tokens import PURPOSE, Accepted
 
 DAY_S = 86_400.0
 
@@ -41,10 +41,21 @@ async def test_content_says_who_and_how_long(world: World) -> None:
 async def test_restarted_rm_accepts_what_it_gave_out_and_signs_with_another_key(world: World) -> None:
     first = await issue(world)
     await world.restart()
-    assert world.rm.delegation_tokens.accepted(first.identifier) == ("alice", first.password)
+    assert world.rm.delegation_tokens.accepted(first.identifier) == Accepted(
+        owner="alice", real_user=None, password=first.password
+    )
     second = await issue(world)
     was, now = delegation_content(first.identifier), delegation_content(second.identifier)
     assert (now.sequence, now.master_key_id) == (was.sequence + 1, was.master_key_id + 1)
+
+
+async def test_token_that_a_proxy_got_speaks_for_both(world: World) -> None:
+    tokens = world.rm.delegation_tokens
+    token = await world.run(tokens.issue("alice", "yarn", "oozie"))
+    found = tokens.accepted(token.identifier)
+    assert (found.owner, found.real_user) == ("alice", "oozie")
+    own = await world.run(tokens.issue("oozie", "yarn", "oozie"))
+    assert tokens.accepted(own.identifier).real_user is None
 
 
 async def test_sequence_goes_on_after_a_restart_without_tokens(world: World) -> None:
@@ -136,7 +147,7 @@ async def test_keys_roll_and_go_with_the_last_token_they_signed(world: World) ->
     world.clock.advance(20)
     await world.run(tokens.look())
     assert {key for purpose, key in world.disk.master_keys if purpose == PURPOSE} == {1, 2}
-    assert tokens.accepted(first.identifier)[0] == "alice"
+    assert tokens.accepted(first.identifier).owner == "alice"
 
     await world.run(tokens.cancel(first.identifier, "alice"))
     await world.run(tokens.look())

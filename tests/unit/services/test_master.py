@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import World, ask
+from tests.support.playbook import NODE_SIZE, World, ask
 from yodel.domain.ids import ContainerId
+from yodel.domain.resource import Resource
 from yodel.errors import InvalidResourceRequest
 from yodel.services import master as master_module
 from yodel.services.master import AllocateRequest, AllocateResult
@@ -15,6 +16,29 @@ async def test_beat_without_news_is_answered_synchronously(world: World) -> None
     result = world.rm.master.allocate(am.attempt_id, AllocateRequest(response_id=am.response_id, asks=[ask(1)]))
     assert isinstance(result, AllocateResult)
     assert result.pending_count == 1
+
+
+async def test_pending_and_cores_are_the_whole_clusters(world: World) -> None:
+    """DefaultAMSProcessor reads the root queue's metrics."""
+    first, second = await world.running_am(), await world.running_am()
+    await second.beat(ask(3, priority=2), ask(40, capability=Resource(8192, 4)))
+    await world.settle()
+    answer = await first.beat(ask(2))
+    assert (answer.pending_count, answer.active_cores) == (45, NODE_SIZE.vcores)
+
+    waiting = await world.submit(am_capability=Resource(8192, 4))
+    assert (await first.beat(ask(0))).pending_count == 44  # an ApplicationMaster that waits for its place is one
+    await world.run(world.rm.submission.kill(waiting, "alice"))
+    assert (await first.beat()).pending_count == 43
+
+    await world.bind_and_settle()
+    granted = len((await second.beat()).granted)
+    assert granted > 0
+    assert (await first.beat()).pending_count == 43 - granted
+    await second.finish()
+    await second.exit()
+    assert (await first.beat()).pending_count == 0
+    assert world.rm.state.wanted.count == 0
 
 
 async def test_beat_with_something_to_write_is_not(world: World) -> None:
