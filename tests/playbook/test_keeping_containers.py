@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.support.playbook import NODE, Am, Crash, World, ask, complete, running
+from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ContainerId
-from yodel.domain.states import ApplicationState, ContainerExitStatus, ContainerState, FinalApplicationStatus
+from yodel.domain.resource import Resource
+from yodel.domain.states import (
+    ApplicationState,
+    ContainerExitStatus,
+    ContainerState,
+    ContainerUpdateType,
+    FinalApplicationStatus,
+)
 from yodel.errors import AttemptNotServed, InvalidReleaseRequest
 
 STEPS_OF_A_TAKEOVER = 40
@@ -246,3 +254,32 @@ async def test_takeover_is_whole_wherever_the_rm_dies(step: int) -> None:
         assert {*heard} == {one}
         assert {c.id for c in world.live_tasks()} == {other}
         assert world.has_pod(other)
+
+
+async def test_new_size_of_a_kept_task_is_told_after_a_restart(world: World) -> None:
+    am, (task,) = await am_with_tasks(world, 1)
+    await am.exit(1)
+    second = await next_am(world, am)
+    await second.register()
+    larger = UpdateRequest(
+        container_id=task, version=0, type=ContainerUpdateType.INCREASE_RESOURCE, capability=Resource(2048, 1)
+    )
+    await second.beat(updates=[larger])
+    await world.settle()
+    await world.restart()
+    await second.register()
+    assert [g.container.capability for _, g in (await second.beat()).updated] == [Resource(2048, 1)]
+    assert not (await second.beat()).updated
+
+
+async def test_nothing_is_recovered_late(world: World) -> None:
+    """All that was kept is told at registration, even before any node agent is back."""
+    am, tasks = await am_with_tasks(world)
+    await am.exit(1)
+    second = await next_am(world, am)
+    await second.register()
+    await world.restart()
+    registration = await second.register()
+    assert {g.container.id for g in registration.previous_containers} == {*tasks}
+    await world.register_node(containers=[running(i) for i in tasks])
+    assert not (await second.beat()).granted

@@ -91,8 +91,11 @@ class MasterProtocol:
     ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
         """Synchronous while there is nothing to write."""
         attempt_id, key_id = _identity(context)
-        if request.scheduling_requests:
-            raise _constraints_disabled(attempt_id, "SchedulingRequest in AllocateRequest", "allocate")
+        if request.scheduling_requests:  # refused by a processor behind ApplicationMasterService's own checks
+            stored = self._master.answered_before(attempt_id, request.response_id)
+            if stored is None:
+                raise _constraints_disabled(attempt_id, "SchedulingRequest in AllocateRequest", "allocate")
+            return self._response(stored, attempt_id, key_id)
         wanted = _allocate_request(request)
         result = self._master.allocate(attempt_id, wanted)
         if isinstance(result, AllocateResult):

@@ -211,6 +211,10 @@ class MasterService:
             del self._busy[attempt_id]
             future.set_result(None)
 
+    def answered_before(self, attempt_id: ApplicationAttemptId, response_id: int) -> AllocateResult | None:
+        """The stored response when this is a repeat of the last beat.  Raises as ``allocate`` does of who calls."""
+        return self._enter(attempt_id, AllocateRequest(response_id=response_id))[1]
+
     async def finish(
         self,
         attempt_id: ApplicationAttemptId,

@@ -31,8 +31,7 @@ def expect_attempts(engine: Engine, clock: Clock) -> None:
         now_s, asks = clock.monotonic_s(), AskBook(state.wanted)
         runtime = state.runtimes[attempt.id] = AttemptRuntime(attempt_id=attempt.id, last_seen_s=now_s, asks=asks)
         runtime.completed = state.unheard_completions(attempt.id)
-        held = (c for c in state.containers_of(attempt.id) if c.is_live and c.update_type is not None)
-        runtime.updated = dict.fromkeys(c.id for c in held)
+        runtime.updated = dict.fromkeys(state.unheard_updates(attempt.id))
         if attempt.state is AttemptState.FINISHING:
             runtime.is_registered = True
 

@@ -157,14 +157,12 @@ class ClusterState:
 
     def unheard_completions(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """Ends that the attempt's AM has to hear of: of its own containers, and of those it took over."""
-        keeps = self.applications[attempt_id.application_id].submission.keep_containers_across_attempts
-        attempt_ids = [a.id for a in self.attempts_of(attempt_id.application_id)] if keeps else [attempt_id]
-        return [
-            container.id
-            for owner_id in attempt_ids
-            for container in self.containers_of(owner_id)
-            if not container.is_live and not container.is_acknowledged and not container.is_am
-        ]
+        held = self._held_by(attempt_id)
+        return [c.id for c in held if not c.is_live and not c.is_acknowledged and not c.is_am]
+
+    def unheard_updates(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
+        """New sizes that the attempt's AM has to hear of."""
+        return [c.id for c in self._held_by(attempt_id) if c.is_live and c.update_type is not None]
 
     def live_containers(self) -> Iterator[Container]:
         return (c for c in self.containers.values() if c.is_live)
@@ -209,6 +207,12 @@ class ClusterState:
         self.unconfirmed.pop(container_id, None)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.version += 1
+
+    def _held_by(self, attempt_id: ApplicationAttemptId) -> Iterator[Container]:
+        """Its own containers, and those it took over, ended ones too."""
+        keeps = self.applications[attempt_id.application_id].submission.keep_containers_across_attempts
+        attempt_ids = [a.id for a in self.attempts_of(attempt_id.application_id)] if keeps else [attempt_id]
+        return (container for owner_id in attempt_ids for container in self.containers_of(owner_id))
 
     def _publish_attempt(self, attempt: Attempt) -> None:
         old = self.attempts.get(attempt.id)

@@ -9,7 +9,7 @@ from tests.support.rpc_calls import call, client_of, context, every_method, serv
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import MasterKey, Token
-from yodel.errors import ApplicationAttemptNotFound, InvalidResourceRequest
+from yodel.errors import ApplicationAttemptNotFound, InvalidResourceRequest, InvalidResponseId
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -130,8 +130,14 @@ async def test_scheduling_requests_are_refused_as_with_the_handler_disabled(
     am = await world.running_am()
     request = allocate(0)
     request.scheduling_requests.add(allocationRequestId=1)
+    caller = context(attempt_id=am.attempt_id, world=world)
     with pytest.raises(RemoteFault, match=f"^{faults.YARN_EXCEPTION}: Found non empty SchedulingRequest in Allo"):
-        await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), request)
+        await call(protocol, "allocate", caller, request)
+    with pytest.raises(InvalidResponseId):  # who calls, and when, is looked at first
+        await call(protocol, "allocate", caller, allocate(7, scheduling_requests=request.scheduling_requests))
+
+    answer = await call(protocol, "allocate", caller, allocate(0))
+    assert await call(protocol, "allocate", caller, request) == answer  # a repeat: nobody looks what is in it
 
 
 async def test_placement_constraints_are_refused_before_anything_is_registered(
