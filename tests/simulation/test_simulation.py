@@ -1,25 +1,47 @@
 """Many ApplicationMasters on fake Kubernetes and fake time, with faults between any two steps, from a seed.
 
-A failing seed is a complete report: put it into ``KEPT_SEEDS`` with the bug's name and mend the bug.
+A ``Storm`` is what happens to everybody; in a ``BusyStorm`` people and ApplicationMasters also change their minds:
+tasks outlive attempts and are resized, applications are moved and killed, nodes are told to leave and to come back.  A
+failing seed is a complete report: put it into ``KEPT_SEEDS`` or ``KEPT_BUSY_SEEDS`` with the bug's name and mend the
+bug.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
-from tests.support.actors import Agent, Cluster, Job
+from tests.support.actors import Agent, Cluster, Job, Master
 from tests.support.playbook import Options
+from yodel.domain.container_update import UpdateRequest
+from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
-from yodel.errors import Unavailable
+from yodel.domain.queue import leaves_under_root
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerUpdateType, NodeState
+from yodel.errors import NotFound, Refused, Unavailable
+from yodel.pb_convert.times import iso_8601
+from yodel.services.changes import LIFETIME
 from yodel.services.liveness import LivenessSettings
+from yodel.services.submission import SubmissionLimits
 
-SEEDS = range(40)
+SEEDS = range(20)
+BUSY_SEEDS = range(12)
 KEPT_SEEDS = {1133: "a container that could not be given back at a restart was granted on top of its replacement"}
 JOBS, NODES = 5, 3
+SIZES_SETTLE_ROUNDS = 6
 STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
+KEPT_BUSY_SEEDS: dict[int, str] = {}
 OPTIONS = Options(liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=90))
+
+BUSY_OPTIONS = Options(
+    liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=12),
+    queues=leaves_under_root(["default", "other"], maximum_lifetime_s=-1, default_lifetime_s=-1),
+    submission=SubmissionLimits(max_priority=10),
+)
 
 
 class Storm:
@@ -28,6 +50,8 @@ class Storm:
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster, self._random = cluster, random.Random(seed)
         self._silent: set[int] = set()
+        self._master_odds, self._task_odds = 0.01, 0.4
+        """That a process ends in a round."""
         self.is_on = True
         cluster.loses_answer = lambda: self.is_on and self._chance(0.1)
 
@@ -36,6 +60,7 @@ class Storm:
         if self.is_on:
             self._plan_faults()
         steps = [
+            *self._deeds(),
             *(cluster.client_step(job) for job in cluster.jobs),
             *(cluster.agent_step(a) for n, a in enumerate(cluster.nodes) if n not in self._silent),
             *(cluster.master_step(master) for master in list(cluster.masters.values())),
@@ -44,11 +69,19 @@ class Storm:
         self._random.shuffle(steps)
         for step in steps:
             await cluster.survive(step)
+            self._look_at_nodes()
             cluster.check()
         cluster.pods_step()
         self._end_some()
         await cluster.survive(cluster.pass_time(self._random.choice([0.5, 1, 5])))
         cluster.check()
+
+    def _deeds(self) -> list[Coroutine[Any, Any, object]]:
+        """What else people do in this round."""
+        return []
+
+    def _look_at_nodes(self) -> None:
+        """Once a node was gone, more may have been given out than is left."""
 
     def calm(self) -> None:
         self.is_on = False
@@ -89,13 +122,110 @@ class Storm:
                     self._cluster.end(agent, container_id, self._status(agent, container_id, masters))
 
     def _ends(self, is_master: bool) -> bool:
-        return self.is_on and self._chance(0.01) if is_master else self._chance(0.4)
+        return self.is_on and self._chance(self._master_odds) if is_master else self._chance(self._task_odds)
 
     def _status(self, agent: Agent, container_id: ContainerId, masters: set[ContainerId]) -> int:
         return 1 if container_id in masters or (self.is_on and self._chance(0.2)) else 0
 
     def _chance(self, odds: float) -> bool:
         return self._random.random() < odds
+
+
+class BusyStorm(Storm):
+    """Decrees of people and wishes of ApplicationMasters on top."""
+
+    def __init__(self, cluster: Cluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._master_odds, self._task_odds = 0.04, 0.1
+        cluster.wants = self._wants
+        cluster.passes_on = lambda: not self.is_on or self._chance(0.6)
+
+    async def calm_down(self) -> None:
+        """All nodes may come back; nobody wishes anything more."""
+        self._task_odds = 0.4
+        self.calm()
+        await self._cluster.survive(self._refresh(HostLists()))
+
+    def _deeds(self) -> list[Coroutine[Any, Any, object]]:
+        if not self.is_on:
+            return []
+        cluster = self._cluster
+        deeds = [self._decree(job) for job in cluster.jobs if job.acknowledged and self._chance(0.2)]
+        if self._chance(0.1):
+            hosts = [agent.node_id.host for agent in cluster.nodes if self._chance(0.3)]
+            timeout_s = self._random.choice([-1, 5, 30])
+            deeds.append(self._refresh(HostLists(excluded=dict.fromkeys(hosts)), self._chance(0.7), timeout_s))
+        if self._chance(0.03):
+            deeds.append(self._expel())
+        return deeds
+
+    async def _decree(self, job: Job) -> None:
+        """Somebody changes an application; what is answered has to stay so."""
+        rm, application_id = self._cluster.rm, job.application_id
+        assert application_id is not None
+        kind = self._random.choice(["queue", "queue", "priority", "expires_ms", "kill", "fail"])
+        expected = job.agreed.pop(kind, None)  # unknown until it is answered
+        try:
+            if kind == "queue":
+                target = self._random.choice(["default", "root.other"])
+                job.agreed[kind] = await self._cluster.run(rm.changes.move(application_id, "alice", target))
+            elif kind == "priority":
+                priority = self._random.randrange(12)
+                job.agreed[kind] = await self._cluster.run(rm.changes.set_priority(application_id, "alice", priority))
+            elif kind == "expires_ms":
+                expires_ms = self._cluster.clock.now_ms() + self._random.choice([20_000, 10_000_000])
+                wanted = {LIFETIME: iso_8601(expires_ms)}
+                is_active = not self._cluster.application(application_id).state.is_final
+                await self._cluster.run(rm.changes.set_timeouts(application_id, "alice", wanted))
+                if is_active and self._cluster.application(application_id).expires_ms == expires_ms:
+                    job.agreed[kind] = expires_ms
+            elif kind == "kill" and self._chance(0.1):
+                await self._cluster.run(rm.submission.kill(application_id, "alice"))
+            elif kind == "fail" and self._chance(0.3):
+                attempt_id = self._cluster.application(application_id).current_attempt_id
+                await self._cluster.run(rm.submission.fail_attempt(attempt_id, "alice"))
+        except Refused:
+            if expected is not None:
+                job.agreed[kind] = expected
+        except (Unavailable, NotFound):
+            return
+
+    async def _refresh(self, lists: HostLists, is_graceful: bool = True, timeout_s: int = 30) -> None:
+        """yarn rmadmin -refreshNodes."""
+        while True:
+            try:
+                decommission = self._cluster.rm.decommission
+                await self._cluster.run(decommission.refresh(lists, is_graceful=is_graceful, timeout_s=timeout_s))
+            except Unavailable:
+                if self.is_on:
+                    return
+            else:
+                return
+
+    async def _expel(self) -> None:
+        try:
+            await self._cluster.run(self._cluster.rm.decommission.refresh_forcefully())
+        except Unavailable:
+            return
+
+    def _look_at_nodes(self) -> None:
+        nodes = self._cluster.rm.state.nodes.values()
+        self._cluster.has_shrunk |= any(node.state is not NodeState.RUNNING for node in nodes)
+
+    def _wants(self, master: Master) -> list[UpdateRequest]:
+        state = self._cluster.rm.state
+        if not self.is_on or not self._chance(0.5):
+            return []
+        held = [c for i in sorted(master.granted - master.ended.keys()) if (c := state.containers.get(i)) is not None]
+        wanted = []
+        for container in held:
+            memory_mib = self._random.choice([1024, 1024, 2048, 3072, 4096, 9000])
+            grows = memory_mib > container.capability.memory_mib
+            kind = ContainerUpdateType.INCREASE_RESOURCE if grows else ContainerUpdateType.DECREASE_RESOURCE
+            version = container.version if self._chance(0.9) else container.version + self._random.choice([-1, 1])
+            capability = Resource(memory_mib, 1)
+            wanted.append(UpdateRequest(container_id=container.id, version=version, type=kind, capability=capability))
+        return wanted
 
 
 @pytest.mark.parametrize("seed", [*SEEDS, *KEPT_SEEDS])
@@ -108,6 +238,28 @@ async def test_nothing_is_lost_or_done_twice_in_a_storm(seed: int) -> None:
         cluster.relist()
         for _ in range(QUIET_ROUNDS_MAX):
             await storm.round()
+            if all(j.application_id and cluster.application(j.application_id).state.is_final for j in cluster.jobs):
+                break
+        for _ in range(3):
+            await cluster.pass_time(700)
+            await storm.round()
+        cluster.check()
+        cluster.check_at_rest()
+
+
+@pytest.mark.parametrize("seed", [*BUSY_SEEDS, *KEPT_BUSY_SEEDS])
+async def test_minds_may_change_in_a_storm(seed: int) -> None:
+    jobs = [Job(tasks=1 + n % 4, keeps_containers=n % 2 == 1) for n in range(JOBS)]
+    async with Cluster(jobs, NODES, BUSY_OPTIONS) as cluster:
+        storm = BusyStorm(cluster, seed)
+        for _ in range(STORMY_ROUNDS):
+            await storm.round()
+        await storm.calm_down()
+        cluster.relist()
+        for quiet in range(QUIET_ROUNDS_MAX):
+            await storm.round()
+            if quiet > SIZES_SETTLE_ROUNDS:
+                cluster.check_sizes()
             if all(j.application_id and cluster.application(j.application_id).state.is_final for j in cluster.jobs):
                 break
         for _ in range(3):

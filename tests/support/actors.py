@@ -8,16 +8,19 @@ than an unanswered call.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tests.support.playbook import NODE_SIZE, Am, Crash, Options, World, a_submission, ask, complete, running
+from yodel.domain.container import Container
+from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
 from yodel.domain.pod import PodPhase
-from yodel.domain.resource import Resource
-from yodel.domain.states import ContainerState
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import AttemptState, ContainerState
 from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegistered, Refused, Unavailable
 from yodel.ports.node_agents import AmStart
+from yodel.services.nodes import ContainerReport
 from yodel.services.state import ClusterState
 from yodel.store.memory_store import read
 
@@ -26,11 +29,30 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(slots=True)
 class Agent:
-    """A node agent: containers that run there with None, that ended with their exit status."""
+    """A node agent: containers that run there with None, that ended with their exit status.
+
+    ``sizes`` has the capability that it works with, and the version of the token that said so.
+    """
 
     node_id: NodeId
     is_registered: bool = False
     containers: dict[ContainerId, int | None] = field(default_factory=dict)
+    sizes: dict[ContainerId, tuple[int, Resource]] = field(default_factory=dict)
+
+    def take_size(self, container: Container) -> None:
+        """A container token, from an ApplicationMaster or from the ResourceManager: the newest version counts."""
+        known = self.sizes.get(container.id)
+        if known is None or known[0] < container.version:
+            self.sizes[container.id] = (container.version, container.capability)
+
+    def reports(self) -> list[ContainerReport]:
+        return [self._report(i, status) for i, status in self.containers.items()]
+
+    def _report(self, container_id: ContainerId, status: int | None) -> ContainerReport:
+        if status is not None:
+            return complete(container_id, status)
+        size = self.sizes.get(container_id)
+        return running(container_id) if size is None else replace(running(container_id), capability=size[1])
 
 
 @dataclass(slots=True)
@@ -38,9 +60,12 @@ class Job:
     """A client's job.  ``tasks`` containers have to end with 0 before its ApplicationMaster is content."""
 
     tasks: int
+    keeps_containers: bool = False
     application_id: ApplicationId | None = None
     is_submitted: bool = False
     acknowledged: bool = False
+    agreed: dict[str, object] = field(default_factory=dict)
+    """What the ResourceManager said that the application's queue, priority and end are."""
 
 
 @dataclass(slots=True)
@@ -50,6 +75,7 @@ class Master:
     am: Am
     container_id: ContainerId
     tasks: int
+    keeps_containers: bool = False
     is_registered: bool = False
     granted: set[ContainerId] = field(default_factory=set)
     ended: dict[ContainerId, int] = field(default_factory=dict)
@@ -73,6 +99,12 @@ class Cluster(World):
         self.ids_granted: list[ContainerId] = []
         self.crashes = 0
         self.loses_answer: Callable[[], bool] = lambda: False
+        self.passes_on: Callable[[], bool] = lambda: True
+        """Whether an ApplicationMaster tells the node agent of a new size."""
+        self.wants: Callable[[Master], list[UpdateRequest]] = lambda _: []
+        """The new sizes that an ApplicationMaster asks for in its next beat."""
+        self.has_shrunk = False
+        """The cluster was once smaller than what had been given out."""
         self.agents.start_am = self._start_am  # type: ignore[method-assign]
 
     # --- one step of everybody ------------------------------------------------------------------------------------
@@ -108,7 +140,7 @@ class Cluster(World):
         try:
             if job.application_id is None:
                 job.application_id = await self.run(self.rm.submission.new_application_id())
-            submission = a_submission(max_attempts=9)
+            submission = a_submission(max_attempts=9, keep_containers_across_attempts=job.keeps_containers)
             await self.run(self.rm.submission.submit(job.application_id, submission))
             job.acknowledged = True
         except Unavailable:
@@ -116,7 +148,7 @@ class Cluster(World):
 
     async def agent_step(self, agent: Agent) -> None:
         """Register, or beat and do as told."""
-        reports = [running(i) if s is None else complete(i, s) for i, s in agent.containers.items()]
+        reports = agent.reports()
         try:
             if not agent.is_registered:
                 await self.register_node(agent.node_id, NODE_SIZE, reports)
@@ -131,6 +163,12 @@ class Cluster(World):
             return
         if answer.must_resync:
             agent.is_registered = False
+        if answer.must_shut_down:
+            agent.is_registered = False
+            for container_id in list(agent.containers):
+                self.end(agent, container_id, 143)
+        for container, _ in answer.updates:
+            agent.take_size(container)
         for container_id in answer.containers_to_clean_up:
             if container_id in agent.containers:
                 self.end(agent, container_id, 143)
@@ -144,8 +182,9 @@ class Cluster(World):
             return
         try:
             if not master.is_registered:
-                await master.am.register()
+                registration = await master.am.register()
                 master.is_registered = True
+                master.granted |= {granted.container.id for granted in registration.previous_containers}
             if master.succeeded >= master.tasks:
                 if await master.am.finish():
                     self._exit(master, 0)
@@ -162,7 +201,7 @@ class Cluster(World):
     async def _beat(self, master: Master) -> None:
         missing = max(0, master.tasks - master.succeeded - len(master.granted - master.ended.keys()))
         before = master.am.response_id
-        result = await master.am.beat(ask(missing))
+        result = await master.am.beat(ask(missing), updates=self.wants(master))
         if self.loses_answer():
             master.am.response_id = before
             return
@@ -174,7 +213,12 @@ class Cluster(World):
             self.ids_granted.append(container_id)
             master.granted.add(container_id)
             if container_id not in master.ended:
-                self.agent_of(granted.node.id).containers[container_id] = None
+                agent = self.agent_of(granted.node.id)
+                agent.containers[container_id] = None
+                agent.take_size(granted.container)
+        for _, granted in result.updated:
+            if self.passes_on():
+                self.agent_of(granted.node.id).take_size(granted.container)
 
     # --- what happens by itself -----------------------------------------------------------------------------------
 
@@ -210,7 +254,12 @@ class Cluster(World):
         attempt_id = start.container_id.attempt_id
         if attempt_id not in self.masters:  # "started already" is success
             job = next(job for job in self.jobs if job.application_id == attempt_id.application_id)
-            self.masters[attempt_id] = Master(am=Am(self, attempt_id), container_id=start.container_id, tasks=job.tasks)
+            self.masters[attempt_id] = Master(
+                am=Am(self, attempt_id),
+                container_id=start.container_id,
+                tasks=job.tasks,
+                keeps_containers=job.keeps_containers,
+            )
             self.agent_of(start.node_id).containers[start.container_id] = None
         self._step("after AM start")
 
@@ -231,17 +280,33 @@ class Cluster(World):
         state = self.rm.state
         total = Resource(0, 0)
         for container in state.live_containers():
-            total += container.capability
+            total += container.reserved
         assert state.cluster_usage.resource == total, "usage is not the sum of live containers"
+        for usage in (state.cluster_usage, *state.used_by_application.values(), *state.used_by_node.values()):
+            amounts = (usage.resource.memory_mib, usage.resource.vcores, usage.am_resource.memory_mib)
+            assert min(usage.containers, *amounts) >= 0, "a usage is negative"
+        assert {*state.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
+        assert state.awaited_masters == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
+        assert state.wanted.count == sum(runtime.asks.pending()[0] for runtime in state.runtimes.values())
         assert state.planned_count == sum(1 for c in state.live_containers() if c.state is ContainerState.PLANNED)
-        assert total.fits_in(state.usable_resource) or not all(a.is_registered for a in self.nodes)
+        is_whole = all(a.is_registered for a in self.nodes) and not self.has_shrunk
+        assert total.fits_in(state.usable_resource) or not is_whole
         for job in self.jobs:
             if job.acknowledged:
                 assert job.application_id in state.applications, "an acknowledged submission is lost"
+                application = state.applications[job.application_id]
+                now = {
+                    "queue": application.submission.queue,
+                    "priority": application.submission.priority,
+                    "expires_ms": application.expires_ms,
+                }
+                assert {**now, **job.agreed} == now, "an acknowledged change is lost"
         for master in self.masters.values():
             assert self.crashes or len(master.heard) == len({*master.heard}), "an end was reported twice"
+            assert master.granted <= state.containers.keys(), "a granted container is lost"
             held = len(master.granted - master.ended.keys()) + master.succeeded
-            assert held <= master.tasks, "more was granted than asked for"
+            # Who takes containers over hears only in a beat which of them have ended, and may have asked too much.
+            assert held <= master.tasks or master.keeps_containers, "more was granted than asked for"
         self.check_disk()
 
     def check_disk(self) -> None:
@@ -257,9 +322,28 @@ class Cluster(World):
             assert application.state.is_final, f"{application.id} is still {application.state}"
         assert list(self.rm.state.live_containers()) == []
         assert self.rm.state.runtimes == {}
+        assert self.rm.state.wanted.count == 0
+        for agent in self.nodes:
+            assert all(status is not None for status in agent.containers.values()), "a process outlives its container"
         assert self.pods.pods == {}, "pods are left over"
         for master in self.masters.values():
-            assert self.crashes or {*master.heard} <= master.granted, "an end of a container that was never granted"
+            known = master.granted
+            if master.keeps_containers:
+                known = known.union(*(m.granted for m in self.masters.values() if is_same(m, master)))
+            assert self.crashes or {*master.heard} <= known, "an end of a container that was never granted"
+
+    def check_sizes(self) -> None:
+        """Once nobody asks for sizes any more: no agent works with more than the row says."""
+        for agent in self.nodes:
+            for container_id, (_, size) in agent.sizes.items():
+                container = self.rm.state.containers.get(container_id)
+                if agent.is_registered and container is not None and container.is_live and container.confirmed == NONE:
+                    assert size.fits_in(container.capability), "a container is larger than its row"
+
+
+def is_same(one: Master, other: Master) -> bool:
+    """Whether they are of one application."""
+    return one.am.application_id == other.am.application_id
 
 
 def derived(state: ClusterState) -> dict[str, Any]:
