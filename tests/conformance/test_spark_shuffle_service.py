@@ -1,0 +1,113 @@
+"""Spark's external shuffle service beside the node agent: executors go, their shuffle files stay and are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.conformance.cluster import Cluster, running, wait_for
+from tests.conformance.spark_submit import Spark, spark_venv
+from tests.support.agent_process import free_port
+
+PARTS, NUMBERS_OF_A_PART = 4, 1000
+WITHOUT_TRACKING = {
+    "spark.shuffle.service.enabled": "true",
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "false",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.initialExecutors": "0",
+    "spark.dynamicAllocation.maxExecutors": "2",
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
+    "spark.dynamicAllocation.executorIdleTimeout": "2s",
+    "spark.executor.instances": "",
+}
+
+
+@pytest.fixture(params=["4.x", "3.5.x"])
+def line(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def jars(line: str) -> Iterator[pathlib.Path]:
+    """The release's jars where the service's own user can read them."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="yodel-public-jars-"))
+    folder.chmod(0o755)
+    for jar in next(spark_venv(line).glob("lib/python3*/site-packages/pyspark/jars")).glob("*.jar"):
+        try:
+            os.link(jar, folder / jar.name)
+        except OSError:
+            shutil.copy2(jar, folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def served(jars: pathlib.Path, port: int) -> Iterator[Cluster]:
+    """One node with the service."""
+    account = {"user": "nobody"} if os.geteuid() == 0 else {}
+    service = {"class_path": [f"{jars}/*"], "port": port, "memory_mib": 128, **account}
+    settings = {"YODEL_NM_AUX_SERVICES": json.dumps({"spark_shuffle": service})}
+    with running(nodes=1, settings=settings) as cluster:
+        yield cluster
+
+
+def service_process(cluster: Cluster) -> psutil.Process:
+    """The service as the agent's child."""
+
+    def probe() -> psutil.Process | None:
+        agent = psutil.Process(cluster.ready.pids[cluster.ready.nodes[0]["name"]])
+        found = [child for child in agent.children() if "ExternalShuffleService" in " ".join(child.cmdline())]
+        return found[0] if found else None
+
+    return wait_for("the shuffle service", probe, 60)
+
+
+def listens(process: psutil.Process, port: int) -> bool:
+    sockets = process.net_connections(kind="tcp")
+    return any(one.status == psutil.CONN_LISTEN and one.laddr.port == port for one in sockets)
+
+
+@pytest.mark.timeout(900)
+def test_shuffle_is_read_again_when_all_who_wrote_it_are_gone(
+    line: str, served: Cluster, port: int, shared_dir: pathlib.Path, request: pytest.FixtureRequest
+) -> None:
+    """Even though the service itself was killed in between."""
+    report, computed, written, go = (shared_dir / name for name in ("report", "computed", "written", "go"))
+    computed.mkdir(mode=0o777)
+    arguments = (PARTS, report, computed, written, go)
+    conf = {**WITHOUT_TRACKING, "spark.shuffle.service.port": str(port)}
+    submission = Spark(line, served).start("cluster", "stay_behind.py", *arguments, conf=conf)
+    request.addfinalizer(submission.stop)
+    application_id = submission.application_id()
+
+    wait_for("the first reading", written.exists, 300)
+    assert len(list(computed.iterdir())) == PARTS
+    wait_for("no executor pod left", lambda: not served.pods(application_id, "task"), 100)
+    before = service_process(served)
+    before.send_signal(signal.SIGKILL)
+    wait_for("the end of the service", lambda: before.pid not in psutil.pids() or not before.is_running(), 20)
+    wait_for("the next service", lambda: listens(service_process(served), port), 60)
+    go.touch()
+
+    result = submission.result()
+    assert result.returncode == 0, result.text[-6000:]
+    seen = json.loads(report.read_text())
+    assert seen["first"] == seen["second"] == sum(range(PARTS * NUMBERS_OF_A_PART))
+    assert len(list(computed.iterdir())) == PARTS, "nothing was computed anew"
+    assert set(seen["wrote"]).isdisjoint(seen["read"])
+    usercache = served.directory / "nodes" / served.ready.nodes[0]["name"] / "local" / "usercache"
+    wait_for("the files gone with their application", lambda: not list(usercache.rglob(application_id)), 60)
