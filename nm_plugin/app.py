@@ -91,6 +91,7 @@ class NodeAgent:
         self._agent_user = OsUser(name="", uid=os.geteuid(), gid=os.getegid())
         self._users = users or _users(settings)
         self._extra_sources = dict(sources or {})
+        self._hdfs: HdfsFiles | None = None
         self._aux = AuxServices({**_aux_services(settings, self._users), **(aux or {})})
         self._log = structlog.get_logger(__name__)
 
@@ -147,6 +148,8 @@ class NodeAgent:
                 finally:
                     tasks.cancel_all()
         finally:
+            if self._hdfs is not None:
+                await self._hdfs.close()
             await self._aux.stop()
             threads.close()
 
@@ -293,7 +296,7 @@ class NodeAgent:
 
     def _sources(self, threads: FileThreads) -> dict[str, Source]:
         local, http = LocalFiles(threads=threads), HttpFiles(threads=threads)
-        hdfs = HdfsFiles(threads=threads, config_dir=self._settings.hadoop_conf_dir)
+        self._hdfs = hdfs = HdfsFiles(threads=threads, config_dir=self._settings.hadoop_conf_dir)
         built: dict[str, Source] = {"file": local, "http": http, "https": http, "hdfs": hdfs, "viewfs": hdfs}
         return {**built, **self._extra_sources}
 

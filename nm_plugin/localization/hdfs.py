@@ -1,8 +1,8 @@
 """``hdfs:`` and ``viewfs:``: read with the submitting user's name and delegation tokens.
 
-The HDFS client takes user name and tokens from the process's environment, so each download has a process of its own
-(``hdfs_reader``), under the user's uid: one user's tokens never sit in a process that reads for another.  It speaks a
-small protocol over pipes: a JSON message with what it found, then the bytes.
+The HDFS client takes user name and tokens from the process's environment, so downloads have processes of their own
+(``hdfs_readers``), under the user's uid: one user's tokens never sit in a process that reads for another.  They speak a
+small protocol over pipes: a JSON message with what was found, then the bytes.
 
 Refuses: files that changed, and PUBLIC files that are not readable by all.
 """
@@ -10,19 +10,16 @@ Refuses: files that changed, and PUBLIC files that are not readable by all.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import struct
-import sys
-import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nm_plugin.directories import remove_tree
-from nm_plugin.launch.users import FileThreads, OsUser, acting_as
+from nm_plugin.launch.users import FileThreads, acting_as
 from nm_plugin.localization.fetch import (
     FetchFailed,
     FetchRequest,
@@ -32,16 +29,14 @@ from nm_plugin.localization.fetch import (
     now_ms,
     write_all,
 )
+from nm_plugin.localization.hdfs_readers import HEADER_BYTES_MAX, HdfsReaders
 from nm_plugin.localization.plan import SourceUrl
 from yodel.errors import YodelError
 
-HEADER_BYTES_MAX = 64 << 10
 CHUNK_BYTES_MAX = 1 << 20
 ENTRIES_MAX = 100_000
 ERROR_BYTES_MAX = 4096
-END_WAIT_S = 5.0
 RETRY_INTERVAL_S = 1.0
-_EMPTY_CREDENTIALS_BYTES = 7
 
 
 class _Passing(YodelError):
@@ -59,6 +54,10 @@ class HdfsFiles:
     threads: FileThreads
     config_dir: Path | None
     answer_timeout_s: float = 60.0
+    _readers: HdfsReaders = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_readers", HdfsReaders(self.threads, self.config_dir))
 
     async def fetch(self, request: FetchRequest) -> int:
         """Raises FetchFailed."""
@@ -74,48 +73,26 @@ class HdfsFiles:
 
     async def _try(self, request: FetchRequest) -> int:
         """Raises FetchFailed, _Passing."""
-        with contextlib.ExitStack() as stack:
-            token_file = await self.threads.run(_token_file, request, stack)
-            output = await self.threads.run(create_file, request.destination, request.owner)
-            stack.callback(os.close, output)
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "nm_plugin.localization.hdfs_reader",
-                str(request.url),
-                "public" if request.must_be_public else "private",
-                str(output),
-                *_identity(request.reader),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env=self._environment(request.reader, token_file),
-                limit=HEADER_BYTES_MAX,
-                pass_fds=(output,),
-            )
+        output = await self.threads.run(create_file, request.destination, request.owner)
+        try:
+            reader = await self._readers.take(request.reader, request.credentials)
             try:
-                assert process.stdout is not None
-                return await self._receive(process.stdout, request, output)
-            except (asyncio.IncompleteReadError, ValueError, KeyError) as error:
+                reader.ask(str(request.url), "public" if request.must_be_public else "private", output)
+                received = await self._receive(reader.stdout, request, output)
+            except (asyncio.IncompleteReadError, BrokenPipeError, ValueError, KeyError) as error:
+                await reader.close()
                 raise FetchFailed(f"{request.url}: the reader process ended early") from error
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(END_WAIT_S):
-                        await process.communicate()  # also reads what is left: without that the pipe keeps it waiting
+            except BaseException:
+                await reader.close()
+                raise
+            self._readers.give_back(reader)
+            return received
+        finally:
+            os.close(output)
 
-    def _environment(self, user: OsUser, token_file: str | None) -> dict[str, str]:
-        environment = {
-            "HADOOP_USER_NAME": user.name,
-            "PATH": os.environ.get("PATH", os.defpath),
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        }
-        if self.config_dir is not None:
-            environment["HADOOP_CONF_DIR"] = str(self.config_dir)
-        if token_file is not None:
-            environment["HADOOP_TOKEN_FILE_LOCATION"] = token_file
-        return environment
+    async def close(self) -> None:
+        """End the processes that wait for more."""
+        await self._readers.close()
 
     async def _receive(self, stream: asyncio.StreamReader, request: FetchRequest, output: int) -> int:
         head = await self._first_answer(stream, request)
@@ -222,23 +199,3 @@ def _forget(request: FetchRequest) -> None:
     """What is at the destination, as its owner."""
     with acting_as(request.owner):
         remove_tree(request.destination)
-
-
-def _identity(user: OsUser) -> tuple[str, ...]:
-    """What the reader is to become, as ``hdfs_reader`` takes it; nothing when it is that already."""
-    if os.geteuid() != 0 or user.uid == os.geteuid():
-        return ()
-    return (f"{user.uid}:{user.gid}:{','.join(map(str, user.groups or (user.gid,)))}",)
-
-
-def _token_file(request: FetchRequest, stack: contextlib.ExitStack) -> str | None:
-    """The container's credentials in a file that only the reader process's user can read."""
-    if len(request.credentials) <= _EMPTY_CREDENTIALS_BYTES:
-        return None
-    descriptor, name = tempfile.mkstemp(prefix="yodel-tokens-")
-    stack.callback(os.unlink, name)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(request.credentials)
-        if os.geteuid() == 0:
-            os.fchown(file.fileno(), request.reader.uid, request.reader.gid)
-    return name

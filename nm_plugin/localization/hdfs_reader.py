@@ -1,19 +1,23 @@
-"""The process that reads one file or directory of HDFS.
+"""The process that reads files and directories of HDFS.
 
-``python -m nm_plugin.localization.hdfs_reader URL public|private FD [UID:GID:GROUP,…]``.
-Started by ``hdfs`` with the submitting user's name (``HADOOP_USER_NAME``) and tokens (``HADOOP_TOKEN_FILE_LOCATION``).
-Given an identity it takes that on for good once its modules are loaded, before it opens a file or a connection: the
-user need not be able to read the agent's Python.  Writes to stdout: messages of a four-byte length and JSON: first what
-the path is, then per entry its name and length, at last ``{"end": true}``; ``{"error": text}`` at any point, with
-``"again": true`` where another try may help.  A path that is a file goes straight into the file descriptor FD.  Those
-of a directory follow their entries in chunks, each with its four-byte length; a chunk of none, before all have come,
-says that an error follows.
+``python -m nm_plugin.localization.hdfs_reader [UID:GID:GROUP,…]``; its standard input is a socket that brings requests,
+``{"url": …, "visibility": "public" or "private"}`` with a file descriptor FD each, until its other end is gone.
+Started by ``hdfs_readers`` with the submitting user's name (``HADOOP_USER_NAME``) and tokens
+(``HADOOP_TOKEN_FILE_LOCATION``).  Given an identity it takes that on for good once its modules are loaded, before it
+opens a file or a connection: the user need not be able to read the agent's Python.
+
+Answers each request on stdout with messages of a four-byte length and JSON: first what the path is, then per entry its
+name and length, at last ``{"end": true}``; ``{"error": text}`` at any point, with ``"again": true`` where another try
+may help.  A path that is a file goes straight into the file descriptor FD.  Those of a directory follow their entries
+in chunks, each with its four-byte length; a chunk of none, before all have come, says that an error follows.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import socket
 import struct
 import sys
 from pathlib import PurePosixPath
@@ -24,6 +28,7 @@ from xml.etree import ElementTree
 CHUNK_BYTES_MAX = 1 << 20
 NO_MORE = struct.pack(">I", 0)
 ERROR_LENGTH_MAX = 2000
+REQUEST_BYTES_MAX = 64 << 10
 PASSING = (
     "SafeModeException",
     "StandbyException",
@@ -37,18 +42,34 @@ PASSING = (
 )
 
 
-def main(arguments: list[str], output: BinaryIO) -> None:
+def serve(requests: socket.socket, output: BinaryIO, identity: list[str]) -> None:
+    """Until there are no more requests; one client for all to the same cluster."""
+    clients: dict[str, Any] = {}
+    for text in identity:
+        importlib.import_module("hdfs_native")
+        become(text)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(requests, REQUEST_BYTES_MAX, 1)
+        if not message:
+            return
+        request = json.loads(message)
+        try:
+            answer(request["url"], request["visibility"] == "public", descriptors[0], output, clients)
+        finally:
+            os.close(descriptors[0])
+
+
+def answer(url: str, must_be_public: bool, descriptor: int, output: BinaryIO, clients: dict[str, Any]) -> None:
     """Never raises: what goes wrong is told to the reader of the pipe."""
-    url, visibility, descriptor, *identity = arguments
     try:
         from hdfs_native import Client
 
-        for text in identity:
-            become(text)
         parts = urlsplit(url)
         root = f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
-        client = Client(root, config=fallback(parts.netloc) if parts.scheme == "viewfs" else None)
-        send_tree(client, unquote(parts.path), visibility == "public", output, int(descriptor))
+        place = root or ""
+        if place not in clients:
+            clients[place] = Client(root, config=fallback(parts.netloc) if parts.scheme == "viewfs" else None)
+        send_tree(clients[place], unquote(parts.path), must_be_public, output, descriptor)
     except FileNotFoundError:
         send(output, {"error": f"File does not exist: {url}"})  # what DistributedFileSystem.getFileStatus says
     except Exception as error:
@@ -165,4 +186,5 @@ def send(output: BinaryIO, content: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], sys.stdout.buffer)
+    with socket.socket(fileno=sys.stdin.fileno()) as given:
+        serve(given, sys.stdout.buffer, sys.argv[1:])

@@ -115,6 +115,8 @@ async def node(hdfs: Hdfs, root: pathlib.Path) -> AsyncIterator[Node]:
         cache = ResourceCache(settings, sources, threads, agent, tasks)
         yield Node(hdfs=hdfs, cache=cache, sources=sources, threads=threads)
         tasks.cancel_all()
+    for used in {id(s): s for s in (source, *sources.values()) if isinstance(s, HdfsFiles)}.values():
+        await used.close()
     threads.close()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.localization.hdfs_reader import CHUNK_BYTES_MAX, is_passing, main, send_chunks, send_tree
+from nm_plugin.localization.hdfs_reader import CHUNK_BYTES_MAX, answer, is_passing, send_chunks, send_tree
 
 
 @dataclass
@@ -115,7 +115,7 @@ def test_public_needs_every_directory_above() -> None:
 
 def test_errors_are_told() -> None:
     output = io.BytesIO()
-    main(["nothing://host/no/such", "private", "-1"], output)
+    answer("nothing://host/no/such", False, -1, output, {})
     told = json.loads(output.getvalue()[4:])
     assert told["error"]
     assert not told["again"]
