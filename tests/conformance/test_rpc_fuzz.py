@@ -1,7 +1,8 @@
 """A million random and damaged frames: nothing crashes, memory stays, nobody unauthenticated is answered.
 
 Most of the volume goes through the sans-IO machine in this process, thousands of real connections through a live server
-in another process, which then still serves a proper client.  Everything is drawn from one seed.
+in another process, which then still serves a proper client.  What stands behind the frames is tried too: every method
+of every port of the ResourceManager with damaged requests.  Everything is drawn from one seed.
 """
 
 from __future__ import annotations
@@ -13,19 +14,32 @@ import random
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from typing import Any
 
 import psutil
 import pytest
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
 
 from tests.conformance.recorded_rpc import recording
+from tests.support.actors import derived
+from tests.support.admin import Administration
+from tests.support.playbook import World
+from tests.support.records import CLUSTER_TIMESTAMP_MS
+from tests.support.rpc_calls import call, client_protocol, context, is_hadoops
+from yodel.errors import YodelError
+from yodel.hadoop_pb import applicationclient_protocol_pb2 as client_pb
+from yodel.hadoop_pb import resourcemanager_administration_protocol_pb2 as admin_pb
 from yodel.hadoop_pb.RpcHeader_pb2 import RpcResponseHeaderProto
 from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, AllocateResponseProto
 from yodel.hadoop_rpc import faults
+from yodel.hadoop_rpc.client_connection import ClientConnection, ClientIdentity
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.framing import FrameBuffer, take_delimited
+from yodel.hadoop_rpc.framing import FrameBuffer, call_frame, take_delimited
 from yodel.hadoop_rpc.server_connection import (
     HTTP_REPLY,
     CallReceived,
@@ -37,9 +51,17 @@ from yodel.hadoop_rpc.server_connection import (
     TokenGrant,
 )
 from yodel.hadoop_rpc.writable import WireToken
+from yodel.rm_rpc.admin_protocol import NAME as ADMIN_NAME
+from yodel.rm_rpc.admin_protocol import AdminProtocol
+from yodel.rm_rpc.client_protocol import NAME as CLIENT_NAME
+from yodel.rm_rpc.master_protocol import MasterProtocol
+from yodel.rm_rpc.remote_errors import fault_for
+from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
+from yodel.services.state import ClusterState
+from yodel.store.memory_store import read
 
 SEED = 20
 FRAMES = 1_000_000
@@ -53,6 +75,9 @@ HANG_S = 400
 GROWTH_BYTES_MAX = 64 * 1024 * 1024
 BUFFERED_BYTES_MAX = 64 * 1024 + 256 * 1024
 LARGEST_SEED_FRAME_BYTES = 4096
+REQUESTS_A_METHOD = 100
+MESSAGE_DEPTH_MAX = 4
+CALLER = ClientIdentity(client_id=b"c" * 16, protocol="", user="alice")
 
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 TOKEN = WireToken(identifier=b"proper", password=secrets.token_bytes(20), kind="YARN_AM_RM_TOKEN", service="")
@@ -67,8 +92,73 @@ class Session:
     frames: list[bytes] = field(repr=False)
 
 
-def recorded_sessions() -> list[Session]:
+def made_sessions() -> list[Session]:
+    """A caller of every method of the client and administration ports, without authentication."""
     sessions = []
+    for name, service in (
+        (CLIENT_NAME, client_pb.DESCRIPTOR.services_by_name["ApplicationClientProtocolService"]),
+        (ADMIN_NAME, admin_pb.DESCRIPTOR.services_by_name["ResourceManagerAdministrationProtocolService"]),
+    ):
+        machine = ClientConnection(identity=replace(CALLER, protocol=name), cnonce="c" * 20)
+        stream = machine.connect()
+        opening = len(stream) - 7
+        frames = [stream[7:]] if opening else []
+        for number, method in enumerate(service.methods):
+            body = a_request(GetMessageClass(method.input_type), random.Random(number)).SerializeToString()
+            frames.append(
+                call_frame(
+                    call_id=number,
+                    client_id=CALLER.client_id,
+                    retry_count=0,
+                    protocol=name,
+                    version=1,
+                    method=method.name,
+                    body=body[:LARGEST_SEED_FRAME_BYTES],
+                )
+            )
+        sessions.append(Session(stream[:7], "no nonce", frames))
+    return sessions
+
+
+def a_request(kind: type[Message], draw: random.Random, depth: int = 0) -> Message:
+    """A message with fields filled in at random; what is required is always there."""
+    message = kind()
+    for field_of in message.DESCRIPTOR.fields:
+        is_required = field_of.is_required
+        if not is_required and (depth >= MESSAGE_DEPTH_MAX or draw.random() < 0.3):
+            continue
+        values = [_value(field_of, draw, depth) for _ in range(draw.randrange(3))] or [_value(field_of, draw, depth)]
+        if field_of.is_repeated:
+            getattr(message, field_of.name).extend(values)
+        elif field_of.message_type is not None:
+            getattr(message, field_of.name).CopyFrom(values[0])
+        else:
+            setattr(message, field_of.name, values[0])
+    return message
+
+
+def _value(field_of: FieldDescriptor, draw: random.Random, depth: int) -> Any:
+    if field_of.message_type is not None:
+        return a_request(GetMessageClass(field_of.message_type), draw, depth + 1)
+    if field_of.enum_type is not None:
+        return draw.choice(field_of.enum_type.values).number
+    kind = field_of.cpp_type
+    if kind == FieldDescriptor.CPPTYPE_STRING:
+        words = ("", "root.default", "node-1", "*", "alice", "\0", "x" * 300, "\u2603", "1s", "node-1:8041", "/rack")
+        text = draw.choice(words)
+        return text.encode() if field_of.type == FieldDescriptor.TYPE_BYTES else text
+    if kind == FieldDescriptor.CPPTYPE_BOOL:
+        return draw.random() < 0.5
+    if kind in (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE):
+        return draw.choice([0.0, 0.5, -1.0, float("nan"), float("inf")])
+    if kind in (FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_UINT64):
+        return draw.choice([0, 1, 1024, (1 << 32) - 1])
+    is_long = kind == FieldDescriptor.CPPTYPE_INT64
+    return draw.choice([0, 1, 2, -1, 1024, CLUSTER_TIMESTAMP_MS if is_long else 3, (1 << (63 if is_long else 31)) - 1])
+
+
+def recorded_sessions() -> list[Session]:
+    sessions = made_sessions()
     for name in ("cli-list", "spark-4-pi-cluster"):
         for connection in recording(name).connections:
             stream = connection.stream
@@ -219,6 +309,55 @@ def test_a_million_frames_neither_crash_the_machine_nor_fill_memory() -> None:
     assert tally.calls > FRAMES // 10
     assert tally.refusals > sessions // 4
     assert tally.openings_after_proof > sessions // 50
+
+
+async def ports_of(world: World) -> dict[str, RpcProtocol]:
+    """Everything that the ResourceManager serves over RPC."""
+    rm = world.rm
+    administration = await Administration(world).service()
+    tracker = TrackerProtocol(
+        rm.nodes, rm.tokens, 1000, "test", master_keys=rm.master_keys, log_aggregation=rm.log_aggregation
+    )
+    return {
+        "client": client_protocol(world).protocol(),
+        "scheduler": MasterProtocol(rm.master, rm.queries, rm.tokens).protocol(),
+        "tracker": tracker.protocol(),
+        "admin": AdminProtocol(administration).protocol(),
+    }
+
+
+@pytest.mark.timeout(HANG_S)
+@pytest.mark.parametrize("port", ["client", "scheduler", "tracker", "admin"])
+async def test_every_method_answers_whatever_is_asked(port: str) -> None:
+    """With an answer or with a fault of Hadoop's: nothing unexpected comes up, and the rows stay whole."""
+    draw = random.Random(f"{SEED} {port}")
+    async with World() as world:
+        am = await world.running_am()
+        protocol = (await ports_of(world))[port]
+        caller = context(attempt_id=am.attempt_id, world=world) if port == "scheduler" else context("admin")
+        answered = 0
+        for method in sorted(protocol.methods):
+            request_type = protocol.methods[method].request_type
+            for number in range(REQUESTS_A_METHOD):
+                body = bytearray(a_request(request_type, draw).SerializePartialToString())
+                for _ in range(number % 4 if body else 0):
+                    body[draw.randrange(len(body))] = draw.randrange(256)
+                try:
+                    request = request_type.FromString(bytes(body))
+                except DecodeError:
+                    continue
+                fault = None
+                try:
+                    await world.run(call(protocol, method, caller, request))
+                    answered += 1
+                except (YodelError, RemoteFault) as error:
+                    fault = fault_for(error).java_class
+                except Exception as error:  # named with what caused it
+                    raise AssertionError(f"{method} of {request}") from error
+                assert is_hadoops(fault), (method, request)
+        await world.settle()
+        assert derived(ClusterState.of(read(world.disk))) == derived(world.rm.state)
+    assert answered > 0
 
 
 def serve(pipe: Connection) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import FinalApplicationStatus
 from yodel.domain.tokens import AMRM_TOKEN_KIND
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
@@ -24,6 +26,7 @@ from yodel.services.master import AllocateRequest, AllocateResult, MasterService
 from yodel.services.queries import Queries
 from yodel.services.tokens import AMRM, TokenIssuer
 
+IDENTITIES_MAX = 10_000
 NAME = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
 
@@ -32,6 +35,8 @@ class MasterProtocol:
 
     def __init__(self, master: MasterService, queries: Queries, tokens: TokenIssuer) -> None:
         self._master, self._queries, self._tokens = master, queries, tokens
+        self._identities: dict[bytes, tuple[ApplicationAttemptId, int]] = {}
+        self._last_headroom, self._last_limit = NONE, ids.resource_pb(NONE)
 
     def protocol(self) -> RpcProtocol:
         handlers: dict[str, Handler] = {
@@ -90,7 +95,7 @@ class MasterProtocol:
         self, context: CallContext, request: msg.AllocateRequestProto
     ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
         """Synchronous while there is nothing to write."""
-        attempt_id, key_id = _identity(context)
+        attempt_id, key_id = self._identity(context)
         if request.scheduling_requests:  # refused by a processor behind ApplicationMasterService's own checks
             stored = self._master.answered_before(attempt_id, request.response_id)
             if stored is None:
@@ -123,7 +128,7 @@ class MasterProtocol:
             response_id=result.response_id,
             num_cluster_nodes=result.node_count,
         )
-        response.limit.CopyFrom(ids.resource_pb(result.headroom))
+        response.limit.CopyFrom(self._limit(result.headroom))
         response.application_priority.priority = result.priority
         response.enhanced_headroom.SetInParent()
         if result.pending_count:  # EnhancedHeadroomPBImpl leaves zeros out
@@ -137,6 +142,22 @@ class MasterProtocol:
         if result.updated or result.update_errors:
             self._add_updates(response, result)
         return response
+
+    def _limit(self, headroom: Resource) -> pb.ResourceProto:
+        """Most beats find the headroom that the one before found."""
+        if headroom is not self._last_headroom:
+            self._last_headroom, self._last_limit = headroom, ids.resource_pb(headroom)
+        return self._last_limit
+
+    def _identity(self, context: CallContext) -> tuple[ApplicationAttemptId, int]:
+        """As ``_identity`` of the module, which reads a token once a connection rather than once a beat."""
+        found = self._identities.get(context.token_identifier or b"")
+        if found is None or context.token_kind != AMRM_TOKEN_KIND:
+            found = _identity(context)
+            if len(self._identities) >= IDENTITIES_MAX:
+                self._identities.clear()
+            self._identities[context.token_identifier or b""] = found
+        return found
 
     def _add_updates(self, response: msg.AllocateResponseProto, result: AllocateResult) -> None:
         for kind, granted in result.updated:
@@ -184,19 +205,26 @@ def _constraints_disabled(attempt_id: ApplicationAttemptId, what: str, operation
 
 
 def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
-    blacklist = request.blacklist_request
+    additions: Sequence[str] = ()
+    removals: Sequence[str] = ()
+    if request.HasField("blacklist_request"):
+        blacklist = request.blacklist_request
+        additions = [text("blacklist_additions", name) for name in blacklist.blacklist_additions]
+        removals = [text("blacklist_removals", name) for name in blacklist.blacklist_removals]
     return AllocateRequest(
         response_id=request.response_id,
         asks=[asks.ask(a) for a in request.ask],
         releases=[ids.container_id(r) for r in request.release],
-        blacklist_additions=[text("blacklist_additions", name) for name in blacklist.blacklist_additions],
-        blacklist_removals=[text("blacklist_removals", name) for name in blacklist.blacklist_removals],
+        blacklist_additions=additions,
+        blacklist_removals=removals,
         progress=request.progress,
         tracking_url=text("tracking_url", request.tracking_url) or None,
         updates=[asks.update_request(u) for u in request.update_requests],
     )
 
 
-def _bounded(diagnostics: str) -> str:
+def _bounded(diagnostics: str | bytes) -> str:
     """The end of a long text: an AM's last words must not keep it from finishing."""
+    if not isinstance(diagnostics, str):  # not UTF-8, which proto2 lets through
+        return text("diagnostics", diagnostics)
     return text("diagnostics", diagnostics[-TEXT_LENGTH_MAX:].replace("\0", ""))

@@ -31,7 +31,7 @@ from yodel.domain.events import (
 )
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
-from yodel.domain.resource import Resource
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -106,7 +106,7 @@ class AllocateResult:
     update_errors: Sequence[UpdateError] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _News:
     """What a response brings beside its counts."""
 
@@ -116,6 +116,18 @@ class _News:
     changed_nodes: Sequence[Node] = ()
     updated: Sequence[tuple[ContainerUpdateType, Granted]] = ()
     update_errors: Sequence[UpdateError] = ()
+
+
+NO_NEWS = _News()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counts:
+    """Of the whole cluster, as long as no row changes."""
+
+    version: int = -1
+    headroom: Resource = NONE
+    cores: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +155,7 @@ class MasterService:
         self._require_allowed, self._maximum = require_allowed, maximum_capability
         self._wake_scheduler = wake_scheduler
         self._busy: dict[ApplicationAttemptId, asyncio.Future[None]] = {}
+        self._counts = _Counts()
         self._log_contexts: dict[ApplicationId, bytes] = {}
 
     async def register(
@@ -185,8 +198,7 @@ class MasterService:
             AttemptNotServed, NotRegistered, InvalidResponseId, InvalidResourceRequest, InvalidBlacklistRequest,
             InvalidReleaseRequest: nothing was changed.
         """
-        busy = self._busy.get(attempt_id)
-        if busy is not None:
+        if self._busy and (busy := self._busy.get(attempt_id)) is not None:
             return busy
         runtime, replay = self._enter(attempt_id, request)
         if replay is not None:
@@ -194,7 +206,7 @@ class MasterService:
         if self._has_work(runtime, request):
             return None
         self._record(runtime, request)
-        return self._answer(runtime, _News())
+        return self._answer(runtime, NO_NEWS)
 
     async def allocate_slow(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResult:
         """A beat that writes.  Raises as ``allocate``."""
@@ -284,6 +296,8 @@ class MasterService:
         ):
             if len(items) > most:
                 raise InvalidResourceRequest(f"{name}: {len(items)} entries in one allocate call; at most {most}")
+        if not (request.asks or request.releases or request.blacklist_additions):
+            return
         submission = self._engine.state.applications[attempt.id.application_id].submission
         queue_name = submission.queue.rsplit(".", 1)[-1]
         for ask in request.asks:
@@ -294,8 +308,8 @@ class MasterService:
             _check_releases(request.releases, attempt.id)
 
     def _has_work(self, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
-        attempt = self._engine.state.attempts[runtime.attempt_id]
-        url_changed = bool(request.tracking_url) and request.tracking_url != attempt.tracking_url
+        url = request.tracking_url
+        url_changed = bool(url) and url != self._engine.state.attempts[runtime.attempt_id].tracking_url
         return (
             bool(request.releases or runtime.granted or runtime.completed or runtime.changed_nodes or runtime.delivered)
             or bool(request.updates or runtime.updated or runtime.update_errors or runtime.updates_delivered)
@@ -304,9 +318,10 @@ class MasterService:
 
     def _record(self, runtime: AttemptRuntime, request: AllocateRequest) -> None:
         """What lives in memory only: asks, blacklist, progress."""
-        label = self._engine.state.applications[runtime.attempt_id.application_id].submission.node_label
-        for ask in request.asks:
-            runtime.asks.replace(ask_rules.checked(ask, self._rules, label))
+        if request.asks:
+            label = self._engine.state.applications[runtime.attempt_id.application_id].submission.node_label
+            for ask in request.asks:
+                runtime.asks.replace(ask_rules.checked(ask, self._rules, label))
         if request.blacklist_additions or request.blacklist_removals:
             wanted = runtime.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
             if len(wanted) <= BLACKLIST_MAX:  # beyond it, the places named first stay the ones avoided
@@ -461,14 +476,14 @@ class MasterService:
     ) -> AllocateResult:
         state = self._engine.state
         application = state.applications[runtime.attempt_id.application_id]
-        total, used = state.total_resource, state.cluster_usage.resource
+        counts = self._cluster_counts()
         result = AllocateResult(
             response_id=(runtime.response_id + 1) & RESPONSE_ID_MASK,
-            headroom=(total - used).at_least_zero(),
+            headroom=counts.headroom,
             node_count=state.usable_count,
             priority=application.submission.priority,
             pending_count=state.wanted.count + state.awaited_masters,
-            active_cores=max(total.vcores, used.vcores),
+            active_cores=counts.cores,
             granted=news.granted,
             nm_tokens=news.nm_tokens,
             completed=news.completed,
@@ -478,6 +493,17 @@ class MasterService:
         )
         runtime.response_id, runtime.last_response = result.response_id, result
         return result
+
+    def _cluster_counts(self) -> _Counts:
+        state = self._engine.state
+        if self._counts.version != state.version:
+            total, used = state.total_resource, state.cluster_usage.resource
+            self._counts = _Counts(
+                version=state.version,
+                headroom=(total - used).at_least_zero(),
+                cores=max(total.vcores, used.vcores),
+            )
+        return self._counts
 
 
 def _check_releases(releases: Sequence[ContainerId], attempt_id: ApplicationAttemptId) -> None:

@@ -275,7 +275,7 @@ class NodeService:
         container = self._engine.state.containers.get(report.container_id)
         if not report.is_running or container is None:
             return False
-        return container.state in UNSTARTED or _has_grown(container, report)
+        return container.state in UNSTARTED or (report.capability is not None and _has_grown(container, report))
 
     async def _take_reports(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:
         news = [report for report in reports if self._is_news(report)]
@@ -362,11 +362,9 @@ def _has_grown(container: Container, report: ContainerReport) -> bool:
 
 
 def _health_changed(node: Node, beat: Heartbeat) -> bool:
-    """A sick node's words count each time they change; a node that is leaving has only words."""
-    if not beat.is_healthy or node.state is NodeState.DECOMMISSIONING:
-        words_changed = beat.health_report[:HEALTH_REPORT_LENGTH_MAX] != node.health_report
-    else:
-        words_changed = False
+    """Words count each time they change, a healthy node's too: one of its disks may be full
+    (RMNodeImpl.updateRMNodeFromStatusEvents).  A node that is leaving has only words."""
+    words_changed = beat.health_report[:HEALTH_REPORT_LENGTH_MAX] != node.health_report
     if node.state is NodeState.DECOMMISSIONING:
         return words_changed
     return words_changed or beat.is_healthy != (node.state is not NodeState.UNHEALTHY)
