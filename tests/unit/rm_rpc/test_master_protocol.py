@@ -9,7 +9,7 @@ from tests.support.rpc_calls import call, client_of, context, every_method, serv
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import MasterKey, Token
-from yodel.errors import ApplicationAttemptNotFound, InvalidResourceRequest, InvalidResponseId
+from yodel.errors import ApplicationAttemptNotFound, InvalidResourceRequest, InvalidResponseId, InvalidValue
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -217,3 +217,10 @@ async def test_every_method_answers_over_the_wire_to_who_has_the_token(world: Wo
         for bad in (client_of(NAME, port, token=forged), client_of(NAME, port)):
             refused = await every_method(bad, service_pb, "ApplicationMasterProtocolService")
             assert {*refused.values()} <= {faults.SASL, faults.ACCESS_CONTROL, faults.INVALID_TOKEN}
+
+
+async def test_last_words_that_are_not_utf_8_are_refused_by_name(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    request = msg.FinishApplicationMasterRequestProto.FromString(b"\x0a\x02\xe2\x83\x18\x01")
+    with pytest.raises(InvalidValue, match="diagnostics"):
+        await call(protocol, "finishApplicationMaster", context(attempt_id=am.attempt_id, world=world), request)
