@@ -30,7 +30,7 @@ from nm_plugin.directories import (
 from nm_plugin.disks import Disks
 from nm_plugin.launch import command
 from nm_plugin.launch.parked import ParkedPods, ShellGone
-from nm_plugin.launch.survivors import kill_survivors
+from nm_plugin.launch.survivors import Marks, kill_survivors
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.localization.cache import Claim, Localized, ResourceCache
 from nm_plugin.localization.links import counters_of, links_of, outcome_of
@@ -384,8 +384,9 @@ class ContainerWork:
         container_id = container.container_id
         user = await self._user(container)
         seen = self._parts.seen(container_id)
+        marks = Marks(container_id, Path(container.local_dir).parent)
         for _ in range(KILL_ROUNDS_MAX):
-            killed = await self._parts.threads.run(kill_survivors, container_id, user.uid, seen)
+            killed = await self._parts.threads.run(kill_survivors, marks, user.uid, seen)
             if not killed:
                 break
             self._log.info("survivors_killed", container=str(container_id), processes=killed)

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nm_plugin.launch.survivors import Entry, members
+from nm_plugin.launch.survivors import Entry, Marks, members
 from tests.support.agent_process import AgentProcess, agent_process
 from tests.support.node_agent import container_id, context_of, eventually
 from yodel.local.container_launch import Identity, Launch
@@ -111,3 +111,11 @@ def test_members_are_the_marked_the_seen_their_sessions_and_all_below() -> None:
     ]
     assert members(entries, frozenset({(20, 5), (21, 4)})) == {10, 11, 12, 20}
     assert members(entries[1:], frozenset()) == set()
+
+
+def test_processes_of_another_agent_are_not_this_ones() -> None:
+    marks = Marks(CONTAINER, Path("/b/usercache/u/appcache/a"))
+    own = f"HOME=/\0CONTAINER_ID={CONTAINER}\0LOCAL_DIRS=/a/appcache/a,/b/usercache/u/appcache/a\0".encode()
+    assert marks.are_in(own)
+    for other in (own.replace(b",/b/", b",/bb/"), own.replace(b"LOCAL", b"LOG"), own.replace(b"_000002", b"_000003")):
+        assert not marks.are_in(other)
