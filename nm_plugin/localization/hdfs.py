@@ -53,7 +53,7 @@ class HdfsFiles:
 
     threads: FileThreads
     config_dir: Path | None
-    answer_timeout_s: float = 60.0
+    answer_timeout_s: float = 180.0
     _readers: HdfsReaders = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

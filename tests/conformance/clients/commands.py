@@ -150,7 +150,8 @@ def logs(target: Target) -> Outcome:
         "exit": whole.returncode,
     }
     answers = _answers(
-        one=target.yarn("logs", "-applicationId", app, "-containerId", container[0] if container else "none"),
+        # A node uploads a container's files in the order in which the directory has them.
+        one=_sorted(target.yarn("logs", "-applicationId", app, "-containerId", container[0] if container else "none")),
         master=_first_lines(target.yarn("logs", "-applicationId", app, "-am", "1", "-log_files", "prelaunch.out"), 99),
         files=target.yarn("logs", "-applicationId", app, "-log_files", "stdout", "-am", "ALL"),
         start=target.yarn("logs", "-applicationId", app, "-log_files", "prelaunch.out", "-size", "10", "-am", "1"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from tests.conformance.clients.mask import masked
 from tests.conformance.clients.outcome import Outcome, Scenario
@@ -75,11 +77,17 @@ def lifetime(target: Target) -> Outcome:
 def unmanaged(target: Target) -> Outcome:
     """The ApplicationMaster runs beside its launcher, outside the cluster."""
     classes = f"{target.conf_dir}:{target.jars}/*:{target.shell_extra()}"
-    # No shell reads this: each blank ends a word.
-    master = f"{SHELL_MASTER} --container_memory 256 --num_containers 1 --priority 0 --shell_command date"
-    words = ("-classpath", classes, "-cmd", f"{java_home()}/bin/java -Xmx256m {master}")
-    job = target.java(UNMANAGED, *words, more_classes=target.shell_extra())
-    return _outcome(target, job.result(TIMEOUT_S))
+    # The launcher splits its command at blanks, and the shell's master wants a file in its own folder.
+    with tempfile.TemporaryDirectory(prefix="yodel-unmanaged-") as folder:
+        (Path(folder) / "shellCommands").write_text("date")
+        script = Path(folder) / "master.sh"
+        java = f"{java_home()}/bin/java -Xmx256m {SHELL_MASTER}"
+        script.write_text(f"cd {folder} && exec {java} --container_memory 256 --num_containers 1 --priority 0\n")
+        words = ("-classpath", classes, "-cmd", f"/bin/sh {script}")
+        job = target.java(UNMANAGED, *words, more_classes=target.shell_extra())
+        result = job.result(TIMEOUT_S)
+        assert result.returncode == 0, _said(result.text)  # a launcher that gives up leaves its application waiting
+        return _outcome(target, result)
 
 
 def start(target: Target, *words: object) -> Submission:
@@ -121,7 +129,8 @@ def _outcome(target: Target, result: Result, application_id: str = "") -> Outcom
 
 def _said(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip() and not CHATTER.search(line)]
-    unique = sorted({masked(line) for line in lines if " INFO " not in line or "distributedshell.Client" in line})
+    own = ("distributedshell.Client", " WARN ", " ERROR ")
+    unique = sorted({masked(line) for line in lines if " INFO " not in line or any(word in line for word in own)})
     return "\n".join(unique)
 
 

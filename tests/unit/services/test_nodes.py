@@ -59,6 +59,16 @@ async def test_node_that_is_sick_and_recovers(world: World) -> None:
         assert world.rm.state.nodes[NODE].state is state
 
 
+async def test_words_of_a_healthy_node_are_kept(world: World) -> None:
+    """One of its disks is full, and room again."""
+    await world.register_node()
+    for report in ("1/2 local-dirs usable space is below", ""):
+        await world.beat(health_report=report)
+        await world.settle()
+        node = world.rm.state.nodes[NODE]
+        assert (node.state, node.health_report) == (NodeState.RUNNING, report)
+
+
 async def test_signals_have_a_limit_and_are_for_the_living(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes_module, "SIGNALS_MAX", 2)
     am = await world.running_am()
