@@ -188,9 +188,10 @@ def container_report(container: Container, node: Node | None, log_url: str) -> p
 
 
 def container_state_name(state: ContainerState) -> str:
+    """RUNNING from its allocation on, as ``RMContainerImpl.getContainerState``; one without a node is still NEW."""
     if state is ContainerState.COMPLETED:
         return "C_COMPLETE"
-    return "C_RUNNING" if state is ContainerState.RUNNING else "C_NEW"
+    return "C_NEW" if state is ContainerState.PLANNED else "C_RUNNING"
 
 
 def node_report(

@@ -33,6 +33,7 @@ AMOUNTS = (
 
 
 def nodes(target: Target) -> Outcome:
+    target.idle()
     listed = target.yarn("node", "-list", "-all")
     node_id = next(line.split()[0] for line in listed.stdout.splitlines() if "RUNNING" in line)
     return _answers(
@@ -77,7 +78,7 @@ def application(target: Target) -> Outcome:
             status=target.yarn("application", "-status", app),
             attempts=target.yarn("applicationattempt", "-list", app),
             attempt=target.yarn("applicationattempt", "-status", attempt),
-            containers=containers,
+            containers=_sorted(containers),
             container=target.yarn("container", "-status", container),
         )
 
@@ -216,7 +217,7 @@ def _first_lines(result: Result, count: int) -> Result:
 
 def _sorted(result: Result) -> Result:
     """Where the order is that of a hash table."""
-    stdout = "\n".join(sorted(result.stdout.splitlines()))
+    stdout = "\n".join(sorted(masked(result.stdout).splitlines()))
     return Result(returncode=result.returncode, stdout=stdout, stderr="", application_id=result.application_id)
 
 

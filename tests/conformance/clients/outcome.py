@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tests.conformance.clients.target import Target
 
+LINES_MAX = 60
 # No two runs agree on these, not even on one cluster.
 MEASURED = re.compile(
     r"time|memory|heap|milliseconds|seconds"  # how long it took and how much memory Java had
@@ -69,7 +71,10 @@ def differences(real: Outcome, yodel: Outcome) -> list[str]:
 def _line_differences(real: str, yodel: str) -> str:
     theirs, ours = real.splitlines(), yodel.splitlines()
     lines = [f"- {line}" for line in theirs if line not in ours] + [f"+ {line}" for line in ours if line not in theirs]
-    return "output:\n" + "\n".join(lines or ["(the same lines in another order)"])
+    if not lines:
+        pairs = ((one, other) for one, other in itertools.zip_longest(theirs, ours) if one != other)
+        lines = ["(the same lines in another order, or one of them more often)", *("{} | {}".format(*p) for p in pairs)]
+    return "output:\n" + "\n".join(lines[:LINES_MAX])
 
 
 def without_counters(outcome: Outcome, *endings: str) -> Outcome:

@@ -79,7 +79,8 @@ def unmanaged(target: Target) -> Outcome:
     classes = f"{target.conf_dir}:{target.jars}/*:{target.shell_extra()}"
     # The launcher splits its command at blanks, and the shell's master wants a file in its own folder.
     with tempfile.TemporaryDirectory(prefix="yodel-unmanaged-") as folder:
-        (Path(folder) / "shellCommands").write_text("date")
+        word = b"date"
+        (Path(folder) / "shellCommands").write_bytes(len(word).to_bytes(2) + word)  # as DataOutputStream.writeUTF
         script = Path(folder) / "master.sh"
         java = f"{java_home()}/bin/java -Xmx256m {SHELL_MASTER}"
         script.write_text(f"cd {folder} && exec {java} --container_memory 256 --num_containers 1 --priority 0\n")

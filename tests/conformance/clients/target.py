@@ -6,6 +6,7 @@ and on Yodel.
 
 from __future__ import annotations
 
+import getpass
 import itertools
 import json
 import os
@@ -66,7 +67,7 @@ class Target:
 
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HADOOP_", "YARN_", "SPARK_", "PYSPARK_"))}
-        here = {"HADOOP_CONF_DIR": str(self.conf_dir), "YARN_CONF_DIR": str(self.conf_dir)}
+        here = {"HADOOP_CONF_DIR": str(self.conf_dir), "YARN_CONF_DIR": str(self.conf_dir), "USER": getpass.getuser()}
         return {**kept, **here, "HADOOP_HOME": str(self.hadoop.servers.directory), "JAVA_HOME": str(java_home())}
 
     def java(self, main: str, *arguments: object, options: tuple[str, ...] = (), more_classes: str = "") -> Submission:
@@ -122,6 +123,14 @@ class Target:
             return app if app["state"] == state else None
 
         return wait_for(f"{application_id} {state}", probe, timeout_s)
+
+    def idle(self, timeout_s: float = 60) -> None:
+        """Returns once no container is left of whatever ran before."""
+
+        def probe() -> bool:
+            return not self.rest("/metrics")["clusterMetrics"]["containersAllocated"]
+
+        wait_for(f"no container on {self.name}", probe, timeout_s)
 
     def folder(self) -> str:
         """A new folder in HDFS for one run; everyone may write into it."""

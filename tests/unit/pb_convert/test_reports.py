@@ -198,8 +198,8 @@ def test_attempt_of_an_unmanaged_am_has_no_container() -> None:
     ("state", "shown"),
     [
         (ContainerState.PLANNED, pb.C_NEW),
-        (ContainerState.ALLOCATED, pb.C_NEW),
-        (ContainerState.ACQUIRED, pb.C_NEW),
+        (ContainerState.ALLOCATED, pb.C_RUNNING),
+        (ContainerState.ACQUIRED, pb.C_RUNNING),
         (ContainerState.RUNNING, pb.C_RUNNING),
         (ContainerState.COMPLETED, pb.C_COMPLETE),
     ],
