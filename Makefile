@@ -2,6 +2,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# Compiling the same modules in each of the many programs that tests start would take longer than the tests.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv/bin
 PYTEST := $(VENV)/pytest
 # A summary line for each part would hide how the whole ended, so the parts of `make test` are two runs: quick, then slow.
@@ -31,13 +33,13 @@ format: setup ## rewrite the sources in the house's format
 	$(VENV)/ruff format .
 
 test: setup ## every test, the quick ones first
-	$(PYTEST) -q -n 2 --dist loadfile $(QUICK)
+	$(PYTEST) -q -n 3 --dist loadfile $(QUICK)
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
 	$(PYTEST) $(SLOW)
 
 test-quick: setup ## unit, playbook and property tests: under a minute, no network
-	$(PYTEST) -q -n 2 --dist loadfile $(QUICK)
+	$(PYTEST) -q -n 3 --dist loadfile $(QUICK)
 
 test-slow: setup ## contract, fault and conformance tests (real Spark)
 	scripts/spark-venv 4.x

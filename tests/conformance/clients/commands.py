@@ -7,6 +7,7 @@ distributed shell.
 from __future__ import annotations
 
 import contextlib
+import getpass
 import re
 from collections.abc import Callable, Iterator
 
@@ -18,6 +19,8 @@ from tests.conformance.clients.target import Target
 from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Result
 
+TOP = "org.apache.hadoop.yarn.client.cli.TopCLI"
+TOP_HEAD_LINES = 5
 ALL_LINES = ("3.5", "3.4", "3.3")
 NOISE = re.compile(r"NativeCodeLoader|SLF4J|WARNING:|Connecting to ResourceManager|DefaultNoHARMFailover|Connecting to")
 # Sizes and times that measure the run.
@@ -81,6 +84,26 @@ def application(target: Target) -> Outcome:
             containers=_sorted(containers),
             container=target.yarn("container", "-status", container),
         )
+
+
+def top(target: Target) -> Outcome:
+    """``yarn top``, looked at until it shows the application."""
+    with _running(target) as app:
+        shown = target.java(TOP, "-cols", 220, "-rows", 40, "-delay", 1, "-users", getpass.getuser())
+        try:
+            row = wait_for("a row in yarn top", lambda: _row_of(app, shown.stdout), 60)
+            screen = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "\n", shown.stdout)
+        finally:
+            shown.stop()
+    head = [re.sub(r"\d+", "N", line) for line in screen.splitlines() if line.strip()][:TOP_HEAD_LINES]
+    # The last columns before the name are seconds: of cores, of memory, and since the start.
+    words = masked(row).split()
+    return Outcome(exit_code=0, output=masked("\n".join(head)), facts={"row": words[:-6] + words[-3:-2] + words[-1:]})
+
+
+def _row_of(application_id: str, screen: str) -> str | None:
+    rows = [line for line in screen.splitlines() if application_id in line]
+    return rows[-1] if rows else None
 
 
 def changes(target: Target) -> Outcome:
@@ -246,6 +269,7 @@ SCENARIOS = (
     _scenario("queues", queues),
     _scenario("labels and attributes", labels),
     _scenario("a running application", application),
+    _scenario("top", top),
     _scenario("changing a running application", changes),
     _scenario("killing", kills),
     _scenario("jobs", jobs),

@@ -32,9 +32,10 @@ SLEEP = "org.apache.hadoop.mapreduce.SleepJob"
 FAIL = "org.apache.hadoop.mapreduce.FailJob"
 ALL_LINES = ("3.5", "3.4", "3.3")
 WORDCOUNT_BYTES = 50 << 20
+WORDCOUNT_BYTES_SHORT = 10 << 20
 ROW_BYTES = 100
 SORT_BYTES = 200_000_000
-SORT_BYTES_SHORT = 100_000_000
+SORT_BYTES_SHORT = 30_000_000
 # What the client says on its way: how often depends on the machine.
 PROGRESS = re.compile(
     r"map \d+% reduce \d+%|Running job|running in uber|completed successfully|Job .* failed with state"
@@ -49,13 +50,17 @@ def pi(target: Target) -> Outcome:
     return without_counters(outcome, "HDFS: Number of bytes read", "Input split bytes")
 
 
-def wordcount(target: Target) -> Outcome:
+def wordcount(target: Target, size_bytes: int = WORDCOUNT_BYTES) -> Outcome:
     folder = target.folder()
-    target.hadoop.hdfs.put(f"{folder}/in/text", _text(), user="hdfs")
-    sizes = {"mapreduce.job.reduces": 2, "mapreduce.input.fileinputformat.split.maxsize": WORDCOUNT_BYTES // 4}
+    target.hadoop.hdfs.put(f"{folder}/in/text", _text(size_bytes), user="hdfs")
+    sizes = {"mapreduce.job.reduces": 2, "mapreduce.input.fileinputformat.split.maxsize": size_bytes // 4}
     result = example(target, "wordcount", *settings(sizes), f"{folder}/in", f"{folder}/out")
     counted = _written_counts(target, f"{folder}/out")
-    return _outcome(target, result, facts={"counts are right": counted == _text_counts()})
+    return _outcome(target, result, facts={"counts are right": counted == _text_counts(size_bytes)})
+
+
+def wordcount_short(target: Target) -> Outcome:
+    return wordcount(target, WORDCOUNT_BYTES_SHORT)
 
 
 def terasort(target: Target, size_bytes: int = SORT_BYTES) -> Outcome:
@@ -305,18 +310,18 @@ def _after(text: str, words: str) -> str:
 
 
 @cache
-def _text() -> bytes:
-    """50 MB of words, the same in every run."""
+def _text(size_bytes: int) -> bytes:
+    """Words, the same in every run."""
     chosen = random.Random(5)
     words = [f"word{chosen.randrange(10**6)}" for _ in range(20_000)]
-    line_count = WORDCOUNT_BYTES // 100
+    line_count = size_bytes // 100
     block = "\n".join(" ".join(chosen.choices(words, k=9)) for _ in range(line_count // 10)).encode() + b"\n"
-    return (block * 11)[:WORDCOUNT_BYTES].rsplit(b" ", 1)[0] + b"\n"
+    return (block * 11)[:size_bytes].rsplit(b" ", 1)[0] + b"\n"
 
 
 @cache
-def _text_counts() -> Counter[str]:
-    return Counter(_text().decode().split())
+def _text_counts(size_bytes: int) -> Counter[str]:
+    return Counter(_text(size_bytes).decode().split())
 
 
 def _written_counts(target: Target, folder: str) -> Counter[str]:
@@ -362,9 +367,10 @@ def scenario(name: str, run: Any, *, short: bool = False, lines: tuple[str, ...]
 
 SCENARIOS = (
     scenario("pi", pi, short=True, lines=ALL_LINES),
-    scenario("wordcount, 50 MB", wordcount, short=True, lines=ALL_LINES),
+    scenario("wordcount, 50 MB", wordcount, lines=ALL_LINES),
+    replace(scenario("wordcount, 10 MB", wordcount_short, short=True), only_short=True),
     scenario("teragen, terasort, teravalidate, 200 MB", terasort, lines=ALL_LINES),
-    replace(scenario("teragen, terasort, teravalidate, 100 MB", terasort_short, short=True), only_short=True),
+    replace(scenario("teragen, terasort, teravalidate, 30 MB", terasort_short, short=True), only_short=True),
     scenario("map only", map_only, lines=ALL_LINES),
     scenario("uber", uber, short=True, lines=ALL_LINES),
     scenario("failing mapper", failing_mapper, short=True, lines=ALL_LINES),

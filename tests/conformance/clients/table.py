@@ -28,6 +28,22 @@ class Row:
     yodel: str
 
 
+def read_table(path: Path) -> list[Row]:
+    """The rows of a table written before; none when there is no file."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return [
+        Row(client=client, version=version, scenario=scenario, real=real, yodel=yodel)
+        for client, version, scenario, real, yodel in cells[1:]
+    ]
+
+
+def merged(before: Iterable[Row], seen: Iterable[Row], order: Iterable[tuple[str, str, str]]) -> list[Row]:
+    """What was seen now, and what was seen before of all else, in the order of (client, version, scenario)."""
+    known = {(row.client, row.version, row.scenario): row for row in (*before, *seen)}
+    return [known[key] for key in order if key in known]
+
+
 def write_table(path: Path, hadoop_version: str, rows: Iterable[Row]) -> None:
     lines = [f"| {r.client} | {r.version} | {r.scenario} | {r.real} | {r.yodel} |\n" for r in rows]
     path.write_text(HEAD.format(version=hadoop_version) + "".join(lines))

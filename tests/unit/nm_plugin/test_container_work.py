@@ -178,12 +178,13 @@ async def test_nothing_is_launched_on_bad_disks(world: World) -> None:
 
 
 async def test_deaf_script_is_killed_and_leaves_nothing(world: World) -> None:
-    world.give(context_of("trap '' TERM; (setsid sleep 100 &); sleep 100"))
+    world.give(context_of("trap '' TERM; (setsid sleep 100 &); touch deaf; sleep 100"))
     await world.work.localize(CONTAINER)
     assert await world.notes.next() == Localized()
     pod = await world.pod()
     await world.work.launch(CONTAINER)
     assert isinstance(await world.notes.next(), Launched)
+    await eventually(lambda: (world.work_dir / "deaf").exists())
     world.notes.container = replace(world.notes.container, state=State.KILLING)
     await world.work.terminate(CONTAINER, None)
     killed = await world.notes.next()
