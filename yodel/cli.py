@@ -159,6 +159,9 @@ def serve(
 def migrate_command(
     config: Config = None,
     store_url: Annotated[str | None, typer.Option(help="Database; overrides the settings.")] = None,
+    wait_s: Annotated[
+        int, whole_number("Change nothing: wait this long for somebody else to have done it.", show_default=False)
+    ] = 0,
 ) -> None:
     """Bring the database up to date.  Safe to run twice, and while ResourceManagers run.
 
@@ -166,16 +169,84 @@ def migrate_command(
 
     Example: yodel migrate --store-url postgresql+asyncpg://yodel@db/yodel
     """
-    from yodel.store.schema import current_and_head, migrate_if_behind
+    from yodel.store.schema import current_and_head, migrate_if_behind, wait_for_head
 
     url = store_url or _settings(config).store_url
 
     async def run() -> None:
+        if wait_s > 0:
+            print(f"up to date ({await wait_for_head(url, wait_s)})")
+            return
         done = await migrate_if_behind(url)
         _, head = await current_and_head(url)
         print("\n".join(f"applied {revision}" for revision in done) or f"up to date ({head})")
 
     _run(run)
+
+
+@app.command(name="client-config")
+def client_config(
+    host: Annotated[str, typer.Option(help="Where clients reach the ResourceManager.")],
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Write the files there; without it they are printed.")
+    ] = None,
+    config: Config = None,
+    client_port: Annotated[int | None, whole_number("8032, where it is another one outside.")] = None,
+    scheduler_port: Annotated[int | None, whole_number("8030, likewise.")] = None,
+    tracker_port: Annotated[int | None, whole_number("8031, likewise.")] = None,
+    admin_port: Annotated[int | None, whole_number("8033, likewise.")] = None,
+    webapp_port: Annotated[int | None, whole_number("8088, likewise.")] = None,
+    web_proxy: Annotated[
+        str, typer.Option(help="host:port whose address ApplicationMasters' pages are called from.")
+    ] = "",
+    default_fs: Annotated[str, typer.Option(help="fs.defaultFS: the shared file system.")] = "file:///",
+    remote_app_log_dir: Annotated[str, typer.Option(help="Where node agents put aggregated logs.")] = "/tmp/logs",
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", help="FILE:NAME=VALUE, one more property; may be repeated.")
+    ] = None,
+) -> None:
+    """Print or write core-site.xml, yarn-site.xml and mapred-site.xml for clients of a ResourceManager.
+
+    Ports and limits are those of the settings, unless given.
+
+    Example: yodel client-config --host rm.example.org --dir ~/yodel-conf
+
+    Example, behind NodePorts: yodel client-config --host node1 --client-port 30032 --scheduler-port 30030
+    --webapp-port 30088 --default-fs hdfs://nn:8020
+    """
+    from yodel.local.client_config import write_hadoop_conf
+    from yodel.translator.client_config import ClientConfig, client_files, site_xml, with_properties
+
+    rm = _settings(config)
+    written_by = f"Written by yodel client-config --host {host}"
+    wanted = ClientConfig(
+        host=host,
+        client_port=client_port or rm.client_port,
+        scheduler_port=scheduler_port or rm.scheduler_port,
+        tracker_port=tracker_port or rm.tracker_port,
+        admin_port=admin_port or rm.admin_port,
+        webapp_port=webapp_port or rm.webapp_port,
+        minimum_mib=rm.minimum_allocation_mib,
+        maximum_mib=rm.maximum_allocation_mib,
+        maximum_vcores=rm.maximum_allocation_vcores,
+        web_proxy=web_proxy,
+        default_fs=default_fs,
+        is_log_aggregation_enabled=rm.log_aggregation_enable,
+        remote_app_log_dir=remote_app_log_dir,
+    )
+    try:
+        files = with_properties(client_files(wanted), properties or ())
+        if directory is not None:
+            write_hadoop_conf(directory, files, written_by)
+            print(f"export HADOOP_CONF_DIR={directory.absolute()}")
+            return
+        for name, values in files.items():
+            print(f"==> {name} <==\n{site_xml(values, written_by)}")
+    except InvalidValue as error:
+        _misconfigured(str(error))
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_FAILED) from None
 
 
 @app.command()

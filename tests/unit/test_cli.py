@@ -18,7 +18,7 @@ from yodel import __version__, checks, cli
 from yodel.checks import Finding, Verdict
 from yodel.errors import InvalidValue, Refused
 
-COMMANDS = ("local", "serve", "migrate", "check", "version")
+COMMANDS = ("local", "serve", "migrate", "client-config", "check", "version")
 RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200"})
 
 
@@ -60,9 +60,9 @@ def test_local_refuses_before_it_touches_anything(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("command", ["serve", "migrate", "check"])
+@pytest.mark.parametrize("command", ["serve", "migrate", "check", "client-config --host rm"])
 def test_unreadable_configuration_is_one_line(tmp_path: Path, command: str) -> None:
-    result = RUNNER.invoke(cli.app, [command, "--config", str(tmp_path / "none.toml")])
+    result = RUNNER.invoke(cli.app, [*command.split(), "--config", str(tmp_path / "none.toml")])
     assert result.exit_code == 2
     assert result.output.startswith("error: Invalid --config")
     assert "Traceback" not in result.output
@@ -83,6 +83,37 @@ def test_migrate_makes_the_tables_and_a_second_one_finds_nothing_to_do(tmp_path:
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert first.output.startswith("applied ")
     assert second.output.startswith("up to date")
+
+
+def test_migrate_can_wait_for_another(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}"
+    assert RUNNER.invoke(cli.app, ["migrate", "--store-url", url]).exit_code == 0
+    waited = RUNNER.invoke(cli.app, ["migrate", "--store-url", url, "--wait-s", "5"])
+    assert (waited.exit_code, waited.output.split()[:3]) == (0, ["up", "to", "date"])
+
+
+def test_client_configuration_is_printed_with_the_settings_ports(tmp_path: Path) -> None:
+    (tmp_path / "rm.toml").write_text("client_port = 18032\nmaximum_allocation_mib = 2048\n")
+    options = ["--host", "rm.example", "--config", str(tmp_path / "rm.toml"), "--webapp-port", "30088"]
+    said = RUNNER.invoke(cli.app, ["client-config", *options]).output
+    assert [f"==> {name} <==" in said for name in ("core-site.xml", "yarn-site.xml", "mapred-site.xml")] == [True] * 3
+    assert "<value>rm.example:18032</value>" in said
+    assert "<value>rm.example:30088</value>" in said
+    assert "<value>2048</value>" in said
+
+
+def test_client_configuration_is_written_as_a_directory(tmp_path: Path) -> None:
+    options = ["--host", "rm", "--dir", str(tmp_path / "conf"), "--property", "core-site.xml:fs.defaultFS=hdfs://nn"]
+    result = RUNNER.invoke(cli.app, ["client-config", *options])
+    assert result.output == f"export HADOOP_CONF_DIR={tmp_path / 'conf'}\n"
+    assert "<value>hdfs://nn</value>" in (tmp_path / "conf" / "core-site.xml").read_text()
+    assert "<value>rm:8032</value>" in (tmp_path / "conf" / "yarn-site.xml").read_text()
+
+
+def test_a_property_of_no_file_is_one_line() -> None:
+    result = RUNNER.invoke(cli.app, ["client-config", "--host", "rm", "--property", "x=y"])
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert "FILE:NAME=VALUE" in result.output
 
 
 def test_migrate_explains_a_bad_url() -> None:

@@ -18,9 +18,10 @@ from typing import Any
 from yodel.errors import InvalidValue
 from yodel.local.atomic_file import write_atomically
 from yodel.local.auth import prepare_credentials, write_kubeconfig
-from yodel.local.client_config import client_files, write_hadoop_conf
+from yodel.local.client_config import write_hadoop_conf
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, NodePorts, Ports
+from yodel.translator.client_config import ClientConfig, client_files
 
 NODE_EXPIRY_S = 30.0
 """A dead node is noticed sooner than in production: somebody is watching."""
@@ -57,16 +58,18 @@ def write_configuration(options: LocalOptions, ports: Ports) -> None:
     write_hadoop_conf(
         directory / "hadoop-conf",
         client_files(
-            host=HOST,
-            client_port=ports.client,
-            scheduler_port=ports.scheduler,
-            tracker_port=ports.tracker,
-            admin_port=ports.admin,
-            webapp_port=ports.webapp,
-            maximum_mib=options.memory_mib,
-            maximum_vcores=options.vcores,
-            minimum_mib=options.minimum_allocation_mib,
-            remote_app_log_dir=remote_app_log_dir(directory),
+            ClientConfig(
+                host=HOST,
+                client_port=ports.client,
+                scheduler_port=ports.scheduler,
+                tracker_port=ports.tracker,
+                admin_port=ports.admin,
+                webapp_port=ports.webapp,
+                maximum_mib=options.memory_mib,
+                maximum_vcores=options.vcores,
+                minimum_mib=options.minimum_allocation_mib,
+                remote_app_log_dir=remote_app_log_dir(directory),
+            )
         ),
     )
     _write_toml(rm_file(directory), rm_settings(options, ports))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from sqlalchemy import Connection, inspect, text
 
+from yodel.errors import Unavailable
 from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import SchemaNotAtHead
 
 HEAD_REVISION = "0001"
 """The newest migration; a test holds it to the migrations package."""
 VERSION_TABLE = "alembic_version"
+WAIT_POLL_S = 2.0
 
 
 async def current_and_head(url: str) -> tuple[str | None, str]:
@@ -34,6 +38,29 @@ async def migrate_if_behind(url: str) -> list[str]:
     from yodel.store.migrating import migrate  # slow to import, and seldom needed
 
     return await migrate(url)
+
+
+async def wait_for_head(url: str, timeout_s: float) -> str:
+    """Wait until somebody else has brought the tables up to date, or the database itself has come; the revision.
+
+    Raises:
+        Unavailable: not within ``timeout_s``; the text says what was missing at the last look.
+    """
+    missing = "no answer yet"
+    try:
+        async with asyncio.timeout(timeout_s):
+            while True:
+                try:
+                    current, head = await current_and_head(url)
+                except Unavailable as silence:
+                    missing = str(silence)
+                else:
+                    if current == head:
+                        return head
+                    missing = f"its tables are at {current or 'nothing'}, not yet {head}"
+                await asyncio.sleep(WAIT_POLL_S)
+    except TimeoutError as late:
+        raise Unavailable(f"the database was not ready within {timeout_s:g} s: {missing}") from late
 
 
 def require_head(connection: Connection) -> None:
