@@ -210,7 +210,7 @@ class _Rm:
             ReconcilerSettings(pod_retention_s=settings.pod_retention_s, resync_interval_s=settings.resync_interval_s),
             self.reconciles.add,
         )
-        self.nodes = NodeService(self.engine, clock, self.reconciler.was_deleted_from_outside)
+        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside)
         launcher = AmLauncher(self.engine, RpcNodeAgents(lambda: secrets.token_bytes(16)), tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(launcher.launch, random.random)
         self.liveness = Liveness(
@@ -423,6 +423,8 @@ def _pod_settings(settings: Settings) -> PodSettings:
         host_paths=settings.host_paths,
         milli_per_vcore=settings.milli_per_vcore,
         scheduler_name=settings.scheduler_name,
+        priority_class_am=settings.priority_class_am,
+        priority_class_task=settings.priority_class_task,
         grace_s=settings.pod_grace_s,
         host_network=settings.host_network,
     )

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from yodel.errors import InvalidValue
+from yodel.queue_settings import CustomDialect, QueueSettings, UserIds
 
 ENV_PREFIX = "YODEL_"
 
@@ -67,7 +68,7 @@ class Settings(BaseSettings):
     completed_max: int = Field(default=1000, ge=1, description="yarn.resourcemanager.max-completed-applications")
 
     # --- pods
-    dialect: str = Field(default="native", description="native or koordinator")
+    dialect: str = Field(default="native", description="native, koordinator, katalyst, volcano, or one of `[dialects]`")
     image: str = "yodel/hadoop-runtime:latest"
     milli_per_vcore: int = Field(default=1000, ge=1)
     scheduler_name: str = "default-scheduler"
@@ -77,6 +78,17 @@ class Settings(BaseSettings):
     pod_grace_s: int = Field(default=5, ge=0)
     pod_retention_s: float = Field(default=600.0, ge=0, description="pods of containers that ended by themselves stay")
     pod_creates_per_second: float = Field(default=50.0, gt=0)
+    priority_class_am: str = Field(default="", description="PriorityClass of AMs' pods; empty: the dialect's, if any")
+    priority_class_task: str = Field(default="", description="PriorityClass of other containers' pods, likewise")
+    dialects: Mapping[str, CustomDialect] = Field(
+        default_factory=dict, description="dialects of the house, `[dialects.NAME]`: see below"
+    )
+    queue_defaults: QueueSettings = Field(
+        default_factory=QueueSettings, description="pods of every queue, `[queue_defaults]`: see below"
+    )
+    queue_settings: Mapping[str, QueueSettings] = Field(
+        default_factory=dict, description='pods of one queue, `[queue_settings."root.default"]`: see below'
+    )
 
     # --- who is who
     user_mode: Literal["os", "single"] = Field(
@@ -84,6 +96,10 @@ class Settings(BaseSettings):
         description="os: pods run as the submitting user's uid; single: as whatever the node gives them",
     )
     min_user_id: int = Field(default=1000, ge=0)
+    user_ids: Mapping[str, UserIds] = Field(
+        default_factory=dict,
+        description="who users are on the nodes, `[user_ids.NAME]`; asked before the machine's own",
+    )
     allowed_system_users: tuple[str, ...] = ()
     admin_acl: str = Field(default_factory=getpass.getuser, description="yarn.admin.acl: users and groups")
     acl_enable: bool = Field(default=False, description="yarn.acl.enable: check viewing too")
@@ -146,6 +162,17 @@ class Settings(BaseSettings):
         if not names or len({*names}) != len(names) or not all(_QUEUE_NAME.fullmatch(name) for name in names):
             raise ValueError("expected at least one name, each of letters, digits, _ and -, none twice")
         return names
+
+    @field_validator("queue_settings")
+    @classmethod
+    def _queues_with_settings_exist(
+        cls, tables: Mapping[str, QueueSettings], info: ValidationInfo
+    ) -> Mapping[str, QueueSettings]:
+        paths = [f"root.{name}" for name in info.data.get("queues", ())]
+        unknown = sorted(path for path in tables if path not in paths)
+        if unknown:
+            raise ValueError(f"there is no queue {unknown[0]}; expected one of " + ", ".join(paths))
+        return tables
 
 
 _QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
