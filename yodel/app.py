@@ -423,8 +423,6 @@ def _pod_settings(settings: Settings) -> PodSettings:
         host_paths=settings.host_paths,
         milli_per_vcore=settings.milli_per_vcore,
         scheduler_name=settings.scheduler_name,
-        priority_class_am=settings.priority_class_am,
-        priority_class_task=settings.priority_class_task,
         grace_s=settings.pod_grace_s,
         host_network=settings.host_network,
     )

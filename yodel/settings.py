@@ -78,8 +78,6 @@ class Settings(BaseSettings):
     pod_grace_s: int = Field(default=5, ge=0)
     pod_retention_s: float = Field(default=600.0, ge=0, description="pods of containers that ended by themselves stay")
     pod_creates_per_second: float = Field(default=50.0, gt=0)
-    priority_class_am: str = Field(default="", description="PriorityClass of AMs' pods; empty: the dialect's, if any")
-    priority_class_task: str = Field(default="", description="PriorityClass of other containers' pods, likewise")
     dialects: Mapping[str, CustomDialect] = Field(
         default_factory=dict, description="dialects of the house, `[dialects.NAME]`: see below"
     )
