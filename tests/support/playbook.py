@@ -243,7 +243,7 @@ class ResourceManager:
         self.reconciler = Reconciler(
             self.engine, world.pods, clock, self.manifest_of, options.reconciler, self.reconciles.add
         )
-        self.nodes = NodeService(self.engine, clock, self.reconciler.was_deleted_from_outside)
+        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside)
         self.decommission = Decommission(self.engine, self.nodes, clock)
         self.master_keys = MasterKeys(self.engine, tokens, clock, bytes, options.rolling, stored.master_keys)
         self.launcher = AmLauncher(self.engine, world.agents, tokens, clock)

@@ -16,7 +16,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docker").rglob("*.md")])
-MADE = {"scripts/state_machines.py": "docs/state-machines.md", "scripts/configuration.py": "docs/configuration.md"}
+MADE = {
+    "scripts/state_machines.py": "docs/state-machines.md",
+    "scripts/configuration.py": "docs/configuration.md",
+    "scripts/pod_to_container.py": "docs/pod-to-container.md",
+}
 TOP_LEVEL = ("yodel", "nm_plugin", "tests", "docs", "scripts", "docker", "examples", "migrations", "bench")
 PATH = re.compile(rf"(?<![\w/.$~-])((?:{'|'.join(TOP_LEVEL)})/[\w./-]*\w/?)(?![\w:-])")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")

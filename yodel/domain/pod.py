@@ -24,6 +24,8 @@ class PodObservation:
     ``exit_code`` and ``terminated_reason`` (``OOMKilled``, ``Error``, ``Completed``) are those of the main container,
     ``reason`` and ``message`` the pod's own (``Evicted``, ``NodeLost``, …), ``unschedulable_message`` the text of a
     ``PodScheduled=False`` condition, ``waiting_reason`` the main container's (``ErrImagePull``, …).
+    ``disruption_reason`` and ``disruption_message`` are those of a ``DisruptionTarget`` condition, ``scheduled_ms`` is
+    when it got its node; ``deletion_due_ms`` is the deletion timestamp, which is when its grace period ends.
     """
 
     name: str
@@ -41,5 +43,12 @@ class PodObservation:
     unschedulable_message: str = ""
     exit_code: int | None = None
     terminated_reason: str = ""
+    terminated_message: str = ""
+    disruption_reason: str = ""
+    disruption_message: str = ""
+    is_ready: bool | None = None
+    """The ``Ready`` condition; None before there is one."""
+    scheduled_ms: int | None = None
+    deletion_due_ms: int | None = None
     created_ms: int = 0
     finished_ms: int | None = None

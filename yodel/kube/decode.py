@@ -38,6 +38,7 @@ class _Metadata(_Partial):
 class _Terminated(_Partial):
     exit_code: int = 0
     reason: str | None = ""
+    message: str | None = ""
     finished_at: datetime | None = None
 
 
@@ -59,7 +60,9 @@ class _ContainerStatus(_Partial):
 class _Condition(_Partial):
     type: str = ""
     status: str = ""
+    reason: str | None = ""
     message: str | None = ""
+    last_transition_time: datetime | None = None
 
 
 class _PodStatus(_Partial):
@@ -188,6 +191,11 @@ def _pod_observation(pod: _Pod) -> PodObservation:
     metadata, spec, status = pod.metadata, pod.spec or _PodSpec(), pod.status or _PodStatus()
     state = _main_container_state(metadata, spec, status)
     waiting, terminated = state.waiting or _Waiting(), state.terminated
+    conditions = {condition.type: condition for condition in status.conditions or ()}
+    scheduled, ready = conditions.get("PodScheduled"), conditions.get("Ready")
+    disruption = conditions.get("DisruptionTarget")
+    if disruption is None or disruption.status != "True":
+        disruption = _Condition()
     return PodObservation(
         name=metadata.name,
         uid=metadata.uid or "",
@@ -201,9 +209,15 @@ def _pod_observation(pod: _Pod) -> PodObservation:
         message=status.message or "",
         waiting_reason=waiting.reason or "",
         waiting_message=waiting.message or "",
-        unschedulable_message=_unschedulable_message(status.conditions or ()),
+        unschedulable_message="" if scheduled is None or scheduled.status != "False" else scheduled.message or "",
+        disruption_reason=disruption.reason or "",
+        disruption_message=disruption.message or "",
+        is_ready=None if ready is None else ready.status == "True",
+        scheduled_ms=_epoch_ms(scheduled.last_transition_time) if scheduled and scheduled.status == "True" else None,
+        deletion_due_ms=_epoch_ms(metadata.deletion_timestamp),
         exit_code=None if terminated is None else terminated.exit_code,
         terminated_reason="" if terminated is None else terminated.reason or "",
+        terminated_message="" if terminated is None else terminated.message or "",
         created_ms=_epoch_ms(metadata.creation_timestamp) or 0,
         finished_ms=None if terminated is None else _epoch_ms(terminated.finished_at),
     )
@@ -228,13 +242,6 @@ def _main_container_name(annotations: Mapping[str, str], containers: Sequence[_C
     if annotated is not None and any(container.name == annotated for container in containers):
         return annotated
     return containers[0].name if containers else ""
-
-
-def _unschedulable_message(conditions: Sequence[_Condition]) -> str:
-    for condition in conditions:
-        if condition.type == "PodScheduled" and condition.status == "False":
-            return condition.message or ""
-    return ""
 
 
 def _node_observation(node: _Node) -> NodeObservation:

@@ -26,7 +26,7 @@ from yodel.domain.events import (
     SizeReported,
 )
 from yodel.domain.host_lists import HostLists
-from yodel.domain.ids import ApplicationId, ContainerId, NodeId, pod_name
+from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import NONE, Resource
@@ -124,10 +124,10 @@ class NodeService:
         self,
         engine: Engine,
         clock: Clock,
-        was_deleted_from_outside: Callable[[ContainerId], Awaitable[bool]],
+        end_from_outside: Callable[[ContainerId], Awaitable[pod_events.End | None]],
     ) -> None:
         self._engine, self._clock = engine, clock
-        self._was_deleted_from_outside = was_deleted_from_outside
+        self._end_from_outside = end_from_outside
         self.runtimes: dict[NodeId, NodeRuntime] = {}
         self.lists = HostLists()
         """Which hosts may be nodes; swapped by ``Decommission``."""
@@ -306,13 +306,10 @@ class NodeService:
     async def _end_of(self, report: ContainerReport) -> pod_events.End:
         """A process that died of a signal we did not send may have lost its pod to somebody."""
         container = self._engine.state.containers.get(report.container_id)
-        if (
-            container is not None
-            and container.is_live
-            and pod_events.is_by_signal(report.exit_status)
-            and await self._was_deleted_from_outside(report.container_id)
-        ):
-            return pod_events.deleted(pod_name(report.container_id))
+        if container is not None and container.is_live and pod_events.is_by_signal(report.exit_status):
+            end = await self._end_from_outside(report.container_id)
+            if end is not None:
+                return end
         return pod_events.End(report.exit_status, report.diagnostics)
 
     def _clean_up_strangers(self, node_id: NodeId, reports: Sequence[ContainerReport]) -> None:

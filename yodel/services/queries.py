@@ -6,7 +6,7 @@ Both faces of the RM, RPC and REST, are made of these, so that they cannot disag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from yodel.domain import queue as queues
 from yodel.domain.allocation import AllocationLimits
@@ -235,6 +235,8 @@ class Queries:
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
         now_ms = self._clock.now_ms()
+        if app.state is ApplicationState.ACCEPTED and (wait := self._wait_of_am(app)):
+            app = replace(app, diagnostics=wait)
         return ApplicationView(
             application=app,
             attempt=attempt,
@@ -270,6 +272,14 @@ class Queries:
                     memory += container.capability.memory_mib * duration_s
                     cores += container.capability.vcores * duration_s
         return memory, cores
+
+    def _wait_of_am(self, app: Application) -> str:
+        """Why the ApplicationMaster does not run yet; empty when nothing is known to keep it."""
+        waits = self.state.waits
+        if not waits or app.current_attempt_id not in self.state.attempts:
+            return ""
+        own = self.state.containers_of(app.current_attempt_id)
+        return next((waits[c.id] for c in own if c.is_am and c.id in waits), "")
 
     def _node_view(self, node: Node) -> NodeView:
         usage = self.state.used_by_node.get(node.id, Usage())

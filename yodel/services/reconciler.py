@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from yodel.domain.backoff import Backoff
 from yodel.domain.container import Container
 from yodel.domain.events import ContainerEnded, PodBound, PodResized, PodResizeRefused
 from yodel.domain.ids import ContainerId, pod_name
@@ -22,13 +23,19 @@ from yodel.errors import Refused, YodelError
 from yodel.ports.clock import Clock
 from yodel.ports.pods import Manifest, Pods
 from yodel.services.engine import Engine
-from yodel.translator import names, pod_events
+from yodel.translator import names, pod_events, refusals
 
 AGENT_REPORT_WAIT_S = 3.0
 """How long the node agent's word on an end is waited for once the pod says that it has ended."""
 REFUSED_RETRY_S = 30.0
 """After Kubernetes refused something for good by its own words: quotas and rights are changed by people."""
 REPLACE_LOOK_S = 1.0
+CHANGING_LOOK_S = 5.0
+"""How often a pod is looked at that time alone may end: one that terminates, or waits for its image."""
+GONE_MAX = 10_000
+"""Pods that are gone and whose last state is kept until their containers have been told of it."""
+ANOTHER_POD_BACKOFF = Backoff(initial_s=1.0, cap_s=60.0)
+"""Between the pods of one container that kubelets refuse: a node that is full stays so for a while."""
 SHUT_OUT_LOOK_S = 5.0
 """How often a pod that was kept from closed nodes and waits is looked at: they may be open again."""
 log = structlog.get_logger("yodel.reconciler")
@@ -41,6 +48,15 @@ class ReconcilerSettings:
     pod_retention_s: float = 600.0
     stop_grace_s: int | None = None
     resync_interval_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnedAway:
+    """The last pod that a kubelet refused, how many there were, and when another may be created (monotonic)."""
+
+    uid: str = ""
+    count: int = 0
+    not_before_s: float = float("-inf")
 
 
 class Reconciler:
@@ -59,6 +75,10 @@ class Reconciler:
         self._manifest_of, self._settings, self._enqueue = manifest_of, settings, enqueue
         self._observed: dict[str, PodObservation] = {}
         self._unexplained_since_s: dict[ContainerId, float] = {}
+        self._gone: dict[str, PodObservation] = {}
+        """Last states of pods that are gone, by name: they tell why."""
+        self._turned_away: dict[ContainerId, _TurnedAway] = {}
+        """Containers whose pods kubelets refused."""
         self._shut_out: dict[ContainerId, frozenset[str]] = {}
         """Nodes that a waiting pod was kept from when it was created."""
         self.is_synced = False
@@ -71,6 +91,10 @@ class Reconciler:
         gone = [pod for name, pod in self._observed.items() if name not in listed]
         self._observed = listed
         self.is_synced = True
+        for name in listed:
+            self._gone.pop(name, None)
+        for pod in gone:
+            self._remember(pod)
         for pod in (*pods, *gone):
             self._enqueue_pod(pod)
         for container in self._engine.state.live_containers():
@@ -79,10 +103,12 @@ class Reconciler:
 
     def pod_seen(self, pod: PodObservation) -> None:
         self._observed[pod.name] = pod
+        self._gone.pop(pod.name, None)
         self._enqueue_pod(pod)
 
     def pod_gone(self, pod: PodObservation) -> None:
         self._observed.pop(pod.name, None)
+        self._remember(pod)
         self._enqueue_pod(pod)
 
     def observed(self, container_id: ContainerId) -> PodObservation | None:
@@ -91,16 +117,21 @@ class Reconciler:
     def observed_pods(self) -> Sequence[PodObservation]:
         return list(self._observed.values())
 
-    async def was_deleted_from_outside(self, container_id: ContainerId) -> bool:
-        """Whether somebody else deleted the pod: asked when a process ended by a signal that we did not send."""
+    async def end_from_outside(self, container_id: ContainerId) -> pod_events.End | None:
+        """What Kubernetes did to the pod of a process that ended by a signal that we did not send; None: nothing."""
+        name, now_ms = pod_name(container_id), self._clock.now_ms()
         pod = self.observed(container_id)
-        if pod is not None and pod.deletion_requested:
-            return True
+        if pod is not None:
+            end = pod_events.end_by_signal(pod, now_ms)
+            if end is not None:
+                return end
         try:
-            now = await self._pods.get(pod_name(container_id))
+            pod = await self._pods.get(name)
         except YodelError:
-            return False
-        return now is None or now.deletion_requested
+            return None
+        if pod is None:
+            return pod_events.end_of_gone(name, self._gone.get(name), now_ms)
+        return pod_events.end_by_signal(pod, now_ms)
 
     async def run_resync(self) -> None:
         """Look at everything now and then: whatever was missed is found."""
@@ -131,9 +162,12 @@ class Reconciler:
 
     async def _create_or_end(self, container: Container) -> float | None:
         if container.state is not ContainerState.PLANNED:
-            end = pod_events.deleted(pod_name(container.id))
-            await self._end(container.id, end)
+            name = pod_name(container.id)
+            await self._end(container.id, pod_events.end_of_gone(name, self._gone.get(name), self._clock.now_ms()))
             return None
+        pause_s = self._turned_away.get(container.id, _TurnedAway()).not_before_s - self._clock.monotonic_s()
+        if pause_s > 0:
+            return pause_s
         try:
             closed = self._engine.state.closed_nodes
             await self._pods.create(self._manifest_of(container))
@@ -142,30 +176,36 @@ class Reconciler:
                 self._shut_out[container.id] = closed
         except Refused as error:
             log.error("pod refused", container_id=str(container.id), error=str(error))
-            if not container.is_am:
+            if not container.is_am or refusals.meaning_of(str(error)).may_pass:
                 # Ending it would plan the next one at once.  As in YARN, what cannot be had stays asked for.
+                self._engine.state.explain_wait(container.id, str(error))
                 return REFUSED_RETRY_S
             text = f"Pod {pod_name(container.id)} could not be created: {error}"
             await self._end(container.id, pod_events.End(ContainerExitStatus.INVALID, text))
         return None
 
     async def _follow(self, container: Container, pod: PodObservation) -> float | None:
-        if container.state is ContainerState.PLANNED and self._is_misplaced(container.id, pod):
-            # Nothing of it has started: the same container gets another pod once this one is gone.
-            if not pod.deletion_requested:
-                log.info("pod placed anew", container_id=str(container.id), node=pod.node_name)
-                await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
-            return REPLACE_LOOK_S
+        now_ms = self._clock.now_ms()
+        if container.state is ContainerState.PLANNED:
+            if self._is_misplaced(container.id, pod):
+                # Nothing of it has started: the same container gets another pod once this one is gone.
+                return await self._place_anew(container, pod, REPLACE_LOOK_S)
+            if pod_events.meaning_of(pod, now_ms).becomes is pod_events.Becomes.ANOTHER_POD:
+                self._count_turned_away(container.id, pod)
+                return await self._place_anew(container, pod, REPLACE_LOOK_S)
         if container.state is ContainerState.PLANNED and pod.node_name is not None:
             node = self._engine.state.node_of_kubernetes(pod.node_name)
             if node is None:
                 return 0.5  # bound to a node whose agent has not registered yet
             self._shut_out.pop(container.id, None)
             await self._tell(container.id, PodBound(node.id))
-        end = pod_events.end_of(pod)
+        self._explain(container, pod, now_ms)
+        end = pod_events.end_of(pod, now_ms)
         if end is None:
             if container.resize_to != NONE and not pod.deletion_requested:
                 await self._resize(container)
+            if pod_events.may_change_unseen(pod, now_ms):
+                return CHANGING_LOOK_S
             return SHUT_OUT_LOOK_S if container.id in self._shut_out else None
         since_s = self._unexplained_since_s.setdefault(container.id, self._clock.monotonic_s())
         left_s = AGENT_REPORT_WAIT_S - (self._clock.monotonic_s() - since_s)
@@ -173,6 +213,33 @@ class Reconciler:
             return left_s
         await self._end(container.id, end)
         return None
+
+    async def _place_anew(self, container: Container, pod: PodObservation, look_s: float) -> float:
+        """Delete the pod; the next round, after ``look_s``, finds none and creates another."""
+        if not pod.deletion_requested:
+            log.info("pod placed anew", container_id=str(container.id), node=pod.node_name, reason=pod.reason)
+            await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
+        return look_s
+
+    def _count_turned_away(self, container_id: ContainerId, pod: PodObservation) -> None:
+        """The pause grows with every pod that a kubelet refused."""
+        before = self._turned_away.get(container_id, _TurnedAway())
+        if before.uid == pod.uid:
+            return
+        count = before.count + 1
+        pause_s = ANOTHER_POD_BACKOFF.delay_s(count, lambda: 1.0)
+        self._turned_away[container_id] = _TurnedAway(pod.uid, count, self._clock.monotonic_s() + pause_s)
+
+    def _explain(self, container: Container, pod: PodObservation, now_ms: int) -> None:
+        """What a container waits for, for reports; nothing when it does not wait."""
+        line = pod_events.meaning_of(pod, now_ms)
+        waits = line.becomes in (pod_events.Becomes.WAITS, pod_events.Becomes.STARTS)
+        self._engine.state.explain_wait(container.id, line.diagnostics(pod) if waits else "")
+
+    def _remember(self, pod: PodObservation) -> None:
+        while len(self._gone) >= GONE_MAX:
+            del self._gone[next(iter(self._gone))]
+        self._gone[pod.name] = pod
 
     def _is_misplaced(self, container_id: ContainerId, pod: PodObservation) -> bool:
         """On a node that has been closed since, or kept from one that is open again while it waits for a place."""
@@ -197,6 +264,8 @@ class Reconciler:
     ) -> float | None:
         self._unexplained_since_s.pop(container_id, None)
         self._shut_out.pop(container_id, None)
+        self._turned_away.pop(container_id, None)
+        self._gone.pop(pod_name(container_id), None)
         if pod is None or pod.deletion_requested:
             return None
         left_s = self._retention_left_s(container)

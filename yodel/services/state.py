@@ -114,6 +114,8 @@ class ClusterState:
         """Nodes in state RUNNING and what they have: every heartbeat is told, so it is kept, not counted."""
         self.unconfirmed: dict[ContainerId, None] = {}
         """Containers with an increase that their node agent has not reported."""
+        self.waits: dict[ContainerId, str] = {}
+        """Why live containers do not run yet, in Kubernetes' words; of the moment, not on disk."""
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
         self._closed_by_kubernetes_name: dict[str, NodeId] = {}
@@ -189,6 +191,15 @@ class ClusterState:
             total += self.used_by_node[node_id].resource if node_id in self.used_by_node else NONE
         return total
 
+    def explain_wait(self, container_id: ContainerId, reason: str) -> None:
+        """Why a container does not run yet; empty: it does, or nothing keeps it."""
+        container = self.containers.get(container_id)
+        if container is None or not container.is_live or not reason:
+            self.version += self.waits.pop(container_id, None) is not None
+        elif self.waits.get(container_id) != reason:
+            self.waits[container_id] = reason
+            self.version += 1
+
     def remove_application(self, application_id: ApplicationId) -> None:
         for attempt in self.attempts_of(application_id):
             for container in self.containers_of(attempt.id):
@@ -205,6 +216,7 @@ class ClusterState:
         container = self.containers.pop(container_id)
         self._account(container, -1 if container.is_live else 0)
         self.unconfirmed.pop(container_id, None)
+        self.waits.pop(container_id, None)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.version += 1
 
@@ -255,6 +267,7 @@ class ClusterState:
         else:
             self.unconfirmed.pop(container.id, None)
         if not container.is_live and (old is None or old.is_live):
+            self.waits.pop(container.id, None)
             self._integrate(container)
 
     def _account(self, container: Container, sign: int) -> None:

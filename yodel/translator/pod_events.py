@@ -1,17 +1,51 @@
-"""What is seen of a pod, to what it means for its container.
+"""What Kubernetes does to a pod, and what YARN says of its container: one table.
 
-One table of meanings.  The node agent is the first to know of an end (an exit file beats the kubelet's status by
-seconds); what is said here is used when there is no agent to ask, or when the pod is gone.
+The first line that applies is the meaning; ``docs/pod-to-container.md`` is made from the same lines.  The node agent is
+the first to know of an end (an exit file beats the kubelet's status by seconds); what is said here is used when there
+is no agent to ask, when the pod is gone, or when the process died of a signal that Kubernetes can explain.
+
+Why statuses and not words decide about blame: ApplicationMasters look at the exit status only.  ABORTED and PREEMPTED
+are nobody's fault in Spark (``YarnAllocator``), MapReduce (``RMContainerAllocator``) and the RM itself
+(``RMAppAttemptImpl.shouldCountTowardsMaxAttemptRetry``); DISKS_FAILED is one in MapReduce and therefore not used.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
+from yodel.domain.attempt import NOT_THE_APPLICATIONS_FAULT
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.domain.states import ContainerExitStatus
 
 SIGKILLED, SIGTERMED = 137, 143
+IMAGE_PATIENCE_S = 120.0
+"""How long a kubelet may try to pull an image or to create a container before the container has failed: registries and
+secrets are repaired within minutes or not at all, and its own pauses between two tries grow to five minutes."""
+TERMINATING_PATIENCE_S = 60.0
+"""How long after its grace period a pod may go on terminating: the kubelet that should end it is not there."""
+QUOTED_MAX = 2_000
+"""Characters of a message of Kubernetes' that go into diagnostics."""
+
+_STORAGE = re.compile(r"local ephemeral storage|ephemeral local storage|Usage of EmptyDir volume")
+_NOT_ADMITTED = re.compile(
+    r"OutOf\w+|(Unexpected)?Admission\w*|NodeAffinity|NodeName|NodePorts|Topology\w*|InvalidNodeInfo|"
+    r"PodOSSelectorNodeLabelDoesNotMatch|PodOSNotSupported|PodFeatureUnsupported|\w*Forbidden|AppArmor|ResourceManager\w*"
+)
+_NODE_WENT = ("NodeLost", "NodeShutdown", "Shutdown", "Terminated")
+_NO_STATUS = ("Unknown", "ContainerStatusUnknown")
+_BAD_IMAGE_NAME = ("InvalidImageName", "ErrImageNeverPull")
+_NO_IMAGE = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+)
+_NOT_CREATED = ("CreateContainerError", "CreateContainerConfigError", "RunContainerError", "PreCreateHookError")
+_NOT_STARTED = ("StartError", "ContainerCannotRun")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +56,343 @@ class End:
     diagnostics: str
 
 
-def deleted(pod_name: str) -> End:
-    """Somebody deleted the pod: not the application's fault (ABORTED, as a container on a lost node)."""
-    return End(ContainerExitStatus.ABORTED, f"Container released: its pod {pod_name} was deleted")
+class Becomes(Enum):
+    """What a line makes of the container."""
+
+    WAITS = "waits for a place"
+    STARTS = "is on its node, not started yet"
+    RUNS = "goes on"
+    ANOTHER_POD = "gets another pod while the ApplicationMaster does not have it yet; else it ends"
+    ENDS_WITH_POD = "ends when its pod has ended or is gone"
+    ENDS = "ends at once"
 
 
-def end_of(pod: PodObservation) -> End | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of the table.
+
+    ``seen`` says in Kubernetes' fields what ``applies`` tests, which gets the pod and the time in epoch milliseconds.
+    ``exit_status`` None means the process's own.  ``text`` is a template over the pod.
+    """
+
+    what: str
+    seen: str
+    applies: Callable[[PodObservation, int], bool]
+    becomes: Becomes
+    exit_status: ContainerExitStatus | None = None
+    text: str = ""
+
+    @property
+    def is_the_applications_fault(self) -> bool | None:
+        """Whether an end counts against the application; None when the process's exit decides or nothing ends."""
+        return None if self.exit_status is None else self.exit_status not in NOT_THE_APPLICATIONS_FAULT
+
+    def diagnostics(self, pod: PodObservation) -> str:
+        return " ".join(self.text.format(pod=pod, why=_why(pod)).replace("()", "").split())
+
+    def end(self, pod: PodObservation) -> End:
+        """The end this line tells of.  Only for lines that end something."""
+        status = self.exit_status if self.exit_status is not None else pod.exit_code
+        return End(ContainerExitStatus.ABORTED if status is None else int(status), self.diagnostics(pod))
+
+
+def _why(pod: PodObservation) -> str:
+    """Kubernetes' own words, the most telling first."""
+    pairs = (
+        (pod.reason, pod.message),
+        (pod.disruption_reason, pod.disruption_message),
+        (pod.waiting_reason, pod.waiting_message),
+        (pod.terminated_reason, pod.terminated_message),
+    )
+    return "; ".join(f"{reason}: {message}".removesuffix(": ") for reason, message in pairs if reason)[:QUOTED_MAX]
+
+
+def is_over(pod: PodObservation) -> bool:
+    """The kubelet or the pod garbage collector has said that nothing of it runs."""
+    return pod.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+
+def _disrupted(*reasons: str) -> Callable[[PodObservation, int], bool]:
+    def applies(pod: PodObservation, now_ms: int) -> bool:
+        return pod.disruption_reason in reasons and pod.exit_code != 0
+
+    return applies
+
+
+def _waits(*reasons: str) -> Callable[[PodObservation, int], bool]:
+    def applies(pod: PodObservation, now_ms: int) -> bool:
+        return pod.waiting_reason in reasons and not is_over(pod) and not pod.deletion_requested
+
+    return applies
+
+
+def _waits_too_long(*reasons: str) -> Callable[[PodObservation, int], bool]:
+    def applies(pod: PodObservation, now_ms: int) -> bool:
+        since_ms = pod.scheduled_ms or pod.created_ms
+        return _waits(*reasons)(pod, now_ms) and now_ms - since_ms > IMAGE_PATIENCE_S * 1000
+
+    return applies
+
+
+def _is_stuck(pod: PodObservation, now_ms: int) -> bool:
+    due_ms = pod.deletion_due_ms
+    return due_ms is not None and not is_over(pod) and now_ms - due_ms > TERMINATING_PATIENCE_S * 1000
+
+
+ABORTED, PREEMPTED = ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED
+INVALID = ContainerExitStatus.INVALID
+
+DELETED = Line(
+    what="Pod deleted by hand",
+    seen="`metadata.deletionTimestamp` without a `DisruptionTarget` condition, or the pod is gone",
+    applies=lambda pod, _: pod.deletion_requested and pod.exit_code != 0,
+    becomes=Becomes.ENDS_WITH_POD,
+    exit_status=ABORTED,
+    text="Container released: its pod {pod.name} was deleted {why}",
+)
+
+TABLE: tuple[Line, ...] = (
+    Line(
+        what="Memory limit exceeded (kernel)",
+        seen="`terminated.reason` `OOMKilled`",
+        applies=lambda pod, _: pod.terminated_reason == "OOMKilled",
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=ContainerExitStatus.KILLED_EXCEEDED_PMEM,
+        text="Container of pod {pod.name} is running beyond the 'PHYSICAL' memory limit: OOMKilled by the kernel. "
+        "Killing container. {pod.message}",
+    ),
+    Line(
+        what="Local storage limit exceeded",
+        seen="`status.reason` `Evicted`, `status.message` names the pod's own storage limit",
+        applies=lambda pod, _: pod.reason == "Evicted" and bool(_STORAGE.search(pod.message)),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=ContainerExitStatus.KILLED_FOR_EXCESS_LOGS,
+        text="Container of pod {pod.name} wrote more than its local storage limit. {why}",
+    ),
+    Line(
+        what="Evicted by the kubelet (node pressure)",
+        seen="`status.reason` `Evicted`",
+        applies=lambda pod, _: pod.reason == "Evicted",
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=PREEMPTED,
+        text="Container preempted: pod {pod.name} was evicted by its node. {why}",
+    ),
+    Line(
+        what="Preempted by the kubelet (critical pod)",
+        seen="`status.reason` `Preempting`",
+        applies=lambda pod, _: pod.reason in ("Preempting", "Preempted"),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=PREEMPTED,
+        text="Container preempted: pod {pod.name} made room for a critical pod. {why}",
+    ),
+    Line(
+        what="Node shut down, or lost",
+        seen="`status.reason` `Terminated`, `NodeShutdown` or `NodeLost`",
+        applies=lambda pod, now_ms: pod.reason in _NODE_WENT and not _is_stuck(pod, now_ms),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=ABORTED,
+        text="Container released on a *lost* node: pod {pod.name}. {why}",
+    ),
+    Line(
+        what="Pod stuck terminating",
+        seen=f"`metadata.deletionTimestamp` more than {TERMINATING_PATIENCE_S:g} s ago and no end",
+        applies=_is_stuck,
+        becomes=Becomes.ENDS,
+        exit_status=ABORTED,
+        text="Container released on a *lost* node: pod {pod.name} does not finish terminating. {why}",
+    ),
+    Line(
+        what="Preempted by a scheduler",
+        seen="`DisruptionTarget` with reason `PreemptionByScheduler`",
+        applies=_disrupted("PreemptionByScheduler"),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=PREEMPTED,
+        text="Container preempted by scheduler: pod {pod.name}. {why}",
+    ),
+    Line(
+        what="Drained, or evicted through the API",
+        seen="`DisruptionTarget` with reason `EvictionByEvictionAPI`",
+        applies=_disrupted("EvictionByEvictionAPI"),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=ABORTED,
+        text="Container released on a *lost* node: pod {pod.name} was evicted through the API. {why}",
+    ),
+    Line(
+        what="NoExecute taint (also of a node NotReady for too long)",
+        seen="`DisruptionTarget` with reason `DeletionByTaintManager`",
+        applies=_disrupted("DeletionByTaintManager"),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=ABORTED,
+        text="Container released on a *lost* node: a taint of its node drove pod {pod.name} out. {why}",
+    ),
+    Line(
+        what="Node deleted",
+        seen="`DisruptionTarget` with reason `DeletionByPodGC`",
+        applies=_disrupted("DeletionByPodGC"),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=ABORTED,
+        text="Container released on a *lost* node: the node of pod {pod.name} was deleted. {why}",
+    ),
+    Line(
+        what="Ended by the kubelet for another reason",
+        seen="`DisruptionTarget` with reason `TerminationByKubelet`",
+        applies=_disrupted("TerminationByKubelet"),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=PREEMPTED,
+        text="Container preempted: pod {pod.name} was ended by its node. {why}",
+    ),
+    Line(
+        what="Node crashed",
+        seen="`terminated.reason` `Unknown` (exit code 255) or `ContainerStatusUnknown` (137)",
+        applies=lambda pod, _: pod.terminated_reason in _NO_STATUS,
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=ABORTED,
+        text="Container released on a *lost* node: how pod {pod.name} ended is not known. {why}",
+    ),
+    DELETED,
+    Line(
+        what="Refused by the kubelet",
+        seen="phase `Failed`, `status.reason` `OutOfcpu`, `OutOfmemory`, `UnexpectedAdmissionError`, `NodeAffinity`, "
+        "…; no container statuses",
+        applies=lambda pod, _: is_over(pod) and pod.exit_code is None and bool(_NOT_ADMITTED.fullmatch(pod.reason)),
+        becomes=Becomes.ANOTHER_POD,
+        exit_status=ABORTED,
+        text="Container released: its node did not admit pod {pod.name}. {why}",
+    ),
+    Line(
+        what="Container could not be started",
+        seen="`terminated.reason` `StartError` or `ContainerCannotRun` (exit code 128 or 127)",
+        applies=lambda pod, _: pod.terminated_reason in _NOT_STARTED,
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=INVALID,
+        text="Exception from container-launch: pod {pod.name} could not be started. {why}",
+    ),
+    Line(
+        what="Ended by itself",
+        seen="phase `Succeeded` or `Failed`, `terminated.exitCode`",
+        applies=lambda pod, _: is_over(pod) and pod.exit_code is not None,
+        becomes=Becomes.ENDS_WITH_POD,
+        text="Pod {pod.name} exited with {pod.exit_code} ({pod.terminated_reason})",
+    ),
+    Line(
+        what="Ended without an exit code",
+        seen="phase `Succeeded` or `Failed`, nothing else",
+        applies=lambda pod, _: is_over(pod),
+        becomes=Becomes.ENDS_WITH_POD,
+        exit_status=ABORTED,
+        text="Pod {pod.name} ended without an exit code. {why}",
+    ),
+    Line(
+        what="Image that cannot be pulled by its name",
+        seen="`waiting.reason` `InvalidImageName` or `ErrImageNeverPull`",
+        applies=_waits(*_BAD_IMAGE_NAME),
+        becomes=Becomes.ENDS,
+        exit_status=INVALID,
+        text="Exception from container-launch: no image for pod {pod.name}. {why}",
+    ),
+    Line(
+        what="Image pull fails for too long",
+        seen=f"`waiting.reason` `ErrImagePull` or `ImagePullBackOff`, {IMAGE_PATIENCE_S:g} s after the pod was bound",
+        applies=_waits_too_long(*_NO_IMAGE),
+        becomes=Becomes.ENDS,
+        exit_status=INVALID,
+        text="Exception from container-launch: no image for pod {pod.name}. {why}",
+    ),
+    Line(
+        what="Image pull fails",
+        seen="`waiting.reason` `ErrImagePull` or `ImagePullBackOff`",
+        applies=_waits(*_NO_IMAGE),
+        becomes=Becomes.STARTS,
+        text="Pod {pod.name} waits for its image. {why}",
+    ),
+    Line(
+        what="Container cannot be created for too long",
+        seen="`waiting.reason` `CreateContainerError`, `CreateContainerConfigError` or `RunContainerError`, "
+        f"{IMAGE_PATIENCE_S:g} s after the pod was bound",
+        applies=_waits_too_long(*_NOT_CREATED),
+        becomes=Becomes.ENDS,
+        exit_status=INVALID,
+        text="Exception from container-launch: pod {pod.name} could not be created. {why}",
+    ),
+    Line(
+        what="Container cannot be created",
+        seen="`waiting.reason` `CreateContainerError`, `CreateContainerConfigError` or `RunContainerError`",
+        applies=_waits(*_NOT_CREATED),
+        becomes=Becomes.STARTS,
+        text="Pod {pod.name} cannot be created yet. {why}",
+    ),
+    Line(
+        what="Node NotReady",
+        seen="phase `Running`, condition `Ready` `False`; its agent's silence or the NoExecute taint ends it",
+        applies=lambda pod, _: pod.phase in (PodPhase.RUNNING, PodPhase.UNKNOWN) and pod.is_ready is False,
+        becomes=Becomes.RUNS,
+        text="The node of pod {pod.name} is not ready",
+    ),
+    Line(
+        what="Running",
+        seen="phase `Running`",
+        applies=lambda pod, _: pod.phase in (PodPhase.RUNNING, PodPhase.UNKNOWN),
+        becomes=Becomes.RUNS,
+    ),
+    Line(
+        what="Unschedulable",
+        seen="condition `PodScheduled` `False`",
+        applies=lambda pod, _: pod.node_name is None and bool(pod.unschedulable_message),
+        becomes=Becomes.WAITS,
+        text="Pod {pod.name} cannot be scheduled: {pod.unschedulable_message}",
+    ),
+    Line(
+        what="Created",
+        seen="phase `Pending`, no `spec.nodeName`",
+        applies=lambda pod, _: pod.node_name is None,
+        becomes=Becomes.WAITS,
+    ),
+    Line(
+        what="Bound",
+        seen="phase `Pending`, `spec.nodeName`",
+        applies=lambda pod, _: True,
+        becomes=Becomes.STARTS,
+    ),
+)
+
+
+def meaning_of(pod: PodObservation, now_ms: int) -> Line:
+    """The first line that applies; the last applies to everything."""
+    return next(line for line in TABLE if line.applies(pod, now_ms))
+
+
+def end_of(pod: PodObservation, now_ms: int) -> End | None:
     """The end that a pod's status tells; None while it has not ended."""
-    if pod.phase not in (PodPhase.SUCCEEDED, PodPhase.FAILED):
-        return None
-    if pod.deletion_requested:
-        return deleted(pod.name)
-    if pod.terminated_reason == "OOMKilled":
-        text = f"Container of pod {pod.name} is running beyond the 'PHYSICAL' memory limit: OOMKilled by the kernel."
-        return End(ContainerExitStatus.KILLED_EXCEEDED_PMEM, text)
-    if pod.reason in ("Evicted", "Preempting", "Preempted"):
-        return End(ContainerExitStatus.PREEMPTED, f"Pod {pod.name}: {pod.reason}: {pod.message}")
-    if pod.reason in ("NodeLost", "NodeShutdown", "Terminated"):
-        return End(ContainerExitStatus.ABORTED, f"Pod {pod.name}: {pod.reason}: {pod.message}")
-    if pod.exit_code is None:
-        text = f"Pod {pod.name} ended without an exit code: {pod.reason} {pod.message}".strip()
-        return End(ContainerExitStatus.ABORTED, text)
-    reason = f" ({pod.terminated_reason})" if pod.terminated_reason else ""
-    return End(pod.exit_code, f"Pod {pod.name} exited with {pod.exit_code}{reason}")
+    line = meaning_of(pod, now_ms)
+    if line.becomes is Becomes.ENDS or is_over(pod):
+        return line.end(pod)
+    return None
+
+
+def end_of_gone(name: str, last: PodObservation | None, now_ms: int) -> End:
+    """The end of a container whose pod is not there any more; ``last`` is how it was last seen."""
+    if last is not None:
+        line = meaning_of(last, now_ms)
+        if is_over(last) or line.becomes in (Becomes.ENDS, Becomes.ENDS_WITH_POD):
+            return line.end(last)
+    return deleted(name)
+
+
+def end_by_signal(pod: PodObservation, now_ms: int) -> End | None:
+    """Kubernetes' explanation for a process that died of a signal: None when it has none."""
+    line = meaning_of(pod, now_ms)
+    explains = line.exit_status is not None and line.becomes in (Becomes.ENDS, Becomes.ENDS_WITH_POD)
+    return line.end(pod) if explains else None
+
+
+def may_change_unseen(pod: PodObservation, now_ms: int) -> bool:
+    """Time alone may change what it means: it has to be looked at again."""
+    return not is_over(pod) and (pod.deletion_requested or meaning_of(pod, now_ms).becomes is Becomes.STARTS)
+
+
+def deleted(pod_name: str) -> End:
+    """Nobody saw how it went: not the application's fault (ABORTED, as a container on a lost node)."""
+    return End(ContainerExitStatus.ABORTED, f"Container released: its pod {pod_name} was deleted")
 
 
 def is_by_signal(exit_status: int) -> bool:

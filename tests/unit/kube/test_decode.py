@@ -67,6 +67,7 @@ def test_a_finished_pod_is_read_in_full() -> None:
         message="The node was low on resource: memory.",
         exit_code=137,
         terminated_reason="OOMKilled",
+        deletion_due_ms=1767323105000,
         created_ms=1767323045000,
         finished_ms=1767323047000,
     )
@@ -77,6 +78,22 @@ def test_a_pod_nobody_scheduled_tells_why() -> None:
     pod = read({"metadata": {"name": "a"}, "status": {"phase": "Pending", "conditions": conditions}})
     assert pod.unschedulable_message == "0/3 nodes"
     assert pod.node_name is None
+
+
+def test_a_pod_about_to_be_disrupted_tells_why() -> None:
+    message = "Taint manager: deleting due to NoExecute taint"
+    conditions = [
+        {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager", "message": message},
+        {"type": "Ready", "status": "False"},
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+    ]
+    pod = read({"metadata": {"name": "a"}, "status": {"phase": "Running", "conditions": conditions}})
+    assert (pod.disruption_reason, pod.disruption_message) == ("DeletionByTaintManager", message)
+    assert pod.is_ready is False
+    assert pod.scheduled_ms == 1767323045000
+
+    averted = [conditions[0] | {"status": "False"}]
+    assert read({"metadata": {"name": "a"}, "status": {"conditions": averted}}).disruption_reason == ""
 
 
 def test_a_waiting_container_tells_why() -> None:

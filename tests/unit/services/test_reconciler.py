@@ -4,8 +4,9 @@ import pytest
 
 from tests.support.playbook import World, ask, complete
 from yodel.domain.ids import ContainerId, pod_name
-from yodel.domain.states import ContainerState
-from yodel.errors import Unavailable
+from yodel.domain.pod import PodPhase
+from yodel.domain.states import ApplicationState, ContainerState
+from yodel.errors import Refused, Unavailable
 from yodel.services.reconciler import REFUSED_RETRY_S, Reconciler, ReconcilerSettings
 
 
@@ -77,8 +78,10 @@ async def test_deletion_from_outside_is_looked_up_where_the_watch_is_late(world:
     am = await world.running_am()
     (gone, there) = await am.obtain(2)
     world.pods.remove(pod_name(gone))  # the watch has not said so yet
-    assert await world.rm.reconciler.was_deleted_from_outside(gone)
-    assert not await world.rm.reconciler.was_deleted_from_outside(there)
+    end = await world.rm.reconciler.end_from_outside(gone)
+    assert end is not None
+    assert end.exit_status == -100
+    assert await world.rm.reconciler.end_from_outside(there) is None
 
 
 async def test_kubernetes_that_does_not_answer_did_not_delete(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +90,92 @@ async def test_kubernetes_that_does_not_answer_did_not_delete(world: World, monk
 
     container_id = await planned(world)
     monkeypatch.setattr(world.pods, "get", silent)
-    assert not await world.rm.reconciler.was_deleted_from_outside(container_id)
+    assert await world.rm.reconciler.end_from_outside(container_id) is None
+
+
+async def test_signal_is_told_as_the_preemption_it_was(world: World) -> None:
+    """The agent sees SIGTERM; the pod's condition says who sent it, before and after the pod is gone."""
+    am = await world.running_am()
+    (one, other) = await am.obtain(2)
+    for container_id in (one, other):
+        world.pods.change(pod_name(container_id), deletion_requested=True, disruption_reason="PreemptionByScheduler")
+    await world.settle()
+    await world.beat(complete(one, 143))
+    world.pods.events.clear()
+    pod = world.pods.pods.pop(pod_name(other))
+    world.rm.reconciler.pod_gone(pod)
+    await world.settle()
+    assert world.container(one).exit_status == -102
+    assert world.container(other).exit_status == -102
+    assert "preempted by scheduler" in world.container(other).diagnostics
+
+
+async def test_pod_that_a_kubelet_refused_is_made_anew_with_growing_pauses(world: World) -> None:
+    container_id = await planned(world)
+    name = pod_name(container_id)
+    for made, pause_s in ((1, 1), (2, 2), (3, 4)):
+        assert world.pods.created.count(name) == made
+        world.pods.change(name, node_name="machine-1", phase=PodPhase.FAILED, reason="OutOfcpu", uid=f"uid-{made}")
+        await world.settle()
+        await world.pass_time(pause_s - 0.5)
+        assert world.pods.created.count(name) == made
+        await world.pass_time(0.6)
+    assert world.pods.created.count(name) == 4
+    assert world.container(container_id).state is ContainerState.PLANNED
+
+
+async def test_pod_stuck_terminating_ends_its_container_by_time_alone(world: World) -> None:
+    am = await world.running_am()
+    (container_id,) = await am.obtain(1)
+    due_ms = world.clock.now_ms()
+    world.pods.change(pod_name(container_id), deletion_requested=True, deletion_due_ms=due_ms)
+    await world.settle()
+    await world.pass_time(55)
+    assert world.container(container_id).is_live
+    for _ in range(3):
+        await world.pass_time(5)
+    assert world.container(container_id).exit_status == -100
+    assert "does not finish terminating" in world.container(container_id).diagnostics
+
+
+async def test_full_quota_keeps_an_am_waiting_and_says_so(world: World) -> None:
+    await world.register_node()
+    text = 'Creating pod p: pods "p" is forbidden: exceeded quota: batch'
+    world.pods.create_errors += [Refused(text)] * 2
+    application_id = await world.submit()
+    await world.settle()
+    assert world.rm.queries.application(application_id).application.diagnostics == text
+    assert world.application(application_id).state is ApplicationState.ACCEPTED
+
+    await world.pass_time(REFUSED_RETRY_S)
+    await world.pass_time(REFUSED_RETRY_S)
+    await world.bind_and_settle()
+    assert world.rm.queries.application(application_id).application.diagnostics == ""
+
+
+async def test_am_that_cannot_be_scheduled_says_why_in_its_application(world: World) -> None:
+    await world.register_node()
+    application_id = await world.submit()
+    await world.settle()
+    (name,) = world.pods.pods
+    world.pods.change(name, unschedulable_message="0/3 nodes are available")
+    await world.settle()
+    assert "0/3 nodes are available" in world.rm.queries.application(application_id).application.diagnostics
+    assert world.application(application_id).diagnostics == ""
+
+
+async def test_image_that_cannot_be_pulled_fails_the_container_after_a_while(world: World) -> None:
+    am = await world.running_am()
+    (container_id,) = await am.obtain(1)
+    now_ms = world.clock.now_ms()
+    waiting = {"phase": PodPhase.PENDING, "waiting_reason": "ImagePullBackOff", "scheduled_ms": now_ms}
+    world.pods.change(pod_name(container_id), **waiting)
+    await world.settle()
+    await world.pass_time(100)
+    assert world.container(container_id).is_live
+    for _ in range(10):
+        await world.pass_time(5)
+    assert world.container(container_id).exit_status == -1000
 
 
 def test_what_was_refused_is_not_tried_again_in_haste() -> None:

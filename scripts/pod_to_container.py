@@ -1,0 +1,84 @@
+"""Writes docs/pod-to-container.md from the tables that the code runs on.
+
+    .venv/bin/python scripts/pod_to_container.py
+
+A test fails when the page is older than the tables.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from yodel.translator import node_events, pod_events, refusals
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "pod-to-container.md"
+HEAD = """# From pod to container
+
+Made by `scripts/pod_to_container.py` from the tables in the code; not edited by hand.
+
+What Kubernetes does to a pod, and what its ApplicationMaster hears of the container. The first line that applies
+counts.
+An exit status that is not the application's fault does not count towards the attempts of an application (its AM's
+container), nor towards the failures that Spark and MapReduce allow an executor or a task."""
+
+
+def render() -> str:
+    """The page."""
+    parts = [HEAD, "## What is seen of a pod\nTable: `yodel/translator/pod_events.py`.\n\n" + _pods()]
+    parts.append(
+        "## What the API server refuses to create\nTable: `yodel/translator/refusals.py`. A task's container stays "
+        "asked for and is tried again; the reason stands in the application's diagnostics while its AM waits.\n\n"
+        + _refusals()
+    )
+    parts.append("## What is seen of a node\nTable: `yodel/translator/node_events.py`.\n\n" + _nodes())
+    return "\n\n".join(parts) + "\n"
+
+
+def _pods() -> str:
+    lines = [
+        "| What happens | What is seen | The container | Exit status | The application's fault | Diagnostics |",
+        "|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*lines, *map(_pod_line, pod_events.TABLE)])
+
+
+def _pod_line(line: pod_events.Line) -> str:
+    cells = (line.what, line.seen, line.becomes.value, _status(line), _fault(line), _text(line.text))
+    return f"| {' | '.join(cells)} |"
+
+
+def _status(line: pod_events.Line) -> str:
+    if line.exit_status is not None:
+        return f"{line.exit_status.name} ({int(line.exit_status)})"
+    return "the process's own" if line.becomes is pod_events.Becomes.ENDS_WITH_POD else ""
+
+
+def _fault(line: pod_events.Line) -> str:
+    if line.is_the_applications_fault is not None:
+        return "yes" if line.is_the_applications_fault else "no"
+    return "unless it is 0" if line.becomes is pod_events.Becomes.ENDS_WITH_POD else ""
+
+
+def _text(template: str) -> str:
+    """With the names that the code gives its blanks made readable."""
+    for name, blank in (("{pod.name}", "*pod*"), ("{why}", "*why*"), ("{pod.", "{"), ("{", "*"), ("}", "*")):
+        template = template.replace(name, blank)
+    return template.replace("_", " ")
+
+
+def _refusals() -> str:
+    lines = ["| What happens | What is seen | An AM's container |", "|---|---|---|"]
+    for line in refusals.TABLE:
+        fate = "waits and is tried again" if line.may_pass else "ends with INVALID (-1000): the application's fault"
+        lines.append(f"| {line.what} | {line.seen} | {fate} |")
+    return "\n".join(lines)
+
+
+def _nodes() -> str:
+    lines = ["| What happens | What is seen | The YARN node |", "|---|---|---|"]
+    lines += [f"| {line.what} | {line.seen} | {line.becomes.value} |" for line in node_events.TABLE]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render())
