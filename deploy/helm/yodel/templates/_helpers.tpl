@@ -1,0 +1,236 @@
+{{/* Names, labels, and what every value is checked for beyond its schema. */}}
+
+{{- define "yodel.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "yodel.selectorLabels" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "yodel.labels" -}}
+{{ include "yodel.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Of the node agents and of containers' pods. */}}
+{{- define "yodel.containerNamespace" -}}
+{{- default .Release.Namespace .Values.containers.namespace -}}
+{{- end -}}
+
+{{- define "yodel.resourceManager.serviceAccountName" -}}
+{{- if .Values.resourceManager.serviceAccount.create -}}
+{{- default (printf "%s-rm" (include "yodel.fullname" .)) .Values.resourceManager.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.resourceManager.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "yodel.nodeAgent.serviceAccountName" -}}
+{{- if .Values.nodeAgent.serviceAccount.create -}}
+{{- default (printf "%s-node-agent" (include "yodel.fullname" .)) .Values.nodeAgent.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.nodeAgent.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where pods and node agents reach the ResourceManager. */}}
+{{- define "yodel.serviceHost" -}}
+{{- printf "%s.%s.svc" (include "yodel.fullname" .) .Release.Namespace -}}
+{{- end -}}
+
+{{- define "yodel.resourceManagerHost" -}}
+{{- default (include "yodel.serviceHost" .) .Values.nodeAgent.resourceManagerHost -}}
+{{- end -}}
+
+{{/* host:port whose address the web proxy calls from: the pod's own, by the headless Service (decision 0033). */}}
+{{- define "yodel.webProxy" -}}
+{{- if .Values.nodeAgent.resourceManagerHost -}}
+{{- printf "%s:%d" .Values.nodeAgent.resourceManagerHost (int .Values.service.ports.webapp) -}}
+{{- else -}}
+{{- printf "%s-pods.%s.svc:%d" (include "yodel.fullname" .) .Release.Namespace (int .Values.service.ports.webapp) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "yodel.nodeTokenSecret" -}}
+{{- default (printf "%s-node-token" (include "yodel.fullname" .)) .Values.nodeToken.existingSecret -}}
+{{- end -}}
+
+{{- define "yodel.databaseSecret" -}}
+{{- default (printf "%s-database" (include "yodel.fullname" .)) .Values.database.existingSecret -}}
+{{- end -}}
+
+{{- define "yodel.databaseUrlKey" -}}
+{{- if .Values.database.existingSecret -}}{{ .Values.database.urlKey }}{{- else -}}url{{- end -}}
+{{- end -}}
+
+{{- define "yodel.usersConfigMap" -}}
+{{- if .Values.users.existingConfigMap -}}
+{{- .Values.users.existingConfigMap -}}
+{{- else if or .Values.users.accounts .Values.users.groups -}}
+{{- printf "%s-users" (include "yodel.fullname" .) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Call with (dict "image" .Values.images.x "root" $). */}}
+{{- define "yodel.image" -}}
+{{- printf "%s:%s" .image.repository (default .root.Chart.AppVersion .image.tag) -}}
+{{- end -}}
+
+{{- define "yodel.imagePullSecrets" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Of pods that need nothing of their node: the Pod Security level "restricted". Call with (dict "id" uid). */}}
+{{- define "yodel.restrictedPod" -}}
+runAsNonRoot: true
+runAsUser: {{ int .id }}
+runAsGroup: {{ int .id }}
+fsGroup: {{ int .id }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "yodel.restrictedContainer" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* One TOML value: JSON's scalars are TOML's; maps become inline tables. */}}
+{{- define "yodel.tomlValue" -}}
+{{- if kindIs "map" . -}}
+{{- $pairs := list -}}
+{{- range $name, $value := . -}}
+{{- if not (kindIs "invalid" $value) -}}
+{{- $pairs = append $pairs (printf "%s = %s" (toJson $name) (include "yodel.tomlValue" $value)) -}}
+{{- end -}}
+{{- end -}}
+{{- printf "{%s}" (join ", " $pairs) -}}
+{{- else if kindIs "slice" . -}}
+{{- $items := list -}}
+{{- range . -}}
+{{- $items = append $items (include "yodel.tomlValue" .) -}}
+{{- end -}}
+{{- printf "[%s]" (join ", " $items) -}}
+{{- else -}}
+{{- toJson . -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "yodel.toml" -}}
+{{- range $name, $value := . }}
+{{- if not (kindIs "invalid" $value) }}
+{{ $name }} = {{ include "yodel.tomlValue" $value }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Fields of yodel/settings.py; the database's URL comes from the environment. */}}
+{{- define "yodel.rmToml" -}}
+{{- $values := .Values -}}
+{{- $ports := $values.service.ports -}}
+{{- $settings := dict
+  "namespace" (include "yodel.containerNamespace" .)
+  "cluster_name" $values.clusterName
+  "host" (default (include "yodel.serviceHost" .) $values.resourceManager.publicHost)
+  "client_port" (int $ports.client)
+  "scheduler_port" (int $ports.scheduler)
+  "tracker_port" (int $ports.tracker)
+  "admin_port" (int $ports.admin)
+  "webapp_port" (int $ports.webapp)
+  "image" $values.containers.image
+  "host_network" $values.containers.hostNetwork
+  "dialect" $values.containers.dialect
+  "scheduler_name" $values.containers.schedulerName
+  "handover_dir" $values.hostPaths.handover
+  "host_paths" (concat $values.hostPaths.local $values.hostPaths.logs (list $values.hostPaths.hadoopConf))
+  "user_mode" "os"
+  "min_user_id" (int $values.users.minUserId)
+  "allowed_system_users" $values.users.allowedSystemUsers
+  "node_token_file" "/etc/yodel/secrets/node-token"
+  "log_aggregation_enable" (ne $values.hadoop.remoteAppLogDir "")
+-}}
+{{- if and $values.priorityClasses.create (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
+{{- $classes := dict "priority_class_am" $values.priorityClasses.am.name "priority_class_task" $values.priorityClasses.task.name -}}
+{{- $settings = set $settings "queue_defaults" $classes -}}
+{{- end -}}
+{{- include "yodel.toml" (mergeOverwrite $settings (deepCopy $values.resourceManager.settings)) | trim -}}
+{{- end -}}
+
+{{/* Fields of nm_plugin/settings.py; what differs from node to node comes from the environment. */}}
+{{- define "yodel.nmToml" -}}
+{{- $values := .Values -}}
+{{- $settings := dict
+  "bind_host" $values.nodeAgent.bindHost
+  "rpc_port" (int $values.nodeAgent.ports.rpc)
+  "http_port" (int $values.nodeAgent.ports.http)
+  "shuffle_port" (int $values.nodeAgent.ports.shuffle)
+  "resource_tracker_host" (include "yodel.resourceManagerHost" .)
+  "resource_tracker_port" (int $values.service.ports.tracker)
+  "node_token_file" "/etc/yodel/secrets/node-token"
+  "local_dirs" $values.hostPaths.local
+  "log_dirs" $values.hostPaths.logs
+  "handover_dir" $values.hostPaths.handover
+  "state_dir" $values.hostPaths.state
+  "hadoop_conf_dir" $values.hostPaths.hadoopConf
+  "java_home" $values.nodeAgent.javaHome
+  "user_mode" "os"
+  "min_user_id" (int $values.users.minUserId)
+  "allowed_system_users" $values.users.allowedSystemUsers
+  "log_aggregation_enabled" (ne $values.hadoop.remoteAppLogDir "")
+-}}
+{{- if $values.hadoop.remoteAppLogDir -}}
+{{- $settings = set $settings "remote_app_log_dir" $values.hadoop.remoteAppLogDir -}}
+{{- end -}}
+{{- if eq $values.nodeAgent.capacity "fixed" -}}
+{{- $settings = set $settings "memory_mib" (int $values.nodeAgent.memoryMib) -}}
+{{- $settings = set $settings "vcores" (int $values.nodeAgent.vcores) -}}
+{{- end -}}
+{{- include "yodel.toml" (mergeOverwrite $settings (deepCopy $values.nodeAgent.settings)) | trim -}}
+{{- end -}}
+
+{{/* Called once, by the ResourceManager's Deployment. */}}
+{{- define "yodel.validate" -}}
+{{- if gt (int .Values.resourceManager.replicas) 1 -}}
+{{- fail "resourceManager.replicas: only one ResourceManager can be active and there is no standby yet; expected 1" -}}
+{{- end -}}
+{{- if not (or .Values.database.existingSecret .Values.database.url .Values.postgres.enabled) -}}
+{{- fail "a database is needed: name its Secret (database.existingSecret), give its URL (database.url), or try out with postgres.enabled=true" -}}
+{{- end -}}
+{{- if and .Values.database.url (or .Values.database.existingSecret .Values.postgres.enabled) -}}
+{{- fail "database.url stands alone: neither database.existingSecret nor postgres.enabled goes with it" -}}
+{{- end -}}
+{{- if and .Values.containers.createNamespace (eq (include "yodel.containerNamespace" .) .Release.Namespace) -}}
+{{- fail "containers.createNamespace: name another namespace than the release's in containers.namespace" -}}
+{{- end -}}
+{{- if and .Values.nodeToken.value .Values.nodeToken.existingSecret -}}
+{{- fail "nodeToken: expected value or existingSecret, not both" -}}
+{{- end -}}
+{{- if and .Values.nodeToken.value (lt (len .Values.nodeToken.value) 16) -}}
+{{- fail "nodeToken.value: expected at least 16 characters" -}}
+{{- end -}}
+{{- range .Values.users.accounts -}}
+{{- if and (lt (int .uid) (int $.Values.users.minUserId)) (not (has .name $.Values.users.allowedSystemUsers)) -}}
+{{- fail (printf "users.accounts: %s has uid %d, below users.minUserId, and is not in users.allowedSystemUsers" .name (int .uid)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
