@@ -12,12 +12,14 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 import nm_plugin.settings
 import yodel.settings
+from yodel.queue_settings import CustomDialect, CustomGang, QueueSettings, UserIds
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 COMPUTED = {socket.getfqdn: "this machine's full name", getpass.getuser: "the user who runs it"}
@@ -25,7 +27,8 @@ COMPUTED_BY_NAME = {"user_mode": "os as root, else single"}
 INTRODUCTION = """# Configuration
 Made by `scripts/configuration.py` from the fields in the code; not edited by hand.
 
-A setting is looked for in this order: environment, TOML file, default. A file is a flat list of `name = value`:
+A setting is looked for in this order: environment, TOML file, default. A file is a list of `name = value`, and the
+tables named below:
 
 ```toml
 store_url = "postgresql+asyncpg://yodel@db/yodel"
@@ -38,6 +41,31 @@ In the environment the name is upper case behind a prefix; lists and tables are 
 one is needed, the setting names the file it is in."""
 
 
+TABLES: tuple[tuple[str, str, type[BaseModel]], ...] = (
+    (
+        'Queues: `[queue_defaults]` and `[queue_settings."root.default"]`',
+        """How the pods of a queue look and who places them. What a queue does not say, `queue_defaults` says; what
+these do not say either is the ResourceManager's own setting above, or nothing. A queue is named by its full path. What may
+be in a `pod_template`, and how it is merged: [decision 0032](decisions/0032-pod-templates.md).
+
+```toml
+[queue_settings."root.default"]
+dialect = "koordinator"
+scheduler_name = "koord-scheduler"
+images_allowed = ["registry.example.com/hadoop/*"]
+
+[[queue_settings."root.default".pod_template.spec.tolerations]]
+key = "batch"
+operator = "Exists"
+```""",
+        QueueSettings,
+    ),
+    ("Dialects of the house: `[dialects.NAME]`", "An engine with resource names of its own.", CustomDialect),
+    ("Groups of such a dialect: `[dialects.NAME.gang]`", "The object that its scheduler places together.", CustomGang),
+    ("Users: `[user_ids.NAME]`", "Who a user is on the nodes.", UserIds),
+)
+
+
 def render() -> str:
     """The page."""
     return (
@@ -45,6 +73,7 @@ def render() -> str:
             (
                 INTRODUCTION,
                 _section("ResourceManager", "`yodel serve --config FILE`", yodel.settings),
+                *(_table(heading, text, model) for heading, text, model in TABLES),
                 _section("Node agent", "`yodel-nm --config FILE`; one setting: `--set name=value`", nm_plugin.settings),
             )
         )
@@ -60,12 +89,23 @@ def _section(title: str, how: str, module: Any) -> str:
     return "\n".join((head, "", "| Setting | Default | Meaning |", "|---|---|---|", *rows))
 
 
+def _table(title: str, text: str, model: type[BaseModel]) -> str:
+    rows = [f"| `{name}` | {_inner_default(field)} | {_meaning(field)} |" for name, field in model.model_fields.items()]
+    return "\n".join((f"### {title}", text, "", "| Setting | Default | Meaning |", "|---|---|---|", *rows))
+
+
+def _inner_default(field: FieldInfo) -> str:
+    return "must be given" if field.is_required() else _default("", field)
+
+
 def _default(name: str, field: FieldInfo) -> str:
     if name in COMPUTED_BY_NAME:
         return COMPUTED_BY_NAME[name]
     if field.default_factory in COMPUTED:
         return COMPUTED[field.default_factory]
     value = field.get_default(call_default_factory=True, validated_data={})
+    if isinstance(value, BaseModel):
+        return "empty"
     if value is None or value is PydanticUndefined:
         return "none"
     if isinstance(value, tuple):

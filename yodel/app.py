@@ -18,6 +18,7 @@ import socket
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -36,8 +37,9 @@ from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.kube.late import LateKube
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.watch_loop import watch_pods
+from yodel.pb_convert.submission import launch_environment
 from yodel.ports.clock import Clock, SystemClock
-from yodel.ports.identity import OsUsers
+from yodel.ports.identity import OsUsers, PosixUser
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit, Snapshot, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
@@ -76,9 +78,10 @@ from yodel.services.tokens import TokenIssuer, missing_keys
 from yodel.services.work_queue import WorkQueue
 from yodel.settings import Settings
 from yodel.store.sql_store import SqlStore
-from yodel.translator import names
+from yodel.translator import images, names
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings, PosixIdentity, manifest
+from yodel.translator.profiles import PodProfiles, profiles
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 SECRET_BYTES_MAX = 4096
@@ -160,7 +163,11 @@ class _Rm:
         self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
         self._kube = LateKube()
         limits = _allocation_limits(settings)
-        self._users = OsUsers(min_user_id=settings.min_user_id, allowed_system_users=settings.allowed_system_users)
+        self._users = OsUsers(
+            min_user_id=settings.min_user_id,
+            allowed_system_users=settings.allowed_system_users,
+            mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
+        )
         rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
         self.engine = Engine(state, store, clock)
         self.scheduler = Scheduler(self.engine, limits)
@@ -197,7 +204,8 @@ class _Rm:
         )
         self.log_aggregation = LogAggregation(state, clock, is_enabled=settings.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, limits)
-        self._pod_settings = _pod_settings(settings)
+        self._profiles = _pod_profiles(settings)
+        self._image_asked = lru_cache(settings.completed_max)(_image_asked)
         pods = PodDriver(
             self._kube, settings.namespace, DriverLimits(creates_per_second=settings.pod_creates_per_second)
         )
@@ -384,15 +392,17 @@ class _Rm:
         return await self.reconciler.reconcile(container_id)
 
     def _manifest_of(self, container: Container) -> Manifest:
-        """Raises Refused: the user may not run containers here."""
+        """Raises Refused: the user may not run containers here, or not with this image."""
         identity = None
-        if self._settings.user_mode == "os":
+        if self._settings.user_mode == "os" or self._users.is_mapped(container.user):
             user = self._users.posix_user(container.user)
             identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
         application = self.engine.state.applications[container.id.application_id]
         submission = application.submission
         closed = self.engine.state.closed_nodes
-        return manifest(container, self._pod_settings, identity, submission.name, submission.application_type, closed)
+        profile = self._profiles.of(container.queue)
+        image = images.chosen(profile.image, profile.images_allowed, self._image_asked(submission.context))
+        return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 
 
 def _allocation_limits(settings: Settings) -> AllocationLimits:
@@ -413,12 +423,22 @@ def _delegation_settings(settings: Settings) -> DelegationSettings:
     )
 
 
+def _image_asked(context: bytes) -> str:
+    return images.asked(launch_environment(context))
+
+
+def _pod_profiles(settings: Settings) -> PodProfiles:
+    """Raises InvalidValue naming the setting."""
+    own = _pod_settings(settings)
+    return profiles(own, settings.queue_defaults, settings.queue_settings, settings.dialects)
+
+
 def _pod_settings(settings: Settings) -> PodSettings:
     return PodSettings(
         cluster=settings.cluster_name,
         namespace=settings.namespace,
         image=settings.image,
-        dialect=dialect(settings.dialect),
+        dialect=dialect(settings.dialect, settings.dialects),
         handover_dir=settings.handover_dir,
         host_paths=settings.host_paths,
         milli_per_vcore=settings.milli_per_vcore,

@@ -11,6 +11,8 @@ import pytest
 from yodel import app
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.queue_settings import QueueSettings
 from yodel.settings import Settings
 
 
@@ -25,6 +27,29 @@ def test_limits_of_allocation_come_from_the_settings() -> None:
 def test_pods_are_made_as_the_settings_say() -> None:
     pods = app._pod_settings(Settings(namespace="jobs", image="hadoop:1", scheduler_name="koord-scheduler"))
     assert (pods.namespace, pods.image, pods.scheduler_name) == ("jobs", "hadoop:1", "koord-scheduler")
+
+
+def test_pods_of_a_queue_are_made_as_its_settings_say() -> None:
+    settings = Settings(
+        image="hadoop:1",
+        queue_defaults=QueueSettings(network="pod"),
+        queue_settings={"root.default": QueueSettings(image="hadoop:2")},
+    )
+    found = app._pod_profiles(settings)
+    assert (found.of("root.default").image, found.of("root.default").host_network) == ("hadoop:2", False)
+    assert (found.of("root.gone").image, found.of("root.gone").host_network) == ("hadoop:1", False)
+
+
+def test_image_is_asked_for_in_the_launch_context_of_the_application_master() -> None:
+    context = pb.ApplicationSubmissionContextProto()
+    for key, value in (
+        ("YARN_CONTAINER_RUNTIME_TYPE", "docker"),
+        ("YARN_CONTAINER_RUNTIME_DOCKER_IMAGE", "registry/py:3"),
+        ("YARN_CONTAINER_RUNTIME_DOCKER_MOUNTS", "/:/host:rw"),
+        ("YARN_CONTAINER_RUNTIME_DOCKER_RUN_PRIVILEGED_CONTAINER", "true"),
+    ):
+        context.am_container_spec.environment.add(key=key, value=value)
+    assert app._image_asked(context.SerializeToString()) == "registry/py:3"
 
 
 def test_unknown_dialect_is_refused() -> None:

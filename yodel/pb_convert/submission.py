@@ -85,6 +85,11 @@ def am_launch_context(context: bytes, amrm_token: Token, environment: Mapping[st
     return spec.SerializeToString()
 
 
+def launch_environment(context: bytes) -> dict[str, str]:
+    """The environment that the submitter gave the AM; the last of a name counts, as in Hadoop's map."""
+    return {entry.key: entry.value for entry in parse_context(context).am_container_spec.environment}
+
+
 def log_aggregation_context(context: bytes) -> bytes:
     """The LogAggregationContextProto of a submission; empty when it has none."""
     parsed = parse_context(context)

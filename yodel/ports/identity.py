@@ -5,7 +5,7 @@ from __future__ import annotations
 import grp
 import os
 import pwd
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,10 +27,23 @@ class Groups(Protocol):
 
 
 class OsUsers:
-    """The operating system's own databases, as ShellBasedUnixGroupsMapping and the LinuxContainerExecutor use them."""
+    """The operating system's own databases, as ShellBasedUnixGroupsMapping and the LinuxContainerExecutor use them.
 
-    def __init__(self, *, min_user_id: int = 1000, allowed_system_users: Collection[str] = ()) -> None:
+    ``mapped`` says who users are on the nodes, and is asked first: the machine of the RM need not know its users.
+    """
+
+    def __init__(
+        self,
+        *,
+        min_user_id: int = 1000,
+        allowed_system_users: Collection[str] = (),
+        mapped: Mapping[str, PosixUser] | None = None,
+    ) -> None:
         self._min_user_id, self._allowed = min_user_id, frozenset(allowed_system_users)
+        self._mapped = mapped or {}
+
+    def is_mapped(self, user: str) -> bool:
+        return user in self._mapped
 
     def groups_of(self, user: str) -> Sequence[str]:
         try:
@@ -51,14 +64,19 @@ class OsUsers:
         Raises:
             Refused: unknown, or a system user that is not allowed (container-executor's texts).
         """
-        try:
-            entry = pwd.getpwnam(user)
-        except KeyError as error:
-            raise Refused(f"User {user} not found") from error
-        if entry.pw_uid < self._min_user_id and user not in self._allowed:
+        found = self._mapped.get(user) or _of_this_machine(user)
+        if found.uid < self._min_user_id and user not in self._allowed:
             raise Refused(
-                f"Requested user {user} is not whitelisted and has id {entry.pw_uid}, which is below the minimum "
+                f"Requested user {user} is not whitelisted and has id {found.uid}, which is below the minimum "
                 f"allowed {self._min_user_id}"
             )
-        groups = [gid for gid in os.getgrouplist(user, entry.pw_gid) if gid != entry.pw_gid]
-        return PosixUser(uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)
+        return found
+
+
+def _of_this_machine(user: str) -> PosixUser:
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError as error:
+        raise Refused(f"User {user} not found") from error
+    groups = [gid for gid in os.getgrouplist(user, entry.pw_gid) if gid != entry.pw_gid]
+    return PosixUser(uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)

@@ -2,24 +2,28 @@
 
 The manifest is a function of the row, of settings and of the nodes that are closed at the moment: creating it again
 after a crash makes the same pod, kept from the nodes that are closed by then.
-Nothing a user submits reaches it but the user's name, the queue and the sizes; paths, images and identities are the
-operator's.
+Nothing a user submits reaches it but the user's name, the queue, the sizes, and the name of an image that the queue
+allows; paths and identities are the operator's.  What the operator's template for the queue adds is merged in last, by
+the rules of ``templates``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from yodel.domain.container import Container
 from yodel.domain.ids import pod_name
 from yodel.translator import names
-from yodel.translator.dialects import Dialect, quantities
+from yodel.translator.dialects import Dialect, gang_name, quantities
 from yodel.translator.parked_script import SCRIPT
 from yodel.translator.placement import affinity
+from yodel.translator.templates import MAIN, merge
 
 HANDOVER_VOLUME = "yodel-handover"
+SCRATCH_VOLUME = "yodel-tmp"
+SCRATCH_DIR = "/tmp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,8 @@ class PosixIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSettings:
-    """The operator's choices.  ``host_paths`` are mounted at the same path in pod and host: local and log dirs."""
+    """The operator's choices for the pods of a queue.  ``host_paths`` are mounted at the same path in pod and host:
+    local and log dirs.  ``template`` has passed ``templates.check``."""
 
     cluster: str
     namespace: str
@@ -47,6 +52,16 @@ class PodSettings:
     priority_class_task: str = ""
     grace_s: int = 5
     host_network: bool = True
+    images_allowed: tuple[str, ...] = ()
+    image_pull_secrets: tuple[str, ...] = ()
+    read_only_root: bool = False
+    ephemeral_storage_request_mib: int = 0
+    ephemeral_storage_limit_mib: int = 0
+    gang: bool = False
+    gang_min_member: int = 1
+    gang_spec: Mapping[str, Any] = field(default_factory=dict)
+    placement: Literal["kubernetes", "bind"] = "kubernetes"
+    template: Mapping[str, Any] = field(default_factory=dict)
 
 
 def manifest(
@@ -56,8 +71,10 @@ def manifest(
     application_name: str,
     application_type: str,
     closed_nodes: Collection[str] = (),
+    image: str = "",
 ) -> dict[str, Any]:
-    """The pod as JSON.  ``identity`` None means "as the node's own unprivileged user": one-user set-ups only."""
+    """The pod as JSON.  ``identity`` None means "as the node's own unprivileged user": one-user set-ups only;
+    ``image`` empty means the queue's."""
     name = pod_name(container.id)
     handover = f"{settings.handover_dir}/{name}"
     spec: dict[str, Any] = {
@@ -68,11 +85,12 @@ def manifest(
         "enableServiceLinks": False,
         "hostNetwork": settings.host_network,
         "dnsPolicy": "ClusterFirstWithHostNet" if settings.host_network else "ClusterFirst",
-        "containers": [_main(container, settings, handover)],
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}, **_identity(identity)},
+        "containers": [_main(container, settings, handover, image or settings.image)],
         "volumes": _volumes(settings, handover),
     }
-    if identity is not None:
-        spec["securityContext"] = _security(identity)
+    if settings.image_pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
     own_class = settings.priority_class_am if container.is_am else settings.priority_class_task
     if own_class or settings.dialect.priority_class_name:
         spec["priorityClassName"] = own_class or settings.dialect.priority_class_name
@@ -81,34 +99,48 @@ def manifest(
         spec["affinity"] = preferred
     if container.placement.node_label:
         spec["nodeSelector"] = {names.PREFIX + "node-label": names.label_value(container.placement.node_label)}
-    return {
+    group_label, group_annotation = _group(container, settings)
+    pod = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": name,
             "namespace": settings.namespace,
-            "labels": {**settings.dialect.labels, **names.labels(container, settings.cluster)},
-            "annotations": names.annotations(container, application_name, application_type),
+            "labels": {**settings.dialect.labels, **group_label, **names.labels(container, settings.cluster)},
+            "annotations": {
+                **settings.dialect.annotations,
+                **group_annotation,
+                **names.annotations(container, application_name, application_type),
+            },
         },
         "spec": spec,
     }
+    return merge(settings.template, pod)
 
 
-def _main(container: Container, settings: PodSettings, handover: str) -> dict[str, Any]:
+def _main(container: Container, settings: PodSettings, handover: str, image: str) -> dict[str, Any]:
     amounts = quantities(settings.dialect, container.capability, settings.milli_per_vcore)
     mounts = [{"name": HANDOVER_VOLUME, "mountPath": handover}]
     mounts += [{"name": f"host-{i}", "mountPath": path} for i, path in enumerate(settings.host_paths)]
+    if _needs_scratch(settings):
+        mounts.append({"name": SCRATCH_VOLUME, "mountPath": SCRATCH_DIR})
+    security: dict[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    if settings.read_only_root:
+        security["readOnlyRootFilesystem"] = True
     return {
-        "name": "main",
-        "image": settings.image,
+        "name": MAIN,
+        "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/bin/sh", "-c", SCRIPT],
         "env": [
             {"name": "YODEL_HANDOVER_DIR", "value": handover},
             {"name": "YODEL_CONTAINER_ID", "value": str(container.id)},
         ],
-        "resources": {"requests": amounts, "limits": amounts},
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "resources": {
+            "requests": {**amounts, **_disk(settings.ephemeral_storage_request_mib)},
+            "limits": {**amounts, **_disk(settings.ephemeral_storage_limit_mib)},
+        },
+        "securityContext": security,
         "volumeMounts": mounts,
     }
 
@@ -119,11 +151,42 @@ def _volumes(settings: PodSettings, handover: str) -> list[dict[str, Any]]:
         {"name": f"host-{i}", "hostPath": {"path": path, "type": "Directory"}}
         for i, path in enumerate(settings.host_paths)
     ]
+    if _needs_scratch(settings):
+        limit = {"sizeLimit": f"{settings.ephemeral_storage_limit_mib}Mi"}
+        volumes.append({"name": SCRATCH_VOLUME, "emptyDir": limit if settings.ephemeral_storage_limit_mib else {}})
     return volumes
 
 
-def _security(identity: PosixIdentity) -> dict[str, Any]:
+def _needs_scratch(settings: PodSettings) -> bool:
+    """Java and Python write to /tmp; with a read-only root it is a volume, unless the template has one there."""
+    if not settings.read_only_root:
+        return False
+    containers = settings.template.get("spec", {}).get("containers", [])
+    return all(mount["mountPath"] != SCRATCH_DIR for main in containers for mount in main.get("volumeMounts", []))
+
+
+def _disk(mib: int) -> dict[str, str]:
+    return {"ephemeral-storage": f"{mib}Mi"} if mib else {}
+
+
+def _group(container: Container, settings: PodSettings) -> tuple[dict[str, str], dict[str, str]]:
+    """Label and annotation that name the pod's group.  A group of more than one leaves the ApplicationMaster out: it
+    would wait for the tasks that nobody but itself asks for."""
+    kind = settings.dialect.gang
+    if not settings.gang or kind is None or (container.is_am and settings.gang_min_member > 1):
+        return {}, {}
+    name = gang_name(container.id.application_id)
+    return (
+        {kind.pod_label: name} if kind.pod_label else {},
+        {kind.pod_annotation: name} if kind.pod_annotation else {},
+    )
+
+
+def _identity(identity: PosixIdentity | None) -> dict[str, Any]:
+    if identity is None:
+        return {}
     return {
+        "runAsNonRoot": identity.uid != 0,
         "runAsUser": identity.uid,
         "runAsGroup": identity.gid,
         "supplementalGroups": list(identity.groups),

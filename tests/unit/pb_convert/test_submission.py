@@ -10,7 +10,13 @@ from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.writable import Credentials, WireToken, encode_credentials, parse_credentials
 from yodel.pb_convert import ids
-from yodel.pb_convert.submission import am_launch_context, log_aggregation_context, parse_context, submission
+from yodel.pb_convert.submission import (
+    am_launch_context,
+    launch_environment,
+    log_aggregation_context,
+    parse_context,
+    submission,
+)
 
 AMRM = Token(identifier=b"\x01\x02", password=b"p" * 20, kind="YARN_AM_RM_TOKEN", service="")
 HDFS = WireToken(identifier=b"\xff\x00", password=b"q" * 20, kind="HDFS_DELEGATION_TOKEN", service="10.0.0.2:8020")
@@ -172,6 +178,13 @@ def test_everything_else_goes_byte_for_byte_even_what_is_unknown() -> None:
 
     assert found.SerializeToString() == sent.am_container_spec.SerializeToString()
     assert unknown in made
+
+
+def test_environment_of_the_submitter_is_read_and_the_last_of_a_name_counts() -> None:
+    context = a_context()
+    for key, value in (("A", "1"), ("B", ""), ("A", "2")):
+        context.am_container_spec.environment.add(key=key, value=value)
+    assert launch_environment(context.SerializeToString()) == {"A": "2", "B": ""}
 
 
 def test_log_aggregation_context_is_passed_on_when_there_is_one() -> None:

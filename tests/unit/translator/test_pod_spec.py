@@ -65,7 +65,13 @@ def golden(amounts: dict[str, str]) -> dict[str, Any]:
             "enableServiceLinks": False,
             "hostNetwork": True,
             "dnsPolicy": "ClusterFirstWithHostNet",
-            "securityContext": {"runAsUser": 2001, "runAsGroup": 2002, "supplementalGroups": [2003]},
+            "securityContext": {
+                "seccompProfile": {"type": "RuntimeDefault"},
+                "runAsNonRoot": True,
+                "runAsUser": 2001,
+                "runAsGroup": 2002,
+                "supplementalGroups": [2003],
+            },
             "containers": [
                 {
                     "name": "main",
@@ -109,6 +115,102 @@ def test_golden_manifest_of_the_koordinator_dialect() -> None:
     assert a_manifest(replace(SETTINGS, dialect=dialect("koordinator"))) == wanted
 
 
+def test_golden_manifest_of_the_katalyst_dialect() -> None:
+    prefix = "resource.katalyst.kubewharf.io/reclaimed"
+    wanted = golden({f"{prefix}_millicpu": "2000", f"{prefix}_memory": "2147483648"})
+    wanted["metadata"]["annotations"]["katalyst.kubewharf.io/qos_level"] = "reclaimed_cores"
+
+    assert a_manifest(replace(SETTINGS, dialect=dialect("katalyst"))) == wanted
+
+
+def test_golden_manifest_of_the_volcano_dialect() -> None:
+    wanted = golden({"kubernetes.io/batch-cpu": "2000", "kubernetes.io/batch-memory": "2147483648"})
+    wanted["metadata"]["annotations"]["volcano.sh/qos-level"] = "BE"
+
+    assert a_manifest(replace(SETTINGS, dialect=dialect("volcano"))) == wanted
+
+
+def test_every_pod_of_a_queue_with_groups_names_its_applications() -> None:
+    group = "application-1700000000000-0001"
+    by_label = replace(SETTINGS, dialect=dialect("koordinator"), gang=True)
+    by_annotation = replace(SETTINGS, dialect=dialect("volcano"), gang=True)
+    for type_ in (ContainerType.TASK, ContainerType.APPLICATION_MASTER):
+        labels = a_manifest(by_label, type=type_)["metadata"]["labels"]
+        assert labels["pod-group.scheduling.sigs.k8s.io"] == group
+        annotations = a_manifest(by_annotation, type=type_)["metadata"]["annotations"]
+        assert annotations["scheduling.k8s.io/group-name"] == group
+
+
+def test_group_that_waits_for_several_leaves_the_application_master_out() -> None:
+    settings = replace(SETTINGS, dialect=dialect("volcano"), gang=True, gang_min_member=3)
+    am = a_manifest(settings, type=ContainerType.APPLICATION_MASTER)
+    assert "scheduling.k8s.io/group-name" not in am["metadata"]["annotations"]
+    assert "scheduling.k8s.io/group-name" in a_manifest(settings)["metadata"]["annotations"]
+
+
+def test_pull_secrets_and_image_are_as_told() -> None:
+    settings = replace(SETTINGS, image_pull_secrets=("regcred",))
+    found = manifest(a_container(), settings, IDENTITY, "pi", "SPARK", image="registry/other:2")
+    assert found["spec"]["imagePullSecrets"] == [{"name": "regcred"}]
+    assert found["spec"]["containers"][0]["image"] == "registry/other:2"
+
+
+def test_read_only_root_comes_with_an_empty_tmp() -> None:
+    settings = replace(SETTINGS, read_only_root=True, ephemeral_storage_limit_mib=512)
+    spec = a_manifest(settings)["spec"]
+    (main,) = spec["containers"]
+    assert main["securityContext"]["readOnlyRootFilesystem"] is True
+    assert {"name": "yodel-tmp", "mountPath": "/tmp"} in main["volumeMounts"]
+    assert {"name": "yodel-tmp", "emptyDir": {"sizeLimit": "512Mi"}} in spec["volumes"]
+
+
+def test_tmp_of_the_template_is_used_instead() -> None:
+    template = {
+        "spec": {
+            "volumes": [{"name": "fast", "emptyDir": {"medium": "Memory"}}],
+            "containers": [{"name": "main", "volumeMounts": [{"name": "fast", "mountPath": "/tmp"}]}],
+        }
+    }
+    spec = a_manifest(replace(SETTINGS, read_only_root=True, template=template))["spec"]
+    assert [m["name"] for m in spec["containers"][0]["volumeMounts"] if m["mountPath"] == "/tmp"] == ["fast"]
+    assert "yodel-tmp" not in [volume["name"] for volume in spec["volumes"]]
+
+
+def test_ephemeral_storage_stands_beside_the_dialects_resources() -> None:
+    settings = replace(
+        SETTINGS,
+        dialect=dialect("koordinator"),
+        ephemeral_storage_request_mib=100,
+        ephemeral_storage_limit_mib=200,
+    )
+    resources = a_manifest(settings)["spec"]["containers"][0]["resources"]
+    assert resources["requests"]["ephemeral-storage"] == "100Mi"
+    assert resources["limits"]["ephemeral-storage"] == "200Mi"
+    assert {"cpu", "memory"} & {*resources["requests"], *resources["limits"]} == set()
+
+
+def test_only_a_user_with_uid_0_runs_as_root() -> None:
+    assert a_manifest()["spec"]["securityContext"]["runAsNonRoot"] is True
+    root = a_manifest(identity=PosixIdentity(uid=0, gid=0))
+    assert root["spec"]["securityContext"]["runAsNonRoot"] is False
+
+
+def test_template_adds_and_does_not_replace() -> None:
+    template = {
+        "metadata": {"labels": {"team": "data"}},
+        "spec": {
+            "tolerations": [{"key": "batch", "operator": "Exists"}],
+            "containers": [{"name": "main", "env": [{"name": "TZ", "value": "UTC"}]}],
+        },
+    }
+    found = a_manifest(replace(SETTINGS, template=template))
+    wanted = golden({"cpu": "2000m", "memory": "2048Mi"})
+    wanted["metadata"]["labels"]["team"] = "data"
+    wanted["spec"]["tolerations"] = [{"key": "batch", "operator": "Exists"}]
+    wanted["spec"]["containers"][0]["env"].insert(0, {"name": "TZ", "value": "UTC"})
+    assert found == wanted
+
+
 def test_same_row_makes_the_same_bytes() -> None:
     assert json.dumps(a_manifest()) == json.dumps(a_manifest())
 
@@ -124,7 +226,7 @@ def test_am_and_tasks_may_have_priority_classes_of_their_own() -> None:
 
 
 def test_without_an_identity_the_pod_runs_as_its_image_says() -> None:
-    assert "securityContext" not in a_manifest(identity=None)["spec"]
+    assert a_manifest(identity=None)["spec"]["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def test_without_the_hosts_network_dns_is_the_clusters() -> None:

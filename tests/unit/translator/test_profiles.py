@@ -1,0 +1,136 @@
+"""The layers of a queue's profile, and what is refused before anything is started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from yodel.errors import InvalidValue
+from yodel.queue_settings import CustomDialect, QueueSettings
+from yodel.translator.dialects import dialect
+from yodel.translator.pod_spec import PodSettings
+from yodel.translator.profiles import PodProfiles, profiles
+
+BASE = PodSettings(
+    cluster="prod",
+    namespace="jobs",
+    image="base:1",
+    dialect=dialect("native"),
+    handover_dir="/run/yodel",
+    host_paths=("/data/local",),
+    scheduler_name="base-scheduler",
+    grace_s=7,
+    host_network=True,
+)
+HOUSE = CustomDialect(cpu_resource="example.com/cpu", memory_resource="example.com/memory")
+
+
+def built(defaults: dict[str, Any] | None = None, queue: dict[str, Any] | None = None) -> PodProfiles:
+    return profiles(
+        BASE, QueueSettings(**(defaults or {})), {"root.a": QueueSettings(**(queue or {}))}, {"house": HOUSE}
+    )
+
+
+def test_without_any_the_profile_is_the_rms_own() -> None:
+    found = built()
+    assert found.default == found.of("root.a") == found.of("root.other") == BASE
+
+
+def test_queues_settings_stand_over_the_defaults_and_these_over_the_rms() -> None:
+    found = built(
+        {"image": "defaults:1", "network": "pod", "images_allowed": ("x/*",)},
+        {"image": "a:1", "termination_grace_period_s": 0, "images_allowed": ()},
+    )
+    a, other = found.of("root.a"), found.of("root.b")
+    assert (a.image, a.host_network, a.grace_s, a.images_allowed) == ("a:1", False, 0, ())
+    assert (other.image, other.host_network, other.grace_s, other.images_allowed) == ("defaults:1", False, 7, ("x/*",))
+    assert a.scheduler_name == other.scheduler_name == "base-scheduler"
+
+
+def test_every_field_reaches_the_profile() -> None:
+    template = {"metadata": {"labels": {"team": "data"}}}
+    found = built(
+        queue={
+            "dialect": "volcano",
+            "scheduler_name": "volcano",
+            "priority_class_am": "yodel-am",
+            "priority_class_task": "yodel-task",
+            "image": "i",
+            "images_allowed": ("r/*",),
+            "image_pull_secrets": ("s",),
+            "network": "pod",
+            "termination_grace_period_s": 1,
+            "gang": True,
+            "gang_min_member": 2,
+            "gang_spec": {"queue": "q"},
+            "placement": "bind",
+            "read_only_root": True,
+            "ephemeral_storage_request_mib": 3,
+            "ephemeral_storage_limit_mib": 4,
+            "pod_template": template,
+        }
+    ).of("root.a")
+    assert found == PodSettings(
+        cluster="prod",
+        namespace="jobs",
+        handover_dir="/run/yodel",
+        host_paths=("/data/local",),
+        dialect=dialect("volcano"),
+        scheduler_name="volcano",
+        priority_class_am="yodel-am",
+        priority_class_task="yodel-task",
+        image="i",
+        images_allowed=("r/*",),
+        image_pull_secrets=("s",),
+        host_network=False,
+        grace_s=1,
+        gang=True,
+        gang_min_member=2,
+        gang_spec={"queue": "q"},
+        placement="bind",
+        read_only_root=True,
+        ephemeral_storage_request_mib=3,
+        ephemeral_storage_limit_mib=4,
+        template=template,
+    )
+
+
+def test_dialect_of_the_house_is_named_like_any_other() -> None:
+    assert built(queue={"dialect": "house"}).of("root.a").dialect.measures.cpu == "example.com/cpu"
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "expected"),
+    [
+        ({"dialect": "slurm"}, "dialect", "one of house, katalyst, koordinator, native, volcano"),
+        ({"gang": True}, "gang", "a dialect with groups (koordinator, volcano), native has none"),
+        ({"dialect": "katalyst", "gang": True}, "gang", "katalyst has none"),
+        ({"pod_template": {"spec": {"hostIPC": True}}}, "pod_template.spec.hostIPC", "one of affinity"),
+        (
+            {"dialect": "koordinator", "pod_template": {"metadata": {"labels": {"koordinator.sh/qosClass": "LS"}}}},
+            "pod_template.metadata.labels.koordinator.sh/qosClass",
+            "neither we nor the dialect",
+        ),
+        (
+            {
+                "dialect": "volcano",
+                "pod_template": {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "x"}}},
+            },
+            "pod_template.metadata.annotations.scheduling.k8s.io/group-name",
+            "neither we nor the dialect",
+        ),
+        (
+            {"ephemeral_storage_request_mib": 2, "ephemeral_storage_limit_mib": 1},
+            "ephemeral_storage_limit_mib",
+            "at least the request, 2",
+        ),
+    ],
+)
+def test_mistake_is_told_by_section_field_and_expectation(settings: dict[str, Any], field: str, expected: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        built(queue=settings)
+    assert caught.value.field == f'queue_settings."root.a".{field}'
+    assert expected in str(caught.value)
+    with pytest.raises(InvalidValue, match=r"^Invalid queue_(defaults|settings)"):
+        built(defaults=settings)
