@@ -45,8 +45,8 @@ TABLES: tuple[tuple[str, str, type[BaseModel]], ...] = (
     (
         'Queues: `[queue_defaults]` and `[queue_settings."root.default"]`',
         """How the pods of a queue look and who places them. What a queue does not say, `queue_defaults` says; what
-these do not say either is the ResourceManager's own setting above, or nothing. A queue is named by its full path. What may
-be in a `pod_template`, and how it is merged: [decision 0032](decisions/0032-pod-templates.md).
+these do not say either is the ResourceManager's own setting above, or nothing. A queue is named by its full path.
+What may be in a `pod_template`, and how it is merged: [decision 0032](decisions/0032-pod-templates.md).
 
 ```toml
 [queue_settings."root.default"]
