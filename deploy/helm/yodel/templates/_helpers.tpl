@@ -180,7 +180,6 @@ capabilities:
 {{- define "yodel.nmToml" -}}
 {{- $values := .Values -}}
 {{- $settings := dict
-  "bind_host" $values.nodeAgent.bindHost
   "rpc_port" (int $values.nodeAgent.ports.rpc)
   "http_port" (int $values.nodeAgent.ports.http)
   "shuffle_port" (int $values.nodeAgent.ports.shuffle)
@@ -227,6 +226,9 @@ capabilities:
 {{- end -}}
 {{- if and .Values.nodeToken.value (lt (len .Values.nodeToken.value) 16) -}}
 {{- fail "nodeToken.value: expected at least 16 characters" -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.enabled .Values.networkPolicy.clients .Values.containers.hostNetwork (not .Values.networkPolicy.nodeCidrs) -}}
+{{- fail "networkPolicy.clients: ApplicationMasters call from their nodes' addresses; name these in networkPolicy.nodeCidrs" -}}
 {{- end -}}
 {{- range .Values.users.accounts -}}
 {{- if and (lt (int .uid) (int $.Values.users.minUserId)) (not (has .name $.Values.users.allowedSystemUsers)) -}}
