@@ -35,8 +35,9 @@ from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.kube.late import LateKube
+from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.pod_driver import DriverLimits, PodDriver
-from yodel.kube.watch_loop import watch_pods
+from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
 from yodel.pb_convert.submission import launch_environment
 from yodel.ports.clock import Clock, SystemClock
 from yodel.ports.identity import OsUsers, PosixUser
@@ -162,6 +163,8 @@ class _Rm:
     ) -> None:
         self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
         self._kube = LateKube()
+        self._paced_kube = PacedKube(self._kube, _pace_limits(settings), clock=clock.monotonic_s, random=random.random)
+        self._watch_health = WatchHealth(clock.monotonic_s)
         limits = _allocation_limits(settings)
         self._users = OsUsers(
             min_user_id=settings.min_user_id,
@@ -207,7 +210,9 @@ class _Rm:
         self._profiles = _pod_profiles(settings)
         self._image_asked = lru_cache(settings.completed_max)(_image_asked)
         pods = PodDriver(
-            self._kube, settings.namespace, DriverLimits(creates_per_second=settings.pod_creates_per_second)
+            self._paced_kube,
+            settings.namespace,
+            DriverLimits(creates_per_second=settings.pod_creates_per_second, creates_burst=settings.pod_creates_burst),
         )
         self.reconciles: WorkQueue[ContainerId] = WorkQueue(self._reconcile, random.random)
         self.reconciler = Reconciler(
@@ -371,6 +376,7 @@ class _Rm:
             log_aggregation=self.log_aggregation,
             clock=self._clock,
             settings=rest,
+            gauges=self._gauges,
         )
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)
 
@@ -380,13 +386,28 @@ class _Rm:
         async with await module.open_kube(self._settings.kubeconfig, self._settings.kube_context) as kube:
             self._kube.open(kube)
             await watch_pods(
-                self._kube,
+                self._paced_kube,
                 self._settings.namespace,
                 names.selector(self._settings.cluster_name),
                 self.reconciler,
                 clock=self._clock.monotonic_s,
                 random=random.random,
+                limits=WatchLimits(page_size=self._settings.pod_list_page_size),
+                health=self._watch_health,
             )
+
+    def _gauges(self) -> dict[str, float]:
+        """For Prometheus: how well Kubernetes is seen and reached."""
+        health = self._watch_health
+        return {
+            "watch_staleness_seconds": health.staleness_s,
+            "watch_listings": health.listings,
+            "watch_connections": health.connections,
+            "watch_failures_in_a_row": health.failures_in_a_row,
+            "kubernetes_turned_away": self._paced_kube.turned_away,
+            "kubernetes_waited_seconds": self._paced_kube.waited_s,
+            "reconciles_waiting": len(self.reconciles),
+        }
 
     async def _reconcile(self, container_id: ContainerId) -> float | None:
         return await self.reconciler.reconcile(container_id)
@@ -403,6 +424,10 @@ class _Rm:
         profile = self._profiles.of(container.queue)
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(submission.context))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
+
+
+def _pace_limits(settings: Settings) -> PaceLimits:
+    return PaceLimits(per_second=settings.kube_requests_per_second, burst=settings.kube_requests_burst)
 
 
 def _allocation_limits(settings: Settings) -> AllocationLimits:

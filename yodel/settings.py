@@ -78,6 +78,14 @@ class Settings(BaseSettings):
     pod_grace_s: int = Field(default=5, ge=0)
     pod_retention_s: float = Field(default=600.0, ge=0, description="pods of containers that ended by themselves stay")
     pod_creates_per_second: float = Field(default=50.0, gt=0)
+    pod_creates_burst: int = Field(default=100, ge=1, description="pods created at once after a quiet time")
+    kube_requests_per_second: float = Field(
+        default=400.0, gt=0, description="requests to the API server of every kind but watches, on average"
+    )
+    kube_requests_burst: int = Field(default=800, ge=1, description="requests at once after a quiet time")
+    pod_list_page_size: int = Field(
+        default=500, ge=1, le=5000, description="pods in one answer when all are listed; bounds the work in one piece"
+    )
     dialects: Mapping[str, CustomDialect] = Field(
         default_factory=dict, description="dialects of the house, `[dialects.NAME]`: see below"
     )

@@ -86,8 +86,8 @@ class RestWorld:
         return str(answer.json()["application-id"])
 
 
-async def _never_deleted(_: ContainerId) -> bool:
-    return False
+async def _never_deleted(_: ContainerId) -> None:
+    return None
 
 
 @contextlib.asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -58,6 +59,8 @@ class RestServices:
     changes: ApplicationChanges
     nodes: NodeService
     log_aggregation: LogAggregation
+    gauges: Callable[[], Mapping[str, float]] = dict
+    """What Prometheus is told beside Hadoop's own counts, by name."""
     clock: Clock
     settings: RestSettings
 

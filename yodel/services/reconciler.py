@@ -7,8 +7,9 @@ all of it is idempotent, so rounds may be lost, doubled or late.  The watch is a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import structlog
 
@@ -32,6 +33,8 @@ REFUSED_RETRY_S = 30.0
 REPLACE_LOOK_S = 1.0
 CHANGING_LOOK_S = 5.0
 """How often a pod is looked at that time alone may end: one that terminates, or waits for its image."""
+SLICE = 500
+"""Pods or containers looked at in one piece; the event loop is let go between two (about 5 µs each)."""
 GONE_MAX = 10_000
 """Pods that are gone and whose last state is kept until their containers have been told of it."""
 ANOTHER_POD_BACKOFF = Backoff(initial_s=1.0, cap_s=60.0)
@@ -87,19 +90,15 @@ class Reconciler:
     # --- what the adapter sees -------------------------------------------------------------------------------------
 
     def pods_listed(self, pods: Sequence[PodObservation]) -> None:
-        listed = {pod.name: pod for pod in pods}
-        gone = [pod for name, pod in self._observed.items() if name not in listed]
+        listed, before = {pod.name: pod for pod in pods}, self._observed
+        gone = [pod for name, pod in before.items() if name not in listed]
+        news = [pod for pod in pods if not _is_same(pod, before.get(pod.name))]
         self._observed = listed
         self.is_synced = True
-        for name in listed:
-            self._gone.pop(name, None)
+        self._gone = {name: pod for name, pod in self._gone.items() if name not in listed}
         for pod in gone:
             self._remember(pod)
-        for pod in (*pods, *gone):
-            self._enqueue_pod(pod)
-        for container in self._engine.state.live_containers():
-            if pod_name(container.id) not in listed:
-                self._enqueue(container.id)
+        self._look_at(iter([*news, *gone, *self._engine.state.live_containers()]))
 
     def pod_seen(self, pod: PodObservation) -> None:
         self._observed[pod.name] = pod
@@ -137,10 +136,11 @@ class Reconciler:
         """Look at everything now and then: whatever was missed is found."""
         while True:
             await asyncio.sleep(self._settings.resync_interval_s)
-            for container in self._engine.state.live_containers():
-                self._enqueue(container.id)
-            for pod in self.observed_pods():
-                self._enqueue_pod(pod)
+            everything = [*self._engine.state.live_containers(), *self.observed_pods()]
+            for start in range(0, len(everything), SLICE):
+                for thing in everything[start : start + SLICE]:
+                    self._enqueue_thing(thing)
+                await asyncio.sleep(0)
 
     # --- one round -------------------------------------------------------------------------------------------------
 
@@ -297,7 +297,29 @@ class Reconciler:
     ) -> None:
         await self._engine.do(lambda tx: tx.tell(container_id, event) if tx.has(container_id) else None)
 
+    def _look_at(self, things: Iterator[PodObservation | Container]) -> None:
+        """Ask for rounds, a slice now and the others as soon as the loop has done what else there is.
+
+        Of containers only those without a pod: the others are meant by their pods.
+        """
+        for thing in islice(things, SLICE):
+            if isinstance(thing, PodObservation) or pod_name(thing.id) not in self._observed:
+                self._enqueue_thing(thing)
+        rest = next(things, None)
+        if rest is not None:
+            asyncio.get_running_loop().call_soon(self._look_at, chain((rest,), things))
+
+    def _enqueue_thing(self, thing: PodObservation | Container) -> None:
+        if isinstance(thing, Container):
+            self._enqueue(thing.id)
+        else:
+            self._enqueue_pod(thing)
+
     def _enqueue_pod(self, pod: PodObservation) -> None:
         container_id = names.container_of(pod.labels)
         if container_id is not None:
             self._enqueue(container_id)
+
+
+def _is_same(pod: PodObservation, before: PodObservation | None) -> bool:
+    return before is not None and pod.uid == before.uid and pod.resource_version == before.resource_version

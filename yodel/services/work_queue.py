@@ -115,6 +115,8 @@ class WorkQueue(Generic[Key]):
                 self._failed(key, error)
             else:
                 self._succeeded(key, again_after_s)
+            # A handler that found nothing to do never waited: without this, ten thousand of them would be one piece.
+            await asyncio.sleep(0)
 
     def _succeeded(self, key: Key, again_after_s: float | None) -> None:
         self._failures.pop(key, None)

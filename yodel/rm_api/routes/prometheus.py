@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -54,9 +54,21 @@ class _Counts(Collector):
             yield family
 
 
+class _Gauges(Collector):
+    """Ours, which Hadoop does not have."""
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self._values = values
+
+    def collect(self) -> Iterable[Metric]:
+        for name, value in self._values.items():
+            yield GaugeMetricFamily(f"yodel_{name}", name.replace("_", " "), value)
+
+
 async def prometheus(request: Request) -> Response:
-    registry = CollectorRegistry()
-    registry.register(_Counts(api_of(request).services.queries.metrics()))
+    registry, services = CollectorRegistry(), api_of(request).services
+    registry.register(_Counts(services.queries.metrics()))
+    registry.register(_Gauges(services.gauges()))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
