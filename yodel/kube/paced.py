@@ -2,7 +2,7 @@
 
 Two rules.  A token bucket over all calls (client-go's QPS and burst); creations have a smaller one of their own in the
 driver.  And when the server says 429 with a time (its priority and fairness), every call waits for that time, not only
-the one that was told: the queue that was full is the same for all.  Watches are not counted: they are opened rarely, and
+the one that was told: the queue that was full is the same for all.  Watches are not counted: they are opened rarely and
 each has its own back-off.
 """
 

@@ -101,7 +101,7 @@ async def test_ten_thousand_pods_keep_nobody_waiting() -> None:
         watch = watch_pods(FakeApi(*script), "n", "s", reconciler, clock=time.monotonic, random=float, health=health)
         tasks = [asyncio.create_task(work) for work in (queue.run(), watch, piece.run())]
         async with asyncio.timeout(60):
-            while health.listings < 2 or len(queue) > 0:
+            while health.listings < 2 or len(queue) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         for task in tasks:
             task.cancel()
