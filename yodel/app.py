@@ -32,8 +32,9 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.queue import Queue, differing, leaves_under_root
 from yodel.domain.resource import Resource
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidValue, Refused, Unavailable
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
+from yodel.kube.groups import GroupedPods
 from yodel.kube.late import LateKube
 from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.pod_driver import DriverLimits, PodDriver
@@ -80,8 +81,8 @@ from yodel.services.work_queue import WorkQueue
 from yodel.settings import Settings
 from yodel.store.sql_store import SqlStore
 from yodel.translator import images, names
-from yodel.translator.dialects import dialect
-from yodel.translator.pod_spec import PodSettings, PosixIdentity, manifest
+from yodel.translator.dialects import dialect, gang_name
+from yodel.translator.pod_spec import Group, PodSettings, PosixIdentity, group, manifest
 from yodel.translator.profiles import PodProfiles, profiles
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
@@ -214,10 +215,11 @@ class _Rm:
             settings.namespace,
             DriverLimits(creates_per_second=settings.pod_creates_per_second, creates_burst=settings.pod_creates_burst),
         )
+        self._pods = GroupedPods(pods, self._paced_kube, settings.namespace, self._group_of)
         self.reconciles: WorkQueue[ContainerId] = WorkQueue(self._reconcile, random.random)
         self.reconciler = Reconciler(
             self.engine,
-            pods,
+            self._pods,
             clock,
             self._manifest_of,
             ReconcilerSettings(pod_retention_s=settings.pod_retention_s, resync_interval_s=settings.resync_interval_s),
@@ -263,6 +265,7 @@ class _Rm:
                 tasks.create_task(self.master_keys.run(), name="master keys"),
                 tasks.create_task(self.reconciler.run_resync(), name="resync"),
                 tasks.create_task(self._watch(), name="pod watch"),
+                tasks.create_task(self._sweep_groups(), name="group sweep"),
             ]
             recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
             await self.admin.start()
@@ -328,6 +331,7 @@ class _Rm:
                 admin_acl=settings.admin_acl,
                 max_priority=settings.max_priority,
                 queues=_queues(settings),
+                pod_profiles=_pod_profiles(settings),
                 nodes_include_path=settings.nodes_include_path,
                 nodes_exclude_path=settings.nodes_exclude_path,
                 dynamic_resources_path=settings.dynamic_resources_path,
@@ -336,11 +340,16 @@ class _Rm:
         def use_admin_acl(acl: Acl) -> None:
             self.submission.use_rules(AccessRules(admin_acl=acl, is_view_checked=self._settings.acl_enable))
 
+        async def use_pod_profiles(profiles: PodProfiles) -> None:
+            await self._pods.require(profiles.gang_kinds)
+            self._profiles = profiles
+
         return Reloads(
             read=read,
             proxy_users=lambda: self._proxy_users.become(_proxy_users(self._reload(), self._users)),
             admin_acl=use_admin_acl,
             max_priority=self.submission.use_max_priority,
+            pod_profiles=use_pod_profiles,
         )
 
     def _client_services(self) -> ClientServices:
@@ -385,6 +394,7 @@ class _Rm:
         module = await asyncio.to_thread(importlib.import_module, "yodel.kube.client")
         async with await module.open_kube(self._settings.kubeconfig, self._settings.kube_context) as kube:
             self._kube.open(kube)
+            await self._require_groups()
             await watch_pods(
                 self._paced_kube,
                 self._settings.namespace,
@@ -408,6 +418,29 @@ class _Rm:
             "kubernetes_waited_seconds": self._paced_kube.waited_s,
             "reconciles_waiting": len(self.reconciles),
         }
+
+    async def _require_groups(self) -> None:
+        """Raises InvalidValue: a queue wants groups of a kind that the cluster does not have."""
+        try:
+            await self._pods.require(self._profiles.gang_kinds)
+        except (Refused, Unavailable) as error:
+            log.warning("kinds of groups not checked", error=str(error))
+
+    async def _sweep_groups(self) -> None:
+        await self._pods.run_sweep(
+            lambda: self._profiles.gang_kinds,
+            names.selector(self._settings.cluster_name),
+            self._live_groups,
+            self._settings.resync_interval_s,
+        )
+
+    def _group_of(self, pod: Manifest) -> Group | None:
+        container_id = names.container_of(pod["metadata"]["labels"])
+        container = self.engine.state.containers.get(container_id) if container_id is not None else None
+        return group(container, self._profiles.of(container.queue)) if container is not None else None
+
+    def _live_groups(self) -> set[str]:
+        return {gang_name(app.id) for app in self.engine.state.applications.values() if not app.state.is_final}
 
     async def _reconcile(self, container_id: ContainerId) -> float | None:
         return await self.reconciler.reconcile(container_id)

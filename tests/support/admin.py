@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.support.playbook import World
+from tests.support.playbook import POD_SETTINGS, World
 from yodel.domain.acl import Acl
 from yodel.domain.queue import default_queues
+from yodel.errors import InvalidValue
 from yodel.services.admin import AdminService, AdminSettings, Reloads
+from yodel.translator.profiles import PodProfiles
 
 GROUPS = {"bob": ("staff", "users"), "alice": ("users",)}
 
@@ -20,10 +22,18 @@ class Administration:
 
     world: World
     settings: AdminSettings = field(
-        default_factory=lambda: AdminSettings(admin_acl="admin staff", max_priority=0, queues=default_queues())
+        default_factory=lambda: AdminSettings(
+            admin_acl="admin staff",
+            max_priority=0,
+            queues=default_queues(),
+            pod_profiles=PodProfiles(default=POD_SETTINGS, by_queue={}),
+        )
     )
     acls: list[Acl] = field(default_factory=list)
     priorities: list[int] = field(default_factory=list)
+    profiles: list[PodProfiles] = field(default_factory=list)
+    lacks: InvalidValue | None = None
+    """What the cluster does not have."""
     proxy_reloads: int = 0
 
     def change(self, **changes: Any) -> None:
@@ -39,10 +49,16 @@ class Administration:
             proxy_users=self._reload_proxies,
             admin_acl=self.acls.append,
             max_priority=self.priorities.append,
+            pod_profiles=self._use_profiles,
         )
         service = AdminService(rm.engine, rm.nodes, rm.decommission, self, reloads, "yarn")
         await service.start()
         return service
+
+    async def _use_profiles(self, profiles: PodProfiles) -> None:
+        if self.lacks is not None:
+            raise self.lacks
+        self.profiles.append(profiles)
 
     def _reload_proxies(self) -> None:
         self.proxy_reloads += 1

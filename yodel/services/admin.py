@@ -10,7 +10,7 @@ Refuses: node labels, whose words are Hadoop's for ``yarn.node-labels.enabled=fa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -29,6 +29,7 @@ from yodel.ports.identity import Groups
 from yodel.services.decommission import Decommission
 from yodel.services.engine import Engine, Transaction
 from yodel.services.nodes import NodeService
+from yodel.translator.profiles import PodProfiles
 
 FILE_BYTES_MAX = 16 * 1024 * 1024
 READ_TIMEOUT_S = 30.0  # the files may be on a network mount
@@ -45,6 +46,7 @@ class AdminSettings:
     admin_acl: str
     max_priority: int
     queues: Sequence[Queue]
+    pod_profiles: PodProfiles
     nodes_include_path: Path | None = None
     nodes_exclude_path: Path | None = None
     dynamic_resources_path: Path | None = None
@@ -53,12 +55,14 @@ class AdminSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloads:
     """What the composition root lends.  ``read`` and ``proxy_users`` block: they read files and ask name servers; they
-    raise InvalidValue.  The others take a new value."""
+    raise InvalidValue.  The others take a new value; ``pod_profiles`` raises InvalidValue for what the cluster lacks,
+    and Refused or Unavailable when the cluster does not say."""
 
     read: Callable[[], AdminSettings]
     proxy_users: Callable[[], None]
     admin_acl: Callable[[Acl], None]
     max_priority: Callable[[int], None]
+    pod_profiles: Callable[[PodProfiles], Awaitable[None]]
 
 
 class AdminService:
@@ -100,8 +104,9 @@ class AdminService:
         return self._groups.groups_of(user)
 
     async def refresh_queues(self) -> None:
-        """Raises InvalidValue."""
+        """Raises InvalidValue, Refused, Unavailable: nothing is changed."""
         settings = await self._settings()
+        await self._reloads.pod_profiles(settings.pod_profiles)
 
         def work(tx: Transaction) -> None:
             tx.queues += differing(self._engine.state.queues.values(), settings.queues)

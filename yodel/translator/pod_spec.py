@@ -16,7 +16,7 @@ from typing import Any, Literal
 from yodel.domain.container import Container
 from yodel.domain.ids import pod_name
 from yodel.translator import names
-from yodel.translator.dialects import Dialect, gang_name, quantities
+from yodel.translator.dialects import Dialect, GangKind, gang_name, gang_object, quantities
 from yodel.translator.parked_script import SCRIPT
 from yodel.translator.placement import affinity
 from yodel.translator.templates import MAIN, merge
@@ -33,6 +33,15 @@ class PosixIdentity:
     uid: int
     gid: int
     groups: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The object that an application's pods name as their group."""
+
+    kind: GangKind
+    name: str
+    manifest: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +108,7 @@ def manifest(
         spec["affinity"] = preferred
     if container.placement.node_label:
         spec["nodeSelector"] = {names.PREFIX + "node-label": names.label_value(container.placement.node_label)}
-    group_label, group_annotation = _group(container, settings)
+    group_label, group_annotation = _group_names(container, settings)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -116,6 +125,26 @@ def manifest(
         "spec": spec,
     }
     return merge(settings.template, pod)
+
+
+def group(container: Container, settings: PodSettings) -> Group | None:
+    """The group that has to be there before the container's pod; None when it needs none.
+
+    A group of more than one leaves the ApplicationMaster out: it would wait for tasks that only itself asks for.
+    """
+    kind = settings.dialect.gang
+    if not settings.gang or kind is None or (container.is_am and settings.gang_min_member > 1):
+        return None
+    application_id = container.id.application_id
+    made = gang_object(
+        kind,
+        application_id,
+        cluster=settings.cluster,
+        namespace=settings.namespace,
+        min_member=settings.gang_min_member,
+        spec=settings.gang_spec,
+    )
+    return Group(kind=kind, name=gang_name(application_id), manifest=made)
 
 
 def _main(container: Container, settings: PodSettings, handover: str, image: str) -> dict[str, Any]:
@@ -169,16 +198,14 @@ def _disk(mib: int) -> dict[str, str]:
     return {"ephemeral-storage": f"{mib}Mi"} if mib else {}
 
 
-def _group(container: Container, settings: PodSettings) -> tuple[dict[str, str], dict[str, str]]:
-    """Label and annotation that name the pod's group.  A group of more than one leaves the ApplicationMaster out: it
-    would wait for the tasks that nobody but itself asks for."""
-    kind = settings.dialect.gang
-    if not settings.gang or kind is None or (container.is_am and settings.gang_min_member > 1):
+def _group_names(container: Container, settings: PodSettings) -> tuple[dict[str, str], dict[str, str]]:
+    """Label and annotation that name the pod's group."""
+    found = group(container, settings)
+    if found is None:
         return {}, {}
-    name = gang_name(container.id.application_id)
     return (
-        {kind.pod_label: name} if kind.pod_label else {},
-        {kind.pod_annotation: name} if kind.pod_annotation else {},
+        {found.kind.pod_label: found.name} if found.kind.pod_label else {},
+        {found.kind.pod_annotation: found.name} if found.kind.pod_annotation else {},
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from yodel.errors import InvalidValue
 from yodel.queue_settings import CustomDialect, QueueSettings
 from yodel.translator import templates
-from yodel.translator.dialects import DIALECTS, dialect
+from yodel.translator.dialects import DIALECTS, GangKind, dialect
 from yodel.translator.pod_spec import PodSettings
 
 DEFAULTS_SECTION = "queue_defaults"
@@ -27,6 +27,12 @@ class PodProfiles:
 
     def of(self, queue_path: str) -> PodSettings:
         return self.by_queue.get(queue_path, self.default)
+
+    @property
+    def gang_kinds(self) -> tuple[GangKind, ...]:
+        """Kinds of groups that some queue wants, each once."""
+        wanted = [profile.dialect.gang for profile in (self.default, *self.by_queue.values()) if profile.gang]
+        return tuple(dict.fromkeys(kind for kind in wanted if kind is not None))
 
 
 def profiles(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.admin import Administration
-from tests.support.playbook import NODE, NODE_SIZE, World
+from tests.support.playbook import NODE, NODE_SIZE, POD_SETTINGS, World
 from yodel.domain.acl import Acl
 from yodel.domain.ids import NodeId
 from yodel.domain.queue import QueueState, default_queues
@@ -15,6 +15,7 @@ from yodel.domain.states import NodeState
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.services import admin as admin_module
 from yodel.services.admin import AdminService
+from yodel.translator.profiles import PodProfiles
 
 
 @pytest.fixture
@@ -57,6 +58,23 @@ async def test_queues_are_written(world: World, admin: AdminService, administrat
     assert {queue.state for queue in world.rm.state.queues.values()} == {QueueState.STOPPED}
     await world.restart()
     assert {queue.state for queue in world.rm.state.queues.values()} == {QueueState.STOPPED}
+
+
+async def test_profiles_of_queues_are_taken_over(admin: AdminService, administration: Administration) -> None:
+    wanted = PodProfiles(default=replace(POD_SETTINGS, image="new:1"), by_queue={})
+    administration.change(pod_profiles=wanted)
+    await admin.refresh_queues()
+    assert administration.profiles == [wanted]
+
+
+async def test_queues_stay_as_they_are_when_the_cluster_lacks_what_they_want(
+    world: World, admin: AdminService, administration: Administration
+) -> None:
+    administration.change(queues=[replace(q, state=QueueState.STOPPED) for q in default_queues()])
+    administration.lacks = InvalidValue("gang", True, "a cluster with groups")
+    with pytest.raises(InvalidValue, match="a cluster with groups"):
+        await admin.refresh_queues()
+    assert {queue.state for queue in world.rm.state.queues.values()} == {QueueState.RUNNING}
 
 
 async def test_lists_are_read_anew(

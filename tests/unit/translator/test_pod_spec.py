@@ -12,7 +12,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerType
 from yodel.translator.dialects import dialect
 from yodel.translator.parked_script import SCRIPT
-from yodel.translator.pod_spec import PodSettings, PosixIdentity, manifest
+from yodel.translator.pod_spec import PodSettings, PosixIdentity, group, manifest
 
 NAME = "application-1700000000000-0001-01-000002"
 SETTINGS = PodSettings(
@@ -146,6 +146,24 @@ def test_group_that_waits_for_several_leaves_the_application_master_out() -> Non
     am = a_manifest(settings, type=ContainerType.APPLICATION_MASTER)
     assert "scheduling.k8s.io/group-name" not in am["metadata"]["annotations"]
     assert "scheduling.k8s.io/group-name" in a_manifest(settings)["metadata"]["annotations"]
+
+
+def test_group_that_has_to_be_there_is_the_one_that_the_pod_names() -> None:
+    settings = replace(SETTINGS, dialect=dialect("volcano"), gang=True, gang_spec={"queue": "q"})
+    found = group(a_container(), settings)
+    assert found is not None
+    assert found.manifest["metadata"]["name"] == found.name
+    assert found.manifest["spec"] == {"queue": "q", "minMember": 1}
+    assert a_manifest(settings)["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == found.name
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [SETTINGS, replace(SETTINGS, gang=True), replace(SETTINGS, dialect=dialect("volcano"))],
+    ids=["neither", "no kind", "not wanted"],
+)
+def test_no_group_is_needed_where_none_is_wanted_or_known(settings: PodSettings) -> None:
+    assert group(a_container(), settings) is None
 
 
 def test_pull_secrets_and_image_are_as_told() -> None:

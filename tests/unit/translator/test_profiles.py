@@ -100,6 +100,15 @@ def test_dialect_of_the_house_is_named_like_any_other() -> None:
     assert built(queue={"dialect": "house"}).of("root.a").dialect.measures.cpu == "example.com/cpu"
 
 
+def test_kinds_of_groups_are_those_that_queues_want_each_once() -> None:
+    koordinator, volcano = (dialect(name).gang for name in ("koordinator", "volcano"))
+    wanted = {"dialect": "koordinator", "gang": True}
+    assert built().gang_kinds == ()
+    assert built({"dialect": "koordinator"}).gang_kinds == ()
+    assert built(wanted).gang_kinds == (koordinator,)
+    assert built(wanted, {"dialect": "volcano"}).gang_kinds == (koordinator, volcano)
+
+
 @pytest.mark.parametrize(
     ("settings", "field", "expected"),
     [

@@ -1,0 +1,177 @@
+"""Group objects of the engines' schedulers: there before the first pod that names them, gone after their application.
+
+``GroupedPods`` is the Pods port with one thing more: a pod that names a group is created after the group.  Groups are
+not watched: what was created is remembered until the next sweep, which deletes the groups of applications that are
+over, and a group that somebody deleted by hand is made again by the next pod after a sweep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import TypeVar
+from urllib.parse import quote
+
+import msgspec
+import structlog
+
+from yodel.errors import InvalidValue, Refused, Unavailable, YodelError
+from yodel.kube.api import ApiStatus, KubeApi, Request
+from yodel.kube.retrying import RetryLimits, retried
+from yodel.ports.pods import Manifest, PodObservation, Pods
+from yodel.translator.dialects import GangKind
+from yodel.translator.pod_spec import Group
+
+CREATED_MAX = 10_000
+"""Names remembered; one too many only costs a call that finds its group there."""
+PAGE_SIZE = 500
+PAGES_MAX = 40
+KindT = TypeVar("KindT")
+log = structlog.get_logger("yodel.groups")
+
+
+class _Resource(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Resources(msgspec.Struct, frozen=True):
+    """``metav1.APIResourceList``."""
+
+    resources: list[_Resource] = []
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str = ""
+    continuation: str = msgspec.field(default="", name="continue")
+
+
+class _Item(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+    items: list[_Item] = []
+
+
+class GroupedPods:
+    """Implements yodel.ports.pods.Pods.  ``group_of`` tells the group that a pod names, if any."""
+
+    def __init__(
+        self,
+        pods: Pods,
+        api: KubeApi,
+        namespace: str,
+        group_of: Callable[[Manifest], Group | None],
+        limits: RetryLimits | None = None,
+    ) -> None:
+        self._pods, self._api, self._namespace = pods, api, namespace
+        self._group_of, self._limits = group_of, limits or RetryLimits()
+        self._created: set[tuple[GangKind, str]] = set()
+
+    async def create(self, manifest: Manifest) -> None:
+        group = self._group_of(manifest)
+        if group is not None:
+            await self._ensure(group)
+        await self._pods.create(manifest)
+
+    async def delete(self, name: str, *, grace_s: int | None = None) -> None:
+        await self._pods.delete(name, grace_s=grace_s)
+
+    async def resize(self, manifest: Manifest) -> None:
+        await self._pods.resize(manifest)
+
+    async def get(self, name: str) -> PodObservation | None:
+        return await self._pods.get(name)
+
+    async def require(self, kinds: Iterable[GangKind]) -> None:
+        """The kinds are served here.
+
+        Raises:
+            InvalidValue: one is not: its CustomResourceDefinition is missing.
+            Refused, Unavailable: the API server does not say.
+        """
+        for kind in kinds:
+            path = f"/apis/{kind.api_version}"
+            body = await retried(partial(self._call_or_none, path), f"Asking for {kind.crd_name}", self._limits)
+            served = _decoded(body, _Resources).resources if body is not None else []
+            if kind.plural not in [resource.name for resource in served]:
+                expected = f"a cluster with the CustomResourceDefinition {kind.crd_name} in version {kind.api_version}"
+                raise InvalidValue("gang", True, expected)
+
+    async def run_sweep(
+        self,
+        kinds: Callable[[], Iterable[GangKind]],
+        selector: str,
+        live: Callable[[], Collection[str]],
+        every_s: float,
+    ) -> None:
+        """Delete now and then the groups that ``selector`` selects and whose names are not ``live``."""
+        while True:
+            await asyncio.sleep(every_s)
+            for kind in kinds():
+                try:
+                    await self.sweep(kind, selector, live)
+                except YodelError as error:
+                    log.warning("groups not swept", kind=kind.crd_name, error=str(error))
+
+    async def sweep(self, kind: GangKind, selector: str, live: Callable[[], Collection[str]]) -> None:
+        """Raises Refused, Unavailable."""
+        self._created.clear()
+        found = await self._names(kind, selector)
+        for name in sorted(found - {*live()}):
+            path = f"{self._path(kind)}/{quote(name, safe='')}"
+            await retried(partial(self._call_or_none, path, "DELETE"), f"Deleting group {name}", self._limits)
+            log.info("group deleted", group=name)
+
+    async def _ensure(self, group: Group) -> None:
+        key = (group.kind, group.name)
+        if key in self._created:
+            return
+        request = Request(method="POST", path=self._path(group.kind), body=msgspec.json.encode(group.manifest))
+        await retried(partial(self._create_once, request, group), f"Creating group {group.name}", self._limits)
+        if len(self._created) >= CREATED_MAX:
+            self._created.clear()
+        self._created.add(key)
+
+    async def _create_once(self, request: Request, group: Group) -> None:
+        try:
+            await self._api.call(request)
+        except ApiStatus as status:
+            if status.code == 404:
+                text = f"Creating group {group.name}: {group.kind.crd_name} or namespace {self._namespace} is missing"
+                raise Refused(text) from status
+            if status.code != 409 or status.reason == "Conflict":
+                raise
+
+    async def _names(self, kind: GangKind, selector: str) -> set[str]:
+        names: set[str] = set()
+        query = {"labelSelector": selector, "limit": str(PAGE_SIZE)}
+        for _ in range(PAGES_MAX):
+            request = Request(path=self._path(kind), query=query)
+            body = await retried(partial(self._api.call, request), f"Listing {kind.crd_name}", self._limits)
+            page = _decoded(body, _Page)
+            names |= {item.metadata.name for item in page.items}
+            if not page.metadata.continuation:
+                return names
+            query = {**query, "continue": page.metadata.continuation}
+        raise Unavailable(f"Listing {kind.crd_name}: more than {PAGES_MAX} pages")
+
+    async def _call_or_none(self, path: str, method: str = "GET") -> bytes | None:
+        try:
+            return await self._api.call(Request(method=method, path=path))
+        except ApiStatus as status:
+            if status.code == 404:
+                return None
+            raise
+
+    def _path(self, kind: GangKind) -> str:
+        return f"/apis/{kind.api_version}/namespaces/{quote(self._namespace, safe='')}/{kind.plural}"
+
+
+def _decoded(body: bytes, kind: type[KindT]) -> KindT:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as malformed:
+        raise Unavailable(f"the answer is malformed: {malformed}") from malformed
