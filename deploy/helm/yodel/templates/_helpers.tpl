@@ -169,9 +169,22 @@ capabilities:
   "node_token_file" "/etc/yodel/secrets/node-token"
   "log_aggregation_enable" (ne $values.hadoop.remoteAppLogDir "")
 -}}
+{{- $queues := dict -}}
 {{- if and $values.priorityClasses.create (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
-{{- $classes := dict "priority_class_am" $values.priorityClasses.am.name "priority_class_task" $values.priorityClasses.task.name -}}
-{{- $settings = set $settings "queue_defaults" $classes -}}
+{{- $queues = merge $queues (dict "priority_class_am" $values.priorityClasses.am.name "priority_class_task" $values.priorityClasses.task.name) -}}
+{{- end -}}
+{{- if $values.imagePullSecrets -}}
+{{- $queues = set $queues "image_pull_secrets" $values.imagePullSecrets -}}
+{{- end -}}
+{{- with include "yodel.usersConfigMap" . -}}
+{{- $passwd := dict "name" "users" "mountPath" "/etc/passwd" "subPath" "passwd" "readOnly" true -}}
+{{- $group := dict "name" "users" "mountPath" "/etc/group" "subPath" "group" "readOnly" true -}}
+{{- $main := dict "name" "main" "volumeMounts" (list $passwd $group) -}}
+{{- $volume := dict "name" "users" "configMap" (dict "name" .) -}}
+{{- $queues = set $queues "pod_template" (dict "spec" (dict "containers" (list $main) "volumes" (list $volume))) -}}
+{{- end -}}
+{{- if $queues -}}
+{{- $settings = set $settings "queue_defaults" $queues -}}
 {{- end -}}
 {{- include "yodel.toml" (mergeOverwrite $settings (deepCopy $values.resourceManager.settings)) | trim -}}
 {{- end -}}
