@@ -60,7 +60,11 @@ operator = "Exists"
 ```""",
         QueueSettings,
     ),
-    ("Dialects of the house: `[dialects.NAME]`", "An engine with resource names of its own.", CustomDialect),
+    (
+        "Dialects of the house: `[dialects.NAME]`",
+        "An engine with resource names of its own; [dialects](dialects.md) shows an example and the known ones.",
+        CustomDialect,
+    ),
     ("Groups of such a dialect: `[dialects.NAME.gang]`", "The object that its scheduler places together.", CustomGang),
     ("Users: `[user_ids.NAME]`", "Who a user is on the nodes.", UserIds),
 )

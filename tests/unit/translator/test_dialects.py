@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.queue_settings import CustomDialect, CustomGang
+from yodel.settings import load
+from yodel.translator import names
 from yodel.translator.dialects import DIALECTS, dialect, gang_object, quantities
 
 CAPABILITY = Resource(2048, 3)
@@ -92,7 +96,7 @@ def test_group_object_is_the_engines_with_the_operators_fields_and_our_size(name
             "labels": {
                 "app.kubernetes.io/managed-by": "yodel",
                 "yodel.io/cluster": "prod",
-                "yodel.io/application-id": "application_1700000000000_0001",
+                "yodel.io/application": "application_1700000000000_0001",
             },
         },
         "spec": {"queue": "offline", "minMember": 2},
@@ -132,3 +136,27 @@ def test_further_types_bring_no_other_dialects_resources(name: str, other: str) 
 def test_unknown_dialect_is_refused_with_the_ones_there_are() -> None:
     with pytest.raises(InvalidValue, match="katalyst, koordinator, native, volcano"):
         dialect("klingon")
+
+
+@pytest.mark.parametrize("name", sorted(DIALECTS))
+def test_page_about_dialects_says_what_is_so(name: str) -> None:
+    engine = DIALECTS[name]
+    page = (Path(__file__).resolve().parents[3] / "docs" / "dialects.md").read_text()
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+    marks = {**engine.labels, **engine.annotations}
+    words = [engine.measures.cpu, engine.measures.memory, engine.priority_class_name]
+    words += [f"{key}: {value}" for key, value in marks.items()]
+    if engine.gang is not None:
+        words += [engine.gang.crd_name, engine.gang.pod_label, engine.gang.pod_annotation]
+    assert [word for word in words if word not in row] == []
+
+
+def test_example_of_the_page_is_taken(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "dialects.md").read_text()
+    (tmp_path / "rm.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    settings = load(tmp_path / "rm.toml")
+    found = dialect("offline", settings.dialects)
+    assert quantities(found, CAPABILITY, 1000) == {
+        "colocation.example.com/cpu": "3",
+        "colocation.example.com/memory": "2048",
+    }
