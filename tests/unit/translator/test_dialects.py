@@ -96,7 +96,7 @@ def test_group_object_is_the_engines_with_the_operators_fields_and_our_size(name
             "labels": {
                 "app.kubernetes.io/managed-by": "yodel",
                 "yodel.io/cluster": "prod",
-                "yodel.io/application": "application_1700000000000_0001",
+                names.APPLICATION: "application_1700000000000_0001",
             },
         },
         "spec": {"queue": "offline", "minMember": 2},
