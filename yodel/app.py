@@ -35,6 +35,7 @@ from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue, Refused, Unavailable
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.kube.groups import GroupedPods
+from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.late import LateKube
 from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.pod_driver import DriverLimits, PodDriver
@@ -64,6 +65,7 @@ from yodel.services.changes import ApplicationChanges
 from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.engine import Engine
+from yodel.services.inspection import Inspection, InspectionSettings
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
@@ -246,6 +248,8 @@ class _Rm:
         self.admin = AdminService(
             self.engine, self.nodes, self.decommission, self._users, self._reloads(), getpass.getuser()
         )
+        self.inspection = self._inspection()
+        self.engine.follow_with(self.inspection.published)
         self.engine.perform_with(
             EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add, self.scheduler.wake)
         )
@@ -265,6 +269,7 @@ class _Rm:
                 tasks.create_task(self.master_keys.run(), name="master keys"),
                 tasks.create_task(self.reconciler.run_resync(), name="resync"),
                 tasks.create_task(self._watch(), name="pod watch"),
+                tasks.create_task(self.inspection.run(), name="inspection"),
                 tasks.create_task(self._sweep_groups(), name="group sweep"),
             ]
             recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
@@ -406,6 +411,22 @@ class _Rm:
                 health=self._watch_health,
             )
 
+    def _inspection(self) -> Inspection:
+        settings, kube = self._settings, self._paced_kube
+        return Inspection(
+            self.engine.state,
+            self.reconciler.observed,
+            self._clock,
+            InspectionSettings(
+                events_per_second=settings.pod_events_per_second,
+                applications_per_second=settings.application_objects_per_second,
+            ),
+            events=KubePodEvents(kube, settings.namespace) if settings.pod_events else None,
+            board=KubeApplicationBoard(kube, settings.namespace, settings.cluster_name)
+            if settings.application_objects
+            else None,
+        )
+
     def _gauges(self) -> dict[str, float]:
         """For Prometheus: how well Kubernetes is seen and reached."""
         health = self._watch_health
@@ -417,6 +438,7 @@ class _Rm:
             "kubernetes_turned_away": self._paced_kube.turned_away,
             "kubernetes_waited_seconds": self._paced_kube.waited_s,
             "reconciles_waiting": len(self.reconciles),
+            "pod_events_dropped": self.inspection.dropped,
         }
 
     async def _require_groups(self) -> None:

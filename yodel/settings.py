@@ -83,6 +83,12 @@ class Settings(BaseSettings):
         default=400.0, gt=0, description="requests to the API server of every kind but watches, on average"
     )
     kube_requests_burst: int = Field(default=800, ge=1, description="requests at once after a quiet time")
+    pod_events: bool = Field(default=True, description="tell of grants, launches and ends by events on the pods")
+    pod_events_per_second: float = Field(default=10.0, gt=0)
+    application_objects: bool = Field(
+        default=True, description="one YarnApplication object an application, for `kubectl get yarnapplications`"
+    )
+    application_objects_per_second: float = Field(default=5.0, gt=0)
     pod_list_page_size: int = Field(
         default=500, ge=1, le=5000, description="pods in one answer when all are listed; bounds the work in one piece"
     )

@@ -8,7 +8,7 @@ only after the rows that caused them are on disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, cast
 
@@ -47,6 +47,10 @@ TELLS_MAX = 100_000
 EntityId = ApplicationId | ApplicationAttemptId | ContainerId | NodeId
 ResultT = TypeVar("ResultT")
 log = structlog.get_logger("yodel.engine")
+
+
+Follower = Callable[[Sequence[Row], Sequence[ApplicationId]], None]
+"""Gets rows that are committed and applications that were forgotten.  Returns at once and raises nothing."""
 
 
 class Performer(Protocol):
@@ -241,10 +245,15 @@ class Engine:
         self.state, self._store, self._clock = state, store, clock
         self._queue: asyncio.Queue[tuple[Work[Any], asyncio.Future[Any]]] = asyncio.Queue(QUEUE_MAX)
         self._performer: Performer | None = None
+        self._follower: Follower | None = None
 
     def perform_with(self, performer: Performer) -> None:
         """Who performs effects.  Set once by the composition root, before ``run``."""
         self._performer = performer
+
+    def follow_with(self, follower: Follower) -> None:
+        """Who is told of committed rows beside the state.  Set once by the composition root, before ``run``."""
+        self._follower = follower
 
     async def do(self, work: Work[ResultT]) -> ResultT:
         """Run a work item and wait until it is on disk.
@@ -359,6 +368,8 @@ class Engine:
             self.state.publish(commit.rows)
         for application_id in commit.removed_applications:
             self.state.remove_application(application_id)
+        if self._follower is not None:
+            self._follower(commit.rows, commit.removed_applications)
         assert self._performer is not None, "perform_with() comes before run()"
         for effect in effects:
             self._performer.perform(effect)

@@ -136,7 +136,10 @@ class Reconciler:
         """Look at everything now and then: whatever was missed is found."""
         while True:
             await asyncio.sleep(self._settings.resync_interval_s)
-            everything = [*self._engine.state.live_containers(), *self.observed_pods()]
+            everything: list[PodObservation | Container] = [
+                *self._engine.state.live_containers(),
+                *self.observed_pods(),
+            ]
             for start in range(0, len(everything), SLICE):
                 for thing in everything[start : start + SLICE]:
                     self._enqueue_thing(thing)

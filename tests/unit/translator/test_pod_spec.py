@@ -41,7 +41,7 @@ def golden(amounts: dict[str, str]) -> dict[str, Any]:
             "labels": {
                 "app.kubernetes.io/managed-by": "yodel",
                 "yodel.io/cluster": "prod",
-                "yodel.io/application-id": "application_1700000000000_0001",
+                "yodel.io/application": "application_1700000000000_0001",
                 "yodel.io/attempt-id": "appattempt_1700000000000_0001_000001",
                 "yodel.io/container-id": "container_1700000000000_0001_01_000002",
                 "yodel.io/role": "task",

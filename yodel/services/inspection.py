@@ -1,0 +1,241 @@
+"""Keeps what ``kubectl`` shows of applications and containers close to the rows: best effort, beside everything.
+
+``published`` is called with committed rows and only takes notes; two tasks write, each at a bounded pace.  Applications
+coalesce: a line is written from the state at the time of writing, so a hundred changes in between are one write, and a
+line that would be the same is not written.  Events do not coalesce (each is a fact), so their queue is bounded and the
+oldest are dropped.  When Kubernetes refuses (no right, no such resource), the writer rests and what came meanwhile is
+forgotten; nothing here is retried, and nothing else ever waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from yodel.domain.application import Application
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationId, ContainerId, pod_name
+from yodel.domain.pod import PodObservation
+from yodel.domain.states import ContainerExitStatus, ContainerState
+from yodel.errors import Refused, Unavailable
+from yodel.ports.clock import Clock
+from yodel.ports.inspection import ApplicationBoard, ApplicationSummary, PodEvent, PodEvents
+from yodel.services.state import ClusterState, Usage
+
+EVENTS_MAX = 2_000
+TEXT_MAX = 512
+"""Characters of one text in an event or a line: an object of the API server is no place for logs."""
+log = structlog.get_logger("yodel.inspection")
+
+_REASONS = {
+    ContainerState.ALLOCATED: ("Granted", "Container {id} was granted to its ApplicationMaster: {capability}"),
+    ContainerState.RUNNING: ("Launched", "Container {id} was launched"),
+}
+_NOT_FOR_EVENTS = (ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, ContainerExitStatus.KILLED_BY_APPMASTER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectionSettings:
+    """Both paces are averages; ``rest_s`` is the pause after a refusal, ``write_timeout_s`` the deadline of a write."""
+
+    events_per_second: float = 10.0
+    applications_per_second: float = 5.0
+    rest_s: float = 300.0
+    write_timeout_s: float = 30.0
+
+
+class Inspection:
+    """A follower of the engine (``published``) and two writers (``run``).  None switches a writer off."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        observed: Callable[[ContainerId], PodObservation | None],
+        clock: Clock,
+        settings: InspectionSettings,
+        *,
+        events: PodEvents | None,
+        board: ApplicationBoard | None,
+    ) -> None:
+        self._state, self._observed, self._clock, self._settings = state, observed, clock, settings
+        self._events, self._board = events, board
+        self._waiting: deque[PodEvent] = deque(maxlen=EVENTS_MAX)
+        self._changed: dict[ApplicationId, None] = {}
+        self._shown: dict[ApplicationId, ApplicationSummary] = {}
+        self._told: dict[ContainerId, ContainerState] = {}
+        """The state of live containers that events have been told of."""
+        self._has_events, self._has_changes = asyncio.Event(), asyncio.Event()
+        self.dropped = 0
+        """Events that were not written: too many, refused, or no answer."""
+
+    # --- notes ------------------------------------------------------------------------------------------------------
+
+    def published(self, rows: Sequence[object], removed: Sequence[ApplicationId]) -> None:
+        """Rows that were committed and applications that were forgotten.  Never waits."""
+        for row in rows:
+            if isinstance(row, Container):
+                self._note(row.id.application_id)
+                self._note_event(row)
+            elif isinstance(row, Application):
+                self._note(row.id)
+        for application_id in removed:
+            self._note(application_id)
+
+    def _note(self, application_id: ApplicationId) -> None:
+        if self._board is not None:
+            self._changed.setdefault(application_id)
+            self._has_changes.set()
+
+    def _note_event(self, container: Container) -> None:
+        if self._events is None or self._told.get(container.id) is container.state:
+            return
+        before = self._told.pop(container.id, None)
+        if container.is_live:
+            self._told[container.id] = container.state
+        pod = self._observed(container.id)
+        event = _event(container, pod.uid if pod is not None else "", before, self._clock.now_ms())
+        if event is None or pod is None:
+            return  # events of pods that nobody has seen would hang in the air
+        self.dropped += len(self._waiting) == EVENTS_MAX
+        self._waiting.append(event)
+        self._has_events.set()
+
+    # --- writers ----------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            if self._events is not None:
+                tasks.create_task(self._write_events(self._events), name="pod events")
+            if self._board is not None:
+                tasks.create_task(self._write_applications(self._board), name="application board")
+
+    async def _write_events(self, events: PodEvents) -> None:
+        while True:
+            await self._has_events.wait()
+            if not self._waiting:
+                self._has_events.clear()
+                continue
+            if not await self._try(events.tell(self._waiting.popleft()), "event"):
+                self.dropped += 1 + len(self._waiting)
+                self._waiting.clear()
+            await asyncio.sleep(1 / self._settings.events_per_second)
+
+    async def _write_applications(self, board: ApplicationBoard) -> None:
+        await self._compare(board)
+        while True:
+            await self._has_changes.wait()
+            if not self._changed:
+                self._has_changes.clear()
+                continue
+            application_id = next(iter(self._changed))
+            del self._changed[application_id]
+            if await self._bring_up_to_date(board, application_id):
+                await asyncio.sleep(1 / self._settings.applications_per_second)
+
+    async def _compare(self, board: ApplicationBoard) -> None:
+        """After a start: lines of applications that we do not know any more go, all others are renewed."""
+        lines: list[ApplicationId] = []
+
+        async def read() -> None:
+            lines.extend(await board.shown())
+
+        while not await self._try(read(), "list of applications"):
+            lines.clear()
+        self._shown.clear()
+        for application_id in (*lines, *self._state.applications):
+            self._note(application_id)
+
+    async def _bring_up_to_date(self, board: ApplicationBoard, application_id: ApplicationId) -> bool:
+        """False when there was nothing to write."""
+        application = self._state.applications.get(application_id)
+        if application is None:
+            self._shown.pop(application_id, None)
+            await self._try(board.hide(application_id), "application")
+            return True
+        summary = _summary(self._state, application)
+        if self._shown.get(application_id) == summary:
+            return False
+        if await self._try(board.show(summary), "application"):
+            self._shown[application_id] = summary
+        return True
+
+    async def _try(self, write: Awaitable[None], what: str) -> bool:
+        """Whether it is done.  After a refusal the writer has rested."""
+        try:
+            async with asyncio.timeout(self._settings.write_timeout_s):
+                await write
+        except Refused as error:
+            log.warning("inspection refused", what=what, error=str(error), rest_s=self._settings.rest_s)
+            await asyncio.sleep(self._settings.rest_s)
+            return False
+        except (Unavailable, TimeoutError) as error:
+            log.info("inspection not written", what=what, error=str(error))
+            await asyncio.sleep(1.0)
+            return False
+        return True
+
+
+def _event(container: Container, pod_uid: str, before: ContainerState | None, at_ms: int) -> PodEvent | None:
+    """What the pod's event says of a container's new state; None for states nobody asks about."""
+    if container.is_live:
+        found = _REASONS.get(container.state)
+        if found is None:
+            return None
+        reason, text, is_warning = found[0], found[1].format(id=container.id, capability=container.capability), False
+    else:
+        if container.exit_status in _NOT_FOR_EVENTS:
+            return None
+        reason, is_warning = _end_reason(container, before), container.exit_status != ContainerExitStatus.SUCCESS
+        text = f"Container {container.id} ended with {container.exit_status}: {container.diagnostics}".rstrip(": ")
+    return PodEvent(
+        pod_name=pod_name(container.id),
+        pod_uid=pod_uid,
+        reason=reason,
+        message=text[:TEXT_MAX],
+        at_ms=at_ms,
+        is_warning=is_warning,
+    )
+
+
+def _end_reason(container: Container, before: ContainerState | None) -> str:
+    """A node agent that could not localize answers INVALID before anything was launched (ContainerImpl)."""
+    if container.exit_status == ContainerExitStatus.SUCCESS:
+        return "Completed"
+    if container.exit_status == ContainerExitStatus.INVALID and "ocaliz" in container.diagnostics:
+        return "LocalizationFailed"
+    if container.exit_status == ContainerExitStatus.INVALID or before is ContainerState.ALLOCATED:
+        return "LaunchFailed"
+    return "Preempted" if container.exit_status == ContainerExitStatus.PREEMPTED else "Ended"
+
+
+def _summary(state: ClusterState, application: Application) -> ApplicationSummary:
+    submission, usage = application.submission, state.used_by_application.get(application.id, Usage())
+    return ApplicationSummary(
+        id=application.id,
+        name=submission.name[:TEXT_MAX],
+        type=submission.application_type[:TEXT_MAX],
+        user=submission.user[:TEXT_MAX],
+        queue=submission.queue[:TEXT_MAX],
+        state=application.yarn_state.name,
+        final_status=application.final_status.name,
+        containers=usage.containers,
+        memory_mib=usage.resource.memory_mib,
+        vcores=usage.resource.vcores,
+        submitted_ms=application.submitted_ms,
+        finished_ms=application.finished_ms,
+        waits_for=_wait(state, application)[:TEXT_MAX],
+        diagnostics=application.diagnostics[-TEXT_MAX:],
+    )
+
+
+def _wait(state: ClusterState, application: Application) -> str:
+    attempt_id = application.current_attempt_id
+    if application.state.is_final or not state.waits or attempt_id not in state.attempts:
+        return ""
+    own = sorted(state.containers_of(attempt_id), key=lambda container: not container.is_am)
+    return next((state.waits[container.id] for container in own if container.id in state.waits), "")
