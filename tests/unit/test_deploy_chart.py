@@ -19,11 +19,14 @@ from typing import Any
 import pytest
 import yaml
 
+from yodel.domain.ids import ApplicationId
+from yodel.kube import inspection
 from yodel.kube.api import Request
 from yodel.kube.groups import GroupedPods
 from yodel.kube.nodes import list_nodes, watch_nodes
 from yodel.kube.pod_driver import PodDriver
 from yodel.kube.watch_loop import watch_pods
+from yodel.ports.inspection import ApplicationSummary, PodEvent
 from yodel.translator.dialects import GangKind
 from yodel.translator.pod_spec import Group
 
@@ -90,13 +93,33 @@ FUNCTIONS = frozenset(
         "with",
     ]
 )
+SUMMARY = ApplicationSummary(
+    id=ApplicationId(1, 1),
+    name="n",
+    type="SPARK",
+    user="u",
+    queue="root.default",
+    state="RUNNING",
+    final_status="UNDEFINED",
+    containers=1,
+    memory_mib=1,
+    vcores=1,
+    submitted_ms=1,
+    finished_ms=0,
+)
+EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Granted", message="m", at_ms=1)
 # Who in yodel/kube asks the API server for what: (module, verb, resource).  The chart's rules are these and no others.
 CALLS = {
     "pod_driver": {("create", "pods"), ("delete", "pods"), ("get", "pods"), ("patch", "pods/resize")},
     "watch_loop": {("list", "pods"), ("watch", "pods"), ("list", "nodes"), ("watch", "nodes")},
     "nodes": {("list", "nodes")},
+    # Server-side apply is a patch, and a create where there was nothing.
+    "inspection": {
+        ("create", "events"),
+        *((verb, "yarnapplications.yodel.io") for verb in ("create", "delete", "list", "patch")),
+    },
     # Of an engine's own API group: a rule only where rbac.podGroups names it.
-    "groups": {("create", "podgroups"), ("delete", "podgroups"), ("list", "podgroups")},
+    "groups": {(verb, "podgroups.scheduling.example") for verb in ("create", "delete", "list")},
     "client": set(),  # /version: everybody who is known may ask
 }
 CLUSTER_WIDE = {"nodes"}
@@ -324,16 +347,19 @@ class _Sink:
         return lambda *_: None
 
 
-def asked_for(request: Request) -> tuple[str, str]:
-    """(verb, resource) as the API server's authorizer sees it."""
+def asked_for(request: Request) -> set[tuple[str, str]]:
+    """(verb, resource) as the API server's authorizer sees it: one, or two where a patch may make the object."""
     parts = request.path.strip("/").split("/")
     parts = parts[parts.index("namespaces") + 2 :] if "namespaces" in parts else parts[2:]
     resource = "/".join([parts[0], *parts[2:]])
+    if request.path.startswith("/apis/"):
+        resource += "." + request.path.split("/")[2]
     if request.method == "GET":
         verb = "get" if len(parts) > 1 else "watch" if "watch" in request.query else "list"
     else:
         verb = {"POST": "create", "DELETE": "delete", "PATCH": "patch", "PUT": "update"}[request.method]
-    return verb, resource
+    is_apply = request.content_type == inspection.APPLY
+    return {(verb, resource)} | ({("create", resource)} if is_apply else set())
 
 
 async def asked_by(module: str) -> set[tuple[str, str]]:
@@ -351,6 +377,12 @@ async def asked_by(module: str) -> set[tuple[str, str]]:
         grouped = GroupedPods(PodDriver(_Api(), "n"), api, "n", lambda _: group)
         await grouped.create({"metadata": {"name": "p"}})
         await grouped.sweep(GROUPS, "", set)
+    elif module == "inspection":
+        await inspection.KubePodEvents(api, "n").tell(EVENT)
+        board = inspection.KubeApplicationBoard(api, "n", "c")
+        await board.show(SUMMARY)
+        await board.shown()
+        await board.hide(SUMMARY.id)
     elif module == "nodes":
         await list_nodes(api)
     elif module == "watch_loop":
@@ -358,7 +390,7 @@ async def asked_by(module: str) -> set[tuple[str, str]]:
             await watch_pods(api, "n", "", _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
         with pytest.raises(_Recorded):
             await watch_nodes(api, "", _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
-    return {asked_for(request) for request in api.asked}
+    return set().union(*map(asked_for, api.asked))
 
 
 @pytest.mark.parametrize("module", CALLS)
@@ -380,10 +412,13 @@ def test_the_rights_are_exactly_the_calls(kind: str, is_cluster_wide: bool) -> N
     granted = []
     for document in (ROOT / "deploy" / "manifests" / "yodel.yaml").read_text().split("\n---\n"):
         found = yaml.safe_load(document)
-        for rule in found.get("rules", ()) if found["kind"] == kind else ():
+        if found["kind"] != kind:
+            continue
+        for rule in found["rules"]:
             assert set(rule) == {"apiGroups", "resources", "verbs"}
-            assert rule["apiGroups"] == [""]
-            granted += [(verb, resource) for verb in rule["verbs"] for resource in rule["resources"]]
+            (group,) = rule["apiGroups"]
+            resources = [f"{resource}.{group}".strip(".") for resource in rule["resources"]]
+            granted += [(verb, resource) for verb in rule["verbs"] for resource in resources]
     assert sorted(granted) == sorted(wanted)
 
 
@@ -391,4 +426,4 @@ def test_the_rule_for_groups_has_their_calls() -> None:
     text = (CHART / "templates" / "rbac.yaml").read_text()
     rule = re.search(r"range \.Values\.rbac\.podGroups.*?verbs: \[([a-z, ]+)\].*?end", text, re.DOTALL)
     assert rule is not None
-    assert {(verb, "podgroups") for verb in rule[1].split(", ")} == CALLS["groups"]
+    assert {(verb, "podgroups.scheduling.example") for verb in rule[1].split(", ")} == CALLS["groups"]
