@@ -37,6 +37,7 @@ from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.kube.groups import GroupedPods
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.late import LateKube
+from yodel.kube.nodes import watch_nodes
 from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
@@ -62,6 +63,7 @@ from yodel.services import recovery
 from yodel.services.admin import AdminService, AdminSettings, Reloads
 from yodel.services.amrm_keys import AmrmKeys
 from yodel.services.changes import ApplicationChanges
+from yodel.services.cordons import Cordons
 from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.engine import Engine
@@ -243,7 +245,10 @@ class _Rm:
         self.master_keys = MasterKeys(
             self.engine, tokens, clock, secrets.token_bytes, _rolling_settings(settings), stored.master_keys
         )
-        self.decommission = Decommission(self.engine, self.nodes, clock, settings.decommission_timeout_s)
+        self.cordons = Cordons()
+        self.decommission = Decommission(
+            self.engine, self.nodes, clock, settings.decommission_timeout_s, self.cordons.names
+        )
         self._proxy_users = _proxy_users(settings, self._users)
         self.admin = AdminService(
             self.engine, self.nodes, self.decommission, self._users, self._reloads(), getpass.getuser()
@@ -270,6 +275,7 @@ class _Rm:
                 tasks.create_task(self.reconciler.run_resync(), name="resync"),
                 tasks.create_task(self._watch(), name="pod watch"),
                 tasks.create_task(self.inspection.run(), name="inspection"),
+                *self._node_watch(tasks),
                 tasks.create_task(self._sweep_groups(), name="group sweep"),
             ]
             recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
@@ -410,6 +416,12 @@ class _Rm:
                 limits=WatchLimits(page_size=self._settings.pod_list_page_size),
                 health=self._watch_health,
             )
+
+    def _node_watch(self, tasks: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
+        if not self._settings.watch_nodes:
+            return []
+        watch = watch_nodes(self._paced_kube, "", self.cordons, clock=self._clock.monotonic_s, random=random.random)
+        return [tasks.create_task(watch, name="node watch")]
 
     def _inspection(self) -> Inspection:
         settings, kube = self._settings, self._paced_kube

@@ -3,12 +3,15 @@
 A graceful leave is a row: the node is DECOMMISSIONING with the time it was told, so a restarted RM goes on counting.
 One look a second (DecommissioningNodesWatcher) ends it when nothing of a live application was there, or when its time
 is up.  Lists are swapped only after the rows they lead to are committed: until then agents are judged by the old ones.
+
+A node that is cordoned in Kubernetes leaves gracefully too, for as long as the cordon lasts, and gets no further than
+DECOMMISSIONING by it: its agent goes on serving shuffle files, and lifting the cordon takes one look.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import structlog
@@ -24,16 +27,26 @@ from yodel.services.engine import Engine, Transaction
 from yodel.services.nodes import NodeService
 
 LOOK_INTERVAL_S = 1.0
+FOR_EVER_S = -1
 ACTIVE = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
 log = structlog.get_logger("yodel.decommission")
 
 
 class Decommission:
-    """``default_timeout_s`` is yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs."""
+    """``default_timeout_s`` is yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs; ``cordoned`` names
+    the nodes that are cordoned in Kubernetes."""
 
-    def __init__(self, engine: Engine, nodes: NodeService, clock: Clock, default_timeout_s: int = 3600) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        nodes: NodeService,
+        clock: Clock,
+        default_timeout_s: int = 3600,
+        cordoned: Callable[[], Collection[str]] = frozenset,
+    ) -> None:
         self._engine, self._nodes, self._clock = engine, nodes, clock
-        self._default_timeout_s = default_timeout_s
+        self._default_timeout_s, self._cordoned = default_timeout_s, cordoned
+        self._left_for_a_cordon: set[NodeId] = set()
 
     async def run(self) -> None:
         while True:
@@ -41,8 +54,9 @@ class Decommission:
             self.look()
 
     def look(self) -> None:
-        """End the leaves that are over."""
-        leaving = self._in_state(NodeState.DECOMMISSIONING)
+        """End the leaves that are over; begin and end those of cordons."""
+        self._follow_cordons()
+        leaving = [node for node in self._in_state(NodeState.DECOMMISSIONING) if not self._leaves_for_a_cordon(node)]
         if not leaving:
             return
         busy = self._nodes_of_live_applications()
@@ -64,6 +78,8 @@ class Decommission:
 
         def work(tx: Transaction) -> None:
             for node in self._in_state(*ACTIVE):
+                if lists.allow(host_lists.names_of(node)) and node.kubernetes_node_name in self._cordoned():
+                    continue  # only the end of its cordon brings it back
                 event = _event(tx.node(node.id), lists, is_graceful, patience_s, tx.now_ms)
                 if event is not None:
                     log.info("node told by the lists", node_id=str(node.id), order=type(event).__name__)
@@ -81,6 +97,32 @@ class Decommission:
                 tx.tell(node.id, _expulsion(node, lists, tx.now_ms))
 
         await self._engine.do(work)
+
+    def _follow_cordons(self) -> None:
+        cordoned, now_ms = self._cordoned(), self._clock.now_ms()
+        if not cordoned and not self._left_for_a_cordon:
+            return
+        for node in self._in_state(*ACTIVE):
+            is_cordoned = node.kubernetes_node_name in cordoned
+            is_leaving = node.state is NodeState.DECOMMISSIONING
+            if is_cordoned and not is_leaving:
+                log.info("node cordoned", node_id=str(node.id))
+                self._left_for_a_cordon.add(node.id)
+                self._engine.tell_later(node.id, NodeDecommissionStarted(FOR_EVER_S, now_ms))
+            elif is_leaving and not is_cordoned and node.id in self._left_for_a_cordon:
+                self._left_for_a_cordon.discard(node.id)
+                if self._is_allowed(node):
+                    log.info("node uncordoned", node_id=str(node.id))
+                    self._engine.tell_later(node.id, NodeRecommissioned(now_ms))
+        self._left_for_a_cordon.intersection_update(self._engine.state.nodes)
+
+    def _leaves_for_a_cordon(self, node: Node) -> bool:
+        """And not because the lists want it to."""
+        is_cordoned = node.kubernetes_node_name in self._cordoned()
+        return (is_cordoned or node.id in self._left_for_a_cordon) and self._is_allowed(node)
+
+    def _is_allowed(self, node: Node) -> bool:
+        return self._nodes.lists.allow(host_lists.names_of(node))
 
     def decommissioning(self) -> Sequence[NodeId]:
         return [node.id for node in self._in_state(NodeState.DECOMMISSIONING)]

@@ -170,7 +170,7 @@ class Inspection:
             async with asyncio.timeout(self._settings.write_timeout_s):
                 await write
         except Refused as error:
-            log.warning("inspection refused", what=what, error=str(error), rest_s=self._settings.rest_s)
+            log.info("inspection refused", what=what, error=str(error), rest_s=self._settings.rest_s)
             await asyncio.sleep(self._settings.rest_s)
             return False
         except (Unavailable, TimeoutError) as error:

@@ -8,6 +8,7 @@ from tests.support.playbook import NODE, World
 from yodel.domain.host_lists import HostLists
 from yodel.domain.states import NodeState
 from yodel.errors import Unavailable
+from yodel.services.decommission import Decommission
 
 EXCLUDED = HostLists(excluded={NODE.host: None})
 
@@ -55,3 +56,46 @@ async def test_nodes_that_the_lists_allow_are_left_alone(world: World) -> None:
     version = world.rm.state.version
     await world.run(world.rm.decommission.refresh(HostLists(included=frozenset({NODE.host}))))
     assert world.rm.state.version == version
+
+
+def follow(world: World, cordoned: set[str]) -> None:
+    rm = world.rm
+    rm.decommission = Decommission(rm.engine, rm.nodes, world.clock, cordoned=lambda: cordoned)
+
+
+async def test_cordon_is_a_graceful_leave_that_ends_with_it(world: World) -> None:
+    am = await world.running_am()
+    (container_id,) = await am.obtain(1)
+    follow(world, cordoned := {NODE.host})
+    await world.pass_time(1)
+    node = world.rm.state.nodes[NODE]
+    assert (node.state, node.decommissioning_timeout_s) == (NodeState.DECOMMISSIONING, -1)
+    assert world.container(container_id).is_live
+    assert world.rm.state.closed_nodes == {NODE.host}
+    assert NODE in [changed.id for changed in (await am.beat()).changed_nodes]
+
+    cordoned.clear()
+    await world.pass_time(1)
+    assert world.rm.state.nodes[NODE].state is NodeState.RUNNING
+
+
+async def test_cordoned_node_that_is_empty_is_not_put_out(world: World) -> None:
+    await world.register_node()
+    follow(world, {NODE.host})
+    for _ in range(5):
+        await world.pass_time(1)
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONING
+    assert not (await world.beat()).must_shut_down
+
+
+async def test_lists_are_stronger_than_the_end_of_a_cordon(world: World) -> None:
+    await world.running_am()
+    follow(world, cordoned := {NODE.host})
+    await world.pass_time(1)
+    await world.run(world.rm.decommission.refresh(HostLists(), is_graceful=True))
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONING
+
+    await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True))
+    cordoned.clear()
+    await world.pass_time(1)
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONING
