@@ -66,8 +66,8 @@ class Inspection:
         self._waiting: deque[PodEvent] = deque(maxlen=EVENTS_MAX)
         self._changed: dict[ApplicationId, None] = {}
         self._shown: dict[ApplicationId, ApplicationSummary] = {}
-        self._told: dict[ContainerId, ContainerState] = {}
-        """The state of live containers that events have been told of."""
+        self._told = {container.id: container.state for container in state.live_containers()}
+        """What events say of live containers; an end is told of those only, for rows of the dead are written again."""
         self._has_events, self._has_changes = asyncio.Event(), asyncio.Event()
         self.dropped = 0
         """Events that were not written: too many, refused, or no answer."""
@@ -96,6 +96,8 @@ class Inspection:
         before = self._told.pop(container.id, None)
         if container.is_live:
             self._told[container.id] = container.state
+        elif before is None:
+            return
         pod = self._observed(container.id)
         event = _event(container, pod.uid if pod is not None else "", before, self._clock.now_ms())
         if event is None or pod is None:
@@ -234,8 +236,9 @@ def _summary(state: ClusterState, application: Application) -> ApplicationSummar
 
 
 def _wait(state: ClusterState, application: Application) -> str:
-    attempt_id = application.current_attempt_id
-    if application.state.is_final or not state.waits or attempt_id not in state.attempts:
+    """The ApplicationMaster's before those of tasks."""
+    if application.state.is_final:
         return ""
-    own = sorted(state.containers_of(attempt_id), key=lambda container: not container.is_am)
-    return next((state.waits[container.id] for container in own if container.id in state.waits), "")
+    own = [container_id for container_id in state.waits if container_id.application_id == application.id]
+    masters = [container_id for container_id in own if state.containers[container_id].is_am]
+    return state.waits[[*masters, *own][0]] if own else ""

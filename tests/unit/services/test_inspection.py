@@ -83,6 +83,9 @@ async def test_grant_launch_and_end_are_events_of_the_pod(world: World) -> None:
     await world.beat(running(one), complete(other, -1000, "Localization failed: no such file"))
     await world.beat(complete(one, 0))
     await world.settle()
+    await am.beat()  # hears of the end
+    await am.beat()  # acknowledges it, which writes the row once more
+    await world.settle()
     await during(inspection, 5)
 
     own = [(e.pod_name, e.reason, e.is_warning) for e in events.told]
