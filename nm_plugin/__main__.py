@@ -13,6 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from nm_plugin.app import NodeAgent
+from nm_plugin.node_address import address_in
 from nm_plugin.settings import Settings, load
 from nm_plugin.tracker import ShutdownOrdered
 from yodel.errors import InvalidValue
@@ -33,6 +34,8 @@ def run(
     """Serve this node until SIGTERM; containers go on without the agent."""
     try:
         settings = load(config, _overrides(set_ or []))
+        if settings.host_cidr:
+            settings = settings.model_copy(update={"host": address_in(settings.host_cidr)})
     except (InvalidValue, ValidationError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(EXIT_MISCONFIGURED) from None

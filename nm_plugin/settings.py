@@ -6,6 +6,7 @@ for is named beside it.  Secrets are never settings: a shared secret is a *file*
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 from collections.abc import Mapping
@@ -42,6 +43,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
 
     host: str = Field(default_factory=socket.getfqdn, description="name the RM and ApplicationMasters dial")
+    host_cidr: str = Field(
+        default="", description="network (CIDR) of nodes with several addresses: the one in it is the host"
+    )
     bind_host: str = "0.0.0.0"
     rpc_port: int = Field(default=8041, ge=0, le=65535, description="ContainerManagement; 0 takes any free port")
     http_port: int = Field(default=8042, ge=0, le=65535, description="logs and REST; 0 takes any free port")
@@ -164,6 +168,13 @@ class Settings(BaseSettings):
     def _absolute_all(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
         if not value or any(not p.is_absolute() or "," in str(p) for p in value):
             raise ValueError("at least one absolute path without a comma is needed")
+        return value
+
+    @field_validator("host_cidr")
+    @classmethod
+    def _network(cls, value: str) -> str:
+        if value:
+            ipaddress.ip_network(value, strict=False)
         return value
 
     @field_validator("handover_dir", "state_dir")

@@ -33,7 +33,14 @@ def test_missing_file_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"local_dirs": ["relative"]}, {"local_dirs": []}, {"local_dirs": ["/a,b"]}, {"no_such": 1}]
+    "wrong",
+    [
+        {"local_dirs": ["relative"]},
+        {"local_dirs": []},
+        {"local_dirs": ["/a,b"]},
+        {"no_such": 1},
+        {"host_cidr": "10.0.0"},
+    ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):

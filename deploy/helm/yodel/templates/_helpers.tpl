@@ -213,6 +213,9 @@ capabilities:
 {{- if $values.hadoop.remoteAppLogDir -}}
 {{- $settings = set $settings "remote_app_log_dir" $values.hadoop.remoteAppLogDir -}}
 {{- end -}}
+{{- with $values.nodeAgent.addressCidr -}}
+{{- $settings = set $settings "host_cidr" . -}}
+{{- end -}}
 {{- if eq $values.nodeAgent.capacity "fixed" -}}
 {{- $settings = set $settings "memory_mib" (int $values.nodeAgent.memoryMib) -}}
 {{- $settings = set $settings "vcores" (int $values.nodeAgent.vcores) -}}
@@ -233,6 +236,9 @@ capabilities:
 {{- end -}}
 {{- if and .Values.containers.createNamespace (eq (include "yodel.containerNamespace" .) .Release.Namespace) -}}
 {{- fail "containers.createNamespace: name another namespace than the release's in containers.namespace" -}}
+{{- end -}}
+{{- if and .Values.nodeAgent.addressCidr .Values.nodeAgent.bindToHostIP -}}
+{{- fail "nodeAgent: addressCidr names another address than hostIP, so bindToHostIP cannot go with it" -}}
 {{- end -}}
 {{- if and .Values.nodeToken.value .Values.nodeToken.existingSecret -}}
 {{- fail "nodeToken: expected value or existingSecret, not both" -}}
