@@ -204,6 +204,7 @@ def client_config(
     properties: Annotated[
         list[str] | None, typer.Option("--property", help="FILE:NAME=VALUE, one more property; may be repeated.")
     ] = None,
+    only: Annotated[str, typer.Option(metavar="FILE", help="Print this file alone, to be redirected.")] = "",
 ) -> None:
     """Print or write core-site.xml, yarn-site.xml and mapred-site.xml for clients of a ResourceManager.
 
@@ -215,8 +216,10 @@ def client_config(
     --webapp-port 30088 --default-fs hdfs://nn:8020
     """
     from yodel.local.client_config import write_hadoop_conf
-    from yodel.translator.client_config import ClientConfig, client_files, site_xml, with_properties
+    from yodel.translator.client_config import FILES, ClientConfig, client_files, site_xml, with_properties
 
+    if only and (only not in FILES or directory is not None):
+        _misconfigured(f"Invalid --only: {only!r}; expected one of {', '.join(FILES)}, and no --dir")
     rm = _settings(config)
     written_by = f"Written by yodel client-config --host {host}"
     wanted = ClientConfig(
@@ -239,6 +242,9 @@ def client_config(
         if directory is not None:
             write_hadoop_conf(directory, files, written_by)
             print(f"export HADOOP_CONF_DIR={directory.absolute()}")
+            return
+        if only:
+            print(site_xml(files[only], written_by), end="")
             return
         for name, values in files.items():
             print(f"==> {name} <==\n{site_xml(values, written_by)}")

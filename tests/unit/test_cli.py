@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import structlog
@@ -108,6 +109,19 @@ def test_client_configuration_is_written_as_a_directory(tmp_path: Path) -> None:
     assert result.output == f"export HADOOP_CONF_DIR={tmp_path / 'conf'}\n"
     assert "<value>hdfs://nn</value>" in (tmp_path / "conf" / "core-site.xml").read_text()
     assert "<value>rm:8032</value>" in (tmp_path / "conf" / "yarn-site.xml").read_text()
+
+
+def test_client_configuration_is_printed_file_by_file() -> None:
+    said = RUNNER.invoke(cli.app, ["client-config", "--host", "rm", "--only", "yarn-site.xml"]).output
+    names = [p.findtext("name") for p in ElementTree.fromstring(said.encode()).findall("property")]
+    assert "yarn.resourcemanager.address" in names
+
+
+@pytest.mark.parametrize("more", [["--only", "hive-site.xml"], ["--only", "yarn-site.xml", "--dir", "x"]])
+def test_only_is_one_file_and_printed(more: list[str]) -> None:
+    result = RUNNER.invoke(cli.app, ["client-config", "--host", "rm", *more])
+    assert result.exit_code == 2
+    assert "expected one of core-site.xml, yarn-site.xml, mapred-site.xml" in result.output
 
 
 def test_a_property_of_no_file_is_one_line() -> None:
