@@ -203,7 +203,7 @@ class Options:
     allocation: AllocationLimits = LIMITS
     submission: SubmissionLimits = field(default_factory=SubmissionLimits)
     liveness: LivenessSettings = field(default_factory=LivenessSettings)
-    reconciler: ReconcilerSettings = field(default_factory=ReconcilerSettings)
+    reconciler: ReconcilerSettings = field(default_factory=lambda: ReconcilerSettings(explanation_wait_s=0))
     delegation: DelegationSettings = field(default_factory=lambda: DelegationSettings(login_user="yarn"))
     queues: Sequence[Queue] = field(default_factory=default_queues)
     rolling: RollingSettings = field(default_factory=RollingSettings)

@@ -86,7 +86,7 @@ class RestWorld:
         return str(answer.json()["application-id"])
 
 
-async def _never_deleted(_: ContainerId) -> None:
+async def _never_deleted(_: ContainerId, __: int) -> None:
     return None
 
 

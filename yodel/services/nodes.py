@@ -7,6 +7,7 @@ Hadoop's words; its host is then a row too, so that nothing is placed there and 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -124,7 +125,7 @@ class NodeService:
         self,
         engine: Engine,
         clock: Clock,
-        end_from_outside: Callable[[ContainerId], Awaitable[pod_events.End | None]],
+        end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
     ) -> None:
         self._engine, self._clock = engine, clock
         self._end_from_outside = end_from_outside
@@ -281,7 +282,8 @@ class NodeService:
         news = [report for report in reports if self._is_news(report)]
         if not news:
             return
-        ends = {r.container_id: await self._end_of(r) for r in news if r.is_complete}
+        ended = [report for report in news if report.is_complete]
+        ends = dict(zip((r.container_id for r in ended), await asyncio.gather(*map(self._end_of, ended)), strict=True))
 
         def work(tx: Transaction) -> None:
             for report in news:
@@ -307,7 +309,7 @@ class NodeService:
         """A process that died of a signal we did not send may have lost its pod to somebody."""
         container = self._engine.state.containers.get(report.container_id)
         if container is not None and container.is_live and pod_events.is_by_signal(report.exit_status):
-            end = await self._end_from_outside(report.container_id)
+            end = await self._end_from_outside(report.container_id, report.exit_status)
             if end is not None:
                 return end
         return pod_events.End(report.exit_status, report.diagnostics)

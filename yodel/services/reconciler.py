@@ -30,6 +30,7 @@ AGENT_REPORT_WAIT_S = 3.0
 """How long the node agent's word on an end is waited for once the pod says that it has ended."""
 REFUSED_RETRY_S = 30.0
 """After Kubernetes refused something for good by its own words: quotas and rights are changed by people."""
+EXPLANATION_LOOK_S = 0.1
 REPLACE_LOOK_S = 1.0
 CHANGING_LOOK_S = 5.0
 """How often a pod is looked at that time alone may end: one that terminates, or waits for its image."""
@@ -46,11 +47,15 @@ log = structlog.get_logger("yodel.reconciler")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcilerSettings:
-    """``pod_retention_s``: how long the pod of a container that ended by itself stays, for ``kubectl logs``."""
+    """``pod_retention_s``: how long the pod of a container that ended by itself stays, for ``kubectl logs``.
+
+    ``explanation_wait_s``: how long the kubelet's word on a SIGKILL is waited for.  The kernel kills all of a container
+    that is out of memory, so the agent only sees that it is gone; the kubelet looks about once a second."""
 
     pod_retention_s: float = 600.0
     stop_grace_s: int | None = None
     resync_interval_s: float = 60.0
+    explanation_wait_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +121,10 @@ class Reconciler:
     def observed_pods(self) -> Sequence[PodObservation]:
         return list(self._observed.values())
 
-    async def end_from_outside(self, container_id: ContainerId) -> pod_events.End | None:
+    async def end_from_outside(self, container_id: ContainerId, exit_status: int) -> pod_events.End | None:
         """What Kubernetes did to the pod of a process that ended by a signal that we did not send; None: nothing."""
+        if exit_status == pod_events.SIGKILLED:
+            await self._kubelets_word(container_id)
         name, now_ms = pod_name(container_id), self._clock.now_ms()
         pod = self.observed(container_id)
         if pod is not None:
@@ -131,6 +138,14 @@ class Reconciler:
         if pod is None:
             return pod_events.end_of_gone(name, self._gone.get(name), now_ms)
         return pod_events.end_by_signal(pod, now_ms)
+
+    async def _kubelets_word(self, container_id: ContainerId) -> None:
+        """Returns when the pod has ended, is being deleted or gone, or when the wait is over."""
+        for _ in range(round(self._settings.explanation_wait_s / EXPLANATION_LOOK_S)):
+            pod = self.observed(container_id)
+            if pod is None or pod.deletion_requested or pod_events.is_over(pod):
+                return
+            await asyncio.sleep(EXPLANATION_LOOK_S)
 
     async def run_resync(self) -> None:
         """Look at everything now and then: whatever was missed is found."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.support.playbook import World, ask, complete
@@ -78,10 +80,10 @@ async def test_deletion_from_outside_is_looked_up_where_the_watch_is_late(world:
     am = await world.running_am()
     (gone, there) = await am.obtain(2)
     world.pods.remove(pod_name(gone))  # the watch has not said so yet
-    end = await world.rm.reconciler.end_from_outside(gone)
+    end = await world.rm.reconciler.end_from_outside(gone, 143)
     assert end is not None
     assert end.exit_status == -100
-    assert await world.rm.reconciler.end_from_outside(there) is None
+    assert await world.rm.reconciler.end_from_outside(there, 143) is None
 
 
 async def test_kubernetes_that_does_not_answer_did_not_delete(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +92,7 @@ async def test_kubernetes_that_does_not_answer_did_not_delete(world: World, monk
 
     container_id = await planned(world)
     monkeypatch.setattr(world.pods, "get", silent)
-    assert await world.rm.reconciler.end_from_outside(container_id) is None
+    assert await world.rm.reconciler.end_from_outside(container_id, 143) is None
 
 
 async def test_signal_is_told_as_the_preemption_it_was(world: World) -> None:
@@ -108,6 +110,26 @@ async def test_signal_is_told_as_the_preemption_it_was(world: World) -> None:
     assert world.container(one).exit_status == -102
     assert world.container(other).exit_status == -102
     assert "preempted by scheduler" in world.container(other).diagnostics
+
+
+@pytest.mark.looptime
+async def test_kubelets_word_on_a_kill_is_waited_for(world: World) -> None:
+    am = await world.running_am()
+    (out_of_memory, killed) = await am.obtain(2)
+    rm = world.rm
+    patient = Reconciler(rm.engine, world.pods, world.clock, rm.manifest_of, ReconcilerSettings(), lambda _: None)
+    patient.pods_listed(list(world.pods.pods.values()))
+    asked = asyncio.create_task(patient.end_from_outside(out_of_memory, 137))
+    await asyncio.sleep(1.5)
+    assert not asked.done()
+    world.pods.finish(pod_name(out_of_memory), 137, terminated_reason="OOMKilled")
+    patient.pod_seen(world.pods.pods[pod_name(out_of_memory)])
+    end = await asked
+    assert end is not None
+    assert end.exit_status == -104
+
+    assert await patient.end_from_outside(killed, 137) is None
+    assert asyncio.get_running_loop().time() < 4
 
 
 async def test_pod_that_a_kubelet_refused_is_made_anew_with_growing_pauses(world: World) -> None:
