@@ -168,6 +168,7 @@ capabilities:
   "allowed_system_users" $values.users.allowedSystemUsers
   "node_token_file" "/etc/yodel/secrets/node-token"
   "log_aggregation_enable" (ne $values.hadoop.remoteAppLogDir "")
+  "watch_nodes" $values.rbac.nodes
 -}}
 {{- $queues := dict -}}
 {{- if and $values.priorityClasses.create (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
