@@ -169,6 +169,8 @@ capabilities:
   "node_token_file" "/etc/yodel/secrets/node-token"
   "log_aggregation_enable" (ne $values.hadoop.remoteAppLogDir "")
   "watch_nodes" $values.rbac.nodes
+  "pod_events" $values.rbac.podEvents
+  "application_objects" $values.rbac.applicationObjects
 -}}
 {{- $queues := dict -}}
 {{- if and $values.priorityClasses.create (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
