@@ -169,7 +169,7 @@ class _Rm:
         self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
         self._kube = LateKube()
         self._paced_kube = PacedKube(self._kube, _pace_limits(settings), clock=clock.monotonic_s, random=random.random)
-        self._watch_health = WatchHealth(clock.monotonic_s)
+        self._watch_health, self._node_watch_health = (WatchHealth(clock.monotonic_s) for _ in range(2))
         limits = _allocation_limits(settings)
         self._users = OsUsers(
             min_user_id=settings.min_user_id,
@@ -420,7 +420,14 @@ class _Rm:
     def _node_watch(self, tasks: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         if not self._settings.watch_nodes:
             return []
-        watch = watch_nodes(self._paced_kube, "", self.cordons, clock=self._clock.monotonic_s, random=random.random)
+        watch = watch_nodes(
+            self._paced_kube,
+            "",
+            self.cordons,
+            clock=self._clock.monotonic_s,
+            random=random.random,
+            health=self._node_watch_health,
+        )
         return [tasks.create_task(watch, name="node watch")]
 
     def _inspection(self) -> Inspection:
@@ -442,7 +449,9 @@ class _Rm:
     def _gauges(self) -> dict[str, float]:
         """For Prometheus: how well Kubernetes is seen and reached."""
         health = self._watch_health
+        nodes = {"node_watch_staleness_seconds": self._node_watch_health.staleness_s}
         return {
+            **(nodes if self._settings.watch_nodes else {}),
             "watch_staleness_seconds": health.staleness_s,
             "watch_listings": health.listings,
             "watch_connections": health.connections,

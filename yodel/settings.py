@@ -80,7 +80,9 @@ class Settings(BaseSettings):
     pod_creates_per_second: float = Field(default=50.0, gt=0)
     pod_creates_burst: int = Field(default=100, ge=1, description="pods created at once after a quiet time")
     kube_requests_per_second: float = Field(
-        default=400.0, gt=0, description="requests to the API server of every kind but watches, on average"
+        default=400.0,
+        gt=0,
+        description="requests to the API server of every kind but watches, on average; more than pods are created",
     )
     kube_requests_burst: int = Field(default=800, ge=1, description="requests at once after a quiet time")
     watch_nodes: bool = Field(
