@@ -173,7 +173,7 @@ capabilities:
   "application_objects" $values.rbac.applicationObjects
 -}}
 {{- $queues := dict -}}
-{{- if and $values.priorityClasses.create (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
+{{- if and $values.priorityClasses.use (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
 {{- $queues = merge $queues (dict "priority_class_am" $values.priorityClasses.am.name "priority_class_task" $values.priorityClasses.task.name) -}}
 {{- end -}}
 {{- if $values.imagePullSecrets -}}
