@@ -15,7 +15,7 @@ import pytest
 
 from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.spark_submit import Spark, spark_venv
-from tests.support.agent_process import free_port
+from tests.support.ports import free_port
 
 PARTS, NUMBERS_OF_A_PART = 4, 1000
 WITHOUT_TRACKING = {
