@@ -18,6 +18,7 @@ from tests.conformance.clients.registry import chosen, version_of
 from tests.conformance.clients.table import Row, merged, read_table, write_table
 from tests.conformance.clients.target import Target
 from tests.conformance.cluster import ROOT
+from tests.conformance.spark_submit import spark_venv
 from tests.support.hadoop import Hadoop, running_hadoop
 from tests.support.hadoop_conf import addresses
 from tests.support.hadoop_jars import RELEASES, jars
@@ -33,10 +34,16 @@ TIMEOUT_S = 1200  # both clusters' runs of the longest script on a busy machine
 @pytest.fixture(scope="session")
 def hadoop() -> Iterator[Hadoop]:
     """In the full form its node has Spark's shuffle service."""
-    with running_hadoop(spark_shuffle_jars=f"{jars('spark-shuffle')}/*" if FULL else "") as started:
+    with running_hadoop(spark_shuffle_jars=_spark_shuffle_jars() if FULL else "") as started:
         started.start_yarn()
         started.start_history()
         yield started
+
+
+def _spark_shuffle_jars() -> str:
+    """YarnShuffleService as published has nothing of what it is made of; PySpark brings that."""
+    pyspark = next(spark_venv("3.5.x").glob("lib/python3*/site-packages/pyspark/jars"))
+    return f"{jars('spark-shuffle')}/*:{pyspark}/*"
 
 
 @pytest.fixture(scope="session")
