@@ -255,3 +255,11 @@ def _command(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.NoSuchProcess:
         return ""
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Also when whoever has to has not yet asked how: init may take seconds."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.conformance.cluster import Cluster, running, wait_for
+from tests.conformance.cluster import Cluster, has_ended, running, wait_for
 from tests.conformance.spark_submit import Spark
 from tests.support.ports import free_port
 from tests.support.spark_shuffle import agent_settings, public_spark_jars
@@ -86,7 +86,7 @@ def test_shuffle_is_read_again_when_all_who_wrote_it_are_gone(
     wait_for("no executor pod left", lambda: not served.pods(application_id, "task"), 100)
     before = service_process(served)
     before.send_signal(signal.SIGKILL)
-    wait_for("the end of the service", lambda: before.pid not in psutil.pids() or not before.is_running(), 20)
+    wait_for("the end of the service", lambda: has_ended(before), 20)
     wait_for("the next service", lambda: listens(service_process(served), port), 60)
     go.touch()
 

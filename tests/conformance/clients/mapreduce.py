@@ -24,7 +24,7 @@ import psutil
 from tests.conformance.clients.mask import masked
 from tests.conformance.clients.outcome import Outcome, Scenario, counters_in, without_counters
 from tests.conformance.clients.target import JOB_TIMEOUT_S, Target, settings
-from tests.conformance.cluster import wait_for
+from tests.conformance.cluster import has_ended, wait_for
 from tests.conformance.spark_submit import Result, Submission
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
@@ -167,7 +167,7 @@ def speculative(target: Target) -> Outcome:
     states = sorted(attempt["state"] for attempt in twice["taskAttempts"]["taskAttempt"])
     facts = {
         "states of the stopped map": states,
-        "stopped process is gone": not process.is_running(),
+        "stopped process is gone": has_ended(process),
         "counts are right": _written_counts(target, f"{folder}/out") == _text_counts(SPECULATION_BYTES),
     }
     target.hadoop.hdfs.delete(folder, user="hdfs")
