@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.conformance.cluster import Cluster, has_ended, running, wait_for
+from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.spark_submit import Spark
 from tests.support.ports import free_port
+from tests.support.processes import command_of, has_ended
 from tests.support.spark_shuffle import agent_settings, public_spark_jars
 
 PARTS, NUMBERS_OF_A_PART = 4, 1000
@@ -57,7 +58,7 @@ def service_process(cluster: Cluster) -> psutil.Process:
 
     def probe() -> psutil.Process | None:
         agent = psutil.Process(cluster.ready.pids[cluster.ready.nodes[0]["name"]])
-        found = [child for child in agent.children() if "ExternalShuffleService" in " ".join(child.cmdline())]
+        found = [child for child in agent.children() if "ExternalShuffleService" in command_of(child)]
         return found[0] if found else None
 
     return wait_for("the shuffle service", probe, 60)

@@ -24,8 +24,9 @@ import psutil
 from tests.conformance.clients.mask import masked
 from tests.conformance.clients.outcome import Outcome, Scenario, counters_in, without_counters
 from tests.conformance.clients.target import JOB_TIMEOUT_S, Target, settings
-from tests.conformance.cluster import has_ended, wait_for
+from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Result, Submission
+from tests.support.processes import has_ended
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 SLEEP = "org.apache.hadoop.mapreduce.SleepJob"
