@@ -30,6 +30,7 @@ from nm_plugin.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.disks import DiskLimits, Disks
 from nm_plugin.key_keeper import KeyKeeper
 from nm_plugin.launch import command
+from nm_plugin.launch.java import add_opens
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.launch.users import FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
 from nm_plugin.localization.archive import Limits as ArchiveLimits
@@ -283,14 +284,16 @@ class NodeAgent:
 
     def _node(self, node_id: NodeId, http_port: int) -> command.Node:
         settings = self._settings
+        whitelist = settings.whitelisted_env()
+        opens = add_opens(whitelist.get("JAVA_HOME", "")) if settings.add_opens is None else settings.add_opens
         return command.Node(
             node_id=node_id,
             http_port=http_port,
             home=settings.user_home_dir,
             admin_env=settings.admin_env,
-            whitelist=settings.whitelisted_env(),
+            whitelist=whitelist,
             aux_metadata=self._aux.metadata(),
-            add_opens=settings.add_opens,
+            add_opens=opens,
             debug_info=settings.log_container_debug_info,
         )
 

@@ -132,7 +132,10 @@ class Settings(BaseSettings):
     env_defaults: Mapping[str, str] = Field(default_factory=dict, description="values for whitelisted names")
     admin_env: Mapping[str, str] = Field(default_factory=lambda: {"MALLOC_ARENA_MAX": "4"})
     user_home_dir: str = "/home/"
-    add_opens: str = Field(default="", description="replaces <ADD_OPENS> in commands")
+    add_opens: str | None = Field(
+        default=None,
+        description="replaces <ADD_OPENS> in commands; unset: Hadoop's flags when JAVA_HOME has 17 or newer",
+    )
     log_container_debug_info: bool = Field(
         default=False, description="copy launch_container.sh to the log dir: environment values may be secret"
     )

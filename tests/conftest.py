@@ -2,6 +2,7 @@
 
 import gc
 import signal
+import sys
 
 # Hypothesis parses source while it is imported, and its pytest plugin imports part of it at the very end of a session.
 # CPython 3.11 now and then fails with "AST constructor recursion depth mismatch" when garbage is collected meanwhile.
@@ -10,6 +11,10 @@ import hypothesis.internal.conjecture.providers  # noqa: E402
 import hypothesis.internal.observability  # noqa: E402
 
 gc.enable()
+
+# The tests' HTTP client looks for this module, which is not installed, at each request.  In such a search CPython 3.11
+# now and then fails with a KeyError of its import lock when garbage is collected meanwhile (gh-106176).
+sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 # Under nohup the tests and all they start would ignore SIGHUP, and some tests are about it.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

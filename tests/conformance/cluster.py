@@ -25,6 +25,8 @@ from typing import Any, TypeVar
 
 import psutil
 
+from tests.support.processes import command_of
+
 T = TypeVar("T")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(sys.prefix) / "tools"
@@ -232,7 +234,7 @@ def _stop(process: subprocess.Popen[bytes], directory: pathlib.Path) -> list[str
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(STOP_TIMEOUT_S)
     left = list(_processes_of(directory))
-    names = [f"{p.pid} {_command(p)[:200]}" for p in left]
+    names = [f"{p.pid} {command_of(p)[:200]}" for p in left]
     if process.poll() is None:
         process.kill()
         process.wait(5)
@@ -246,12 +248,5 @@ def _processes_of(directory: pathlib.Path) -> Iterator[psutil.Process]:
     """Processes that work in the directory or name it on their command line."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-            if process.cwd().startswith(f"{directory}/") or f"{directory}" in _command(process):
+            if process.cwd().startswith(f"{directory}/") or f"{directory}" in command_of(process):
                 yield process
-
-
-def _command(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.NoSuchProcess:
-        return ""

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,23 +17,48 @@ from tests.conformance.clients.outcome import Scenario, differences
 from tests.conformance.clients.registry import chosen, version_of
 from tests.conformance.clients.table import Row, merged, read_table, write_table
 from tests.conformance.clients.target import Target
-from tests.conformance.cluster import ROOT, Cluster
-from tests.support.hadoop import Hadoop, hadoop
+from tests.conformance.cluster import ROOT
+from tests.conformance.spark_submit import spark_venv
+from tests.support.hadoop import Hadoop, running_hadoop
 from tests.support.hadoop_conf import addresses
-from tests.support.hadoop_jars import RELEASES
-from tests.support.hadoop_yodel import rm_addresses, yodel_cluster
+from tests.support.hadoop_jars import RELEASES, jars
+from tests.support.hadoop_yodel import rm_addresses, running_yodel
+from tests.support.ports import free_port
+from tests.support.spark_shuffle import agent_settings, public_spark_jars
 
-__all__ = ["hadoop", "yodel_cluster"]
 FULL = os.environ.get("YODEL_CONFORMANCE") == "full"
 CHOSEN = chosen(full=FULL)
 TIMEOUT_S = 1200  # both clusters' runs of the longest script on a busy machine
 
 
 @pytest.fixture(scope="session")
-def whole_hadoop(hadoop: Hadoop) -> Hadoop:
-    hadoop.start_yarn()
-    hadoop.start_history()
-    return hadoop
+def hadoop() -> Iterator[Hadoop]:
+    """In the full form its node has Spark's shuffle service."""
+    with running_hadoop(spark_shuffle_jars=_spark_shuffle_jars() if FULL else "") as started:
+        started.start_yarn()
+        started.start_history()
+        yield started
+
+
+def _spark_shuffle_jars() -> str:
+    """YarnShuffleService as published has nothing of what it is made of; PySpark brings that."""
+    pyspark = next(spark_venv("3.5.x").glob("lib/python3*/site-packages/pyspark/jars"))
+    return f"{jars('spark-shuffle')}/*:{pyspark}/*"
+
+
+@pytest.fixture(scope="session")
+def targets(hadoop: Hadoop) -> Iterator[tuple[Callable[[str], Target], Callable[[str], Target]]]:
+    """The real cluster and Yodel as a client of some release sees them."""
+    port = free_port()
+    with contextlib.ExitStack() as stack:
+        settings = agent_settings(stack.enter_context(public_spark_jars("4.x")), port) if FULL else None
+        cluster = stack.enter_context(running_yodel(hadoop, settings=settings))
+        real = {"addresses": addresses(hadoop.servers.ports), "spark_shuffle_port": hadoop.servers.ports.spark_shuffle}
+        yodel = {"addresses": rm_addresses(cluster), "spark_shuffle_port": port}
+        yield (
+            lambda line: Target(name="real", line=line, hadoop=hadoop, **real),
+            lambda line: Target(name="yodl", line=line, hadoop=hadoop, **yodel),
+        )
 
 
 @pytest.fixture(scope="session")
@@ -50,15 +76,17 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Row]]:
     ("scenario", "line"), [pytest.param(s, line, id=f"{s.id}-{version_of(s, line)}") for s, line in CHOSEN]
 )
 def test_a_client_sees_the_same(
-    scenario: Scenario, line: str, whole_hadoop: Hadoop, yodel_cluster: Cluster, rows: list[Row]
+    scenario: Scenario,
+    line: str,
+    targets: tuple[Callable[[str], Target], Callable[[str], Target]],
+    rows: list[Row],
 ) -> None:
     version = version_of(scenario, line)
     row = {"client": scenario.client, "version": version, "scenario": scenario.name}
-    real = scenario.run(
-        Target(name="real", line=line, addresses=addresses(whole_hadoop.servers.ports), hadoop=whole_hadoop)
-    )
+    hadoops, yodels = targets
+    real = scenario.run(hadoops(line))
     try:
-        found = scenario.run(Target(name="yodl", line=line, addresses=rm_addresses(yodel_cluster), hadoop=whole_hadoop))
+        found = scenario.run(yodels(line))
     except AssertionError as error:
         rows.append(Row(**row, real=real.summary, yodel=f"failed: {_first_line(error)}"))
         raise

@@ -34,8 +34,10 @@ from tests.conformance.held_mapreduce import (
 )
 from tests.conformance.rest_words import new_id, polled_to_the_end, post
 from tests.conformance.rest_words import shell as shell_body
+from tests.support import hiding
 from tests.support.hadoop import Hadoop, running_hadoop
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
+from tests.support.processes import has_ended
 from tests.support.shuffle import Ask, Reducer, fetch
 
 pytestmark = pytest.mark.timeout(1200)
@@ -48,26 +50,6 @@ BACK_TIMEOUT_S = 60
 # What a cluster gives its jobs where the NameNode is one process: a client waits for it.
 PATIENT = {"dfs_client_retry_policy_enabled": "true", "dfs_client_retry_policy_spec": "1000,300"}
 EARLY = {"mapreduce_job_reduce_slowstart_completedmaps": "0.05"}
-DAEMONS = """
-import os, signal, sys, time
-folder = sys.argv[1]
-for name, environment in (("keeps", dict(os.environ)), ("clears", {})):
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
-        with open(os.path.join(folder, f".{name}"), "w") as file:
-            file.write(str(os.getpid()))
-        os.rename(os.path.join(folder, f".{name}"), os.path.join(folder, name))
-        os.execve("/bin/sleep", ["sleep", "600"], environment)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-with open(os.path.join(folder, ".itself"), "w") as file:
-    file.write(str(os.getpid()))
-os.rename(os.path.join(folder, ".itself"), os.path.join(folder, "itself"))
-time.sleep(600)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +118,7 @@ def test_node_agent_dies_while_a_terasort_shuffles(site: Site) -> None:
         )
         assert job.pods().items() <= before.items(), "no other containers came"
         counters = job.counters()
-        assert not held.is_running() or held.status() == psutil.STATUS_ZOMBIE
+        assert has_ended(held)
     assert counters["Launched map tasks"] == 4
     assert counters["Launched reduce tasks"] == 2
     assert counters["Shuffled Maps"] == 8
@@ -307,29 +289,23 @@ def test_local_disks_fill_up_under_a_job(rig: Hadoop, disks: tuple[pathlib.Path,
 
 def test_nothing_survives_the_kill_of_an_application_that_forks_and_hides(site: Site, shared_dir: pathlib.Path) -> None:
     program = shared_dir / "daemons.py"
-    program.write_text(DAEMONS)
-    client = shell.start(site.target, "-shell_command", f"exec {sys.executable} {program} {shared_dir}")
+    program.write_text(hiding.PROGRAM)
+    words = f"{program} {shared_dir} stays keeps=keeps clears=clears"
+    client = shell.start(site.target, "-shell_command", f"exec {sys.executable} {words}")
     try:
         application_id = shell.working(site.target, client)
         names = ("itself", "keeps", "clears")
         wait_for("its processes", lambda: all((shared_dir / name).exists() for name in names), 120)
         hidden = [psutil.Process(int((shared_dir / name).read_text())) for name in names]
-        assert all(process.is_running() for process in hidden)
+        assert not any(map(has_ended, hidden))
         killing = site.target.yarn("application", "-kill", application_id, timeout_s=180)
         assert killing.returncode == 0, killing.text
-        wait_for("the end of them all", lambda: all(map(is_gone, hidden)), KILLED_WITHIN_S)
+        wait_for("the end of them all", lambda: all(map(has_ended, hidden)), KILLED_WITHIN_S)
         assert site.cluster.ended(application_id)["finalStatus"] == "KILLED"
         assert client.result(120).returncode != 0
     finally:
         client.stop()
     assert_nothing_is_left(site, application_id)
-
-
-def is_gone(process: psutil.Process) -> bool:
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def test_resource_manager_dies_in_the_middle_of_a_job(site: Site) -> None:
@@ -367,7 +343,7 @@ def test_second_master_takes_finished_maps_over_when_the_first_ones_pod_is_delet
         (pod,) = site.cluster.pods(job.application_id, "am")
         site.cluster.delete_pod(pod)
         counters = job.counters()
-        assert is_gone(reducer), "the first master's reducer went with it"
+        assert has_ended(reducer), "the first master's reducer went with it"
     assert counters["Map output records"] == sum(expected_count(3).values())
     assert site.counted(f"{folder}/out") == expected_count(3)
     assert job.attempts() in ([1, 2], [2, 1])

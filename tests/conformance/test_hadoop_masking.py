@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.conformance.clients.mask import masked
 from tests.conformance.clients.outcome import Outcome, counters_in, differences
+from tests.conformance.clients.table import Row, merged, read_table, write_table
 
 COUNTERS = """2026-11-21 15:00:00,000 INFO mapreduce.Job: Counters: 3
 \tMap-Reduce Framework
@@ -48,3 +51,22 @@ def test_every_difference_is_named() -> None:
         "output:\n- b\n+ c",
     ]
     assert differences(real, real) == []
+
+
+def test_an_order_that_differs_is_shown() -> None:
+    found = differences(Outcome(exit_code=0, output="a\nb"), Outcome(exit_code=0, output="b\na"))
+    assert found == ["output:\n(the same lines in another order, or one of them more often)\na | b\nb | a"]
+
+
+def test_rows_seen_again_replace_those_of_before(tmp_path: Path) -> None:
+    path = tmp_path / "table.md"
+    keys = [("Command line", "3.5.0", "nodes"), ("MapReduce", "3.3.6", "wordcount, 50 MB"), ("Tez", "1", "never run")]
+    before = [
+        Row(client=client, version=version, scenario=scenario, real="exit 0", yodel="differs: exit 0")
+        for client, version, scenario in (*keys[:2], ("Gone", "1", "no longer a script"))
+    ]
+    write_table(path, "3.5.0", before)
+    assert read_table(path) == before
+    again = Row(client="MapReduce", version="3.3.6", scenario="wordcount, 50 MB", real="exit 0", yodel="same: exit 0")
+    assert merged(read_table(path), [again], keys) == [before[0], again]
+    assert read_table(tmp_path / "missing.md") == []

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from tests.conformance.cluster import Cluster, running, wait_for
-from tests.conformance.spark_submit import Spark, spark_venv
-from tests.support.agent_process import free_port
+from tests.conformance.spark_submit import Spark
+from tests.support.ports import free_port
+from tests.support.processes import command_of, has_ended
+from tests.support.spark_shuffle import agent_settings, public_spark_jars
 
 PARTS, NUMBERS_OF_A_PART = 4, 1000
 WITHOUT_TRACKING = {
@@ -38,16 +37,8 @@ def line(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def jars(line: str) -> Iterator[pathlib.Path]:
-    """The release's jars where the service's own user can read them."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="yodel-public-jars-"))
-    folder.chmod(0o755)
-    for jar in next(spark_venv(line).glob("lib/python3*/site-packages/pyspark/jars")).glob("*.jar"):
-        try:
-            os.link(jar, folder / jar.name)
-        except OSError:
-            shutil.copy2(jar, folder)
-    yield folder
-    shutil.rmtree(folder)
+    with public_spark_jars(line) as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -58,10 +49,7 @@ def port() -> int:
 @pytest.fixture
 def served(jars: pathlib.Path, port: int) -> Iterator[Cluster]:
     """One node with the service."""
-    account = {"user": "nobody"} if os.geteuid() == 0 else {}
-    service = {"class_path": [f"{jars}/*"], "port": port, "memory_mib": 128, **account}
-    settings = {"YODEL_NM_AUX_SERVICES": json.dumps({"spark_shuffle": service})}
-    with running(nodes=1, settings=settings) as cluster:
+    with running(nodes=1, settings=agent_settings(jars, port)) as cluster:
         yield cluster
 
 
@@ -70,7 +58,7 @@ def service_process(cluster: Cluster) -> psutil.Process:
 
     def probe() -> psutil.Process | None:
         agent = psutil.Process(cluster.ready.pids[cluster.ready.nodes[0]["name"]])
-        found = [child for child in agent.children() if "ExternalShuffleService" in " ".join(child.cmdline())]
+        found = [child for child in agent.children() if "ExternalShuffleService" in command_of(child)]
         return found[0] if found else None
 
     return wait_for("the shuffle service", probe, 60)
@@ -99,7 +87,7 @@ def test_shuffle_is_read_again_when_all_who_wrote_it_are_gone(
     wait_for("no executor pod left", lambda: not served.pods(application_id, "task"), 100)
     before = service_process(served)
     before.send_signal(signal.SIGKILL)
-    wait_for("the end of the service", lambda: before.pid not in psutil.pids() or not before.is_running(), 20)
+    wait_for("the end of the service", lambda: has_ended(before), 20)
     wait_for("the next service", lambda: listens(service_process(served), port), 60)
     go.touch()
 

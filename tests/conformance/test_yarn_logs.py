@@ -58,7 +58,7 @@ def write(rig: LogRig, name: str, content: bytes) -> pathlib.Path:
 
 @contextlib.asynccontextmanager
 async def aggregator_on(hdfs: Hdfs, rig: LogRig, root: str) -> AsyncIterator[LogAggregator]:
-    rig.changes["layout"] = RemoteLayout(root=f"{hdfs.url}{root}", suffix="logs", format=rig.format)  # type: ignore[arg-type]
+    rig.changes["layout"] = RemoteLayout(root=f"{hdfs.url}{root}", suffix="logs", format=rig.format)
     rig.changes |= {"retry_min_s": 0.5, "retry_max_s": 1.0}
     threads = FileThreads(2)
     publishers = Publishers(threads=threads, config_dir=hdfs.conf_dir, slots=Semaphore(2), silence_s=SILENCE_S)

@@ -25,6 +25,7 @@ import pytest
 
 from tests.conformance.cluster import Cluster, java_home, wait_for
 from tests.conformance.rest_words import new_id, post, shell
+from tests.support.processes import has_ended
 
 YODEL = str(pathlib.Path(sys.prefix) / "bin" / "yodel")
 START_TIMEOUT_S = 60
@@ -200,14 +201,14 @@ def test_killed_part_is_back_and_containers_never_noticed(running: Cluster, role
     wait_for("the cluster answers", lambda: answers(running), START_TIMEOUT_S)
     after = running.ready.pids
     assert {name: pid for name, pid in after.items() if name != role} == {n: p for n, p in before.items() if n != role}
-    assert container.is_running()
+    assert not has_ended(container)
     assert running.application(application_id)["state"] in ("ACCEPTED", "RUNNING")
     status, said = running.curl(
         f"/apps/{application_id}/state", "-X", "PUT", "-H", "Content-Type: application/json", "-d", '{"state":"KILLED"}'
     )
     assert status in (200, 202), said
     assert running.ended(application_id)["state"] == "KILLED"
-    wait_for("the container is gone", lambda: not container.is_running(), START_TIMEOUT_S)
+    wait_for("the container is gone", lambda: has_ended(container), START_TIMEOUT_S)
 
 
 # --- what it leaves behind -----------------------------------------------------------------------------------------
@@ -220,7 +221,7 @@ def test_signals_stop_everything_soon_twice_over(base: pathlib.Path) -> None:
         seconds = stop(cluster, number)
         assert cluster.process.returncode == 0, cluster.log_tail()
         assert processes_of(base) == []
-        assert not container.is_running()
+        assert has_ended(container)
         assert not (cluster.directory / "ready.json").exists()
         assert "Stopped." in cluster.log_tail()
         assert seconds < QUICK_STOP_S * BUSY_MACHINE_FACTOR
@@ -257,7 +258,7 @@ def test_killed_supervisor_takes_everything_with_it_and_the_next_start_works(bas
     cluster.process.kill()
     cluster.process.wait(STOP_TIMEOUT_S)
     wait_for("its processes and containers end", lambda: not processes_of(base), STOP_TIMEOUT_S)
-    assert not container.is_running()
+    assert has_ended(container)
     stop(start(base), signal.SIGTERM)
     assert processes_of(base) == []
 
@@ -268,9 +269,9 @@ def test_start_after_the_whole_group_was_killed_ends_what_was_left(base: pathlib
     old = set(cluster.ready.pids.values())
     os.killpg(cluster.process.pid, signal.SIGKILL)
     cluster.process.wait(STOP_TIMEOUT_S)
-    assert container.is_running()
+    assert not has_ended(container)
     again = start(base)
-    assert not container.is_running()
+    assert has_ended(container)
     assert not old & set(again.ready.pids.values())
     assert again.rest("/metrics")["clusterMetrics"]["activeNodes"] == 2
     stop(again, signal.SIGTERM)
@@ -285,7 +286,7 @@ def test_start_ends_a_stray_program_of_the_directory(base: pathlib.Path) -> None
     cluster.process.kill()
     cluster.process.wait(STOP_TIMEOUT_S)
     again = start(base)
-    assert not stray.is_running()
+    assert has_ended(stray)
     stop(again, signal.SIGTERM)
     assert processes_of(base) == []
 

@@ -12,33 +12,14 @@ import psutil
 import pytest
 
 from nm_plugin.launch.survivors import Entry, Marks, members
+from tests.support import hiding
 from tests.support.agent_process import AgentProcess, agent_process
 from tests.support.node_agent import container_id, context_of, eventually
+from tests.support.processes import has_ended
 from yodel.local.container_launch import Identity, Launch
 from yodel.local.processes import ContainerFiles, start
 
 CONTAINER = container_id(2)
-DAEMON = """
-import os, signal, sys, time
-directory, clears = sys.argv[1], sys.argv[2] == "clears"
-if sys.argv[3] == "stays":
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-for name in ("one", "two"):
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
-        with open(os.path.join(directory, name), "w") as file:
-            file.write(str(os.getpid()))
-        environment = {} if clears else dict(os.environ)
-        os.execve("/bin/sleep", ["sleep", "600"], environment)
-while not all(os.path.exists(os.path.join(directory, n)) for n in ("one", "two")):
-    time.sleep(0.02)
-if sys.argv[3] == "stays":
-    time.sleep(600)
-"""
 
 
 @pytest.fixture
@@ -51,7 +32,7 @@ async def agent() -> AsyncIterator[AgentProcess]:
 @pytest.fixture
 def daemon(tmp_path: Path) -> Path:
     program = tmp_path / "daemon.py"
-    program.write_text(DAEMON)
+    program.write_text(hiding.PROGRAM)
     return program
 
 
@@ -62,22 +43,18 @@ async def daemons(directory: Path) -> list[psutil.Process]:
     return [psutil.Process(int(path.read_text())) for path in paths]
 
 
-def is_gone(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-
-
 @pytest.mark.parametrize("ends", ["stays", "goes"])
 async def test_daemons_end_with_their_container(agent: AgentProcess, daemon: Path, tmp_path: Path, ends: str) -> None:
     """Killed, or ended by itself while its daemons went on."""
     pod = await agent.pod(CONTAINER)
-    await agent.launch(CONTAINER, context_of(f"exec {sys.executable} {daemon} {tmp_path} keeps {ends}"))
+    await agent.launch(CONTAINER, context_of(f"exec {sys.executable} {daemon} {tmp_path} {ends} one=keeps two=keeps"))
     hidden = await daemons(tmp_path)
     if ends == "stays":
         await agent.tracker.until_running(CONTAINER)
         await agent.stop(CONTAINER)
     status = await agent.tracker.until_complete(CONTAINER)
     assert status.exit_status == (-105 if ends == "stays" else 0)
-    await eventually(lambda: all(is_gone(process) for process in hidden))
+    await eventually(lambda: all(has_ended(process) for process in hidden))
     assert await pod.wait() == (137 if ends == "stays" else 0)
 
 
@@ -86,14 +63,14 @@ async def test_daemon_without_an_environment_ends_with_its_pod(daemon: Path, tmp
     files = ContainerFiles(directory=tmp_path / "files")
     launch = Launch(
         container="c",
-        argv=(sys.executable, str(daemon), str(tmp_path), "clears", "goes"),
+        argv=(sys.executable, str(daemon), str(tmp_path), "goes", "one=clears", "two=clears"),
         environment={"PATH": os.environ["PATH"]},
         directory="/",
         identity=Identity(),
     )
     pid, pidfd, reader = await asyncio.to_thread(start, launch, files)
     hidden = await daemons(tmp_path)
-    await eventually(lambda: all(is_gone(process) for process in hidden))
+    await eventually(lambda: all(has_ended(process) for process in hidden))
     await asyncio.to_thread(os.waitpid, pid, 0)
     os.close(pidfd)
     os.close(reader)

@@ -19,7 +19,8 @@ from yodel.errors import (
     Unavailable,
     UnknownToCache,
 )
-from yodel.services.master import RESPONSE_ID_MASK, AllocateRequest
+from yodel.services.allocate import AllocateRequest
+from yodel.services.master import RESPONSE_ID_MASK
 
 # --- registration and response ids ---------------------------------------------------------------------------------
 

@@ -126,7 +126,7 @@ async def test_grant_survives_a_beat_that_nobody_waited_for(world: World) -> Non
 
     import asyncio
 
-    from yodel.services.master import AllocateRequest
+    from yodel.services.allocate import AllocateRequest
 
     request = AllocateRequest(response_id=am.response_id)
     call = asyncio.create_task(world.rm.master.allocate_slow(am.attempt_id, request))

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -18,6 +17,7 @@ from typing import Any
 from tests.support.fake_tracker import NM_KEY, FakeTracker
 from tests.support.node_agent import ATTEMPT, make_settings, start_request
 from tests.support.parked_pod import ParkedPod, start_parked_pod
+from tests.support.ports import free_port
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.tokens import MasterKey
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -136,12 +136,6 @@ class AgentProcess:
         """As the agent has it on disk; empty when it has forgotten the container."""
         path = self.root / "state" / "containers" / f"{container}.json"
         return str(json.loads(path.read_text())["state"]) if path.exists() else ""
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def _new_root() -> Path:

@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -41,6 +40,7 @@ from tests.support.hadoop_conf import (
 )
 from tests.support.hadoop_jars import client_jars, jars
 from tests.support.hdfs import DATA_NODE, NAME_NODE, SUPERUSER, Hdfs, java_command
+from tests.support.ports import free_ports
 
 READY_TIMEOUT_S = 90
 STOP_TIMEOUT_S = 15
@@ -265,7 +265,7 @@ def running_hadoop(*, node: NodeSize | None = None, spark_shuffle_jars: str = ""
         directory.chmod(0o755)  # other users' containers read the configuration
         servers = Servers(
             directory=directory,
-            ports=Ports.of(_free_ports(Ports.count())),
+            ports=Ports.of(free_ports(Ports.count())),
             jars=jars("hadoop"),
             node=node or NodeSize(),
             spark_shuffle_jars=spark_shuffle_jars,
@@ -329,11 +329,3 @@ def _format(servers: Servers) -> None:
     env = environment(servers, SUPERUSER)
     done = subprocess.run(command, timeout=FORMAT_TIMEOUT_S, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr[-4000:]
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for listener in listeners:
-            listener.bind((HOST, 0))
-        return [int(listener.getsockname()[1]) for listener in listeners]

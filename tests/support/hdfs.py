@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import string
 import subprocess
 import sys
@@ -28,6 +27,8 @@ from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape
 
 import pytest
+
+from tests.support.ports import free_ports
 
 SUPERUSER = "hdfs"
 HOST = "127.0.0.1"
@@ -197,7 +198,7 @@ def _start(jars: Path, stack: contextlib.ExitStack) -> Hdfs:
     directory = Path(tempfile.mkdtemp(prefix="yodel-hdfs-"))
     stack.callback(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o755)  # other users' containers read the configuration
-    rpc_port, http_port = _free_ports(2)
+    rpc_port, http_port = free_ports(2)
     hdfs = Hdfs(directory=directory, jars=jars, rpc_port=rpc_port, http_port=http_port)
     _write_configuration(hdfs)
     _format(hdfs)
@@ -310,11 +311,3 @@ def _request(method: str, url: str, content: bytes | None = None, timeout_s: flo
     except urllib.error.HTTPError as error:
         with error:
             raise AssertionError(f"{method} {url}: {error.code} {error.read()[:2000]!r}") from None
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for listener in listeners:
-            listener.bind((HOST, 0))
-        return [int(listener.getsockname()[1]) for listener in listeners]

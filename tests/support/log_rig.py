@@ -20,7 +20,7 @@ from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.indexed_file import CHECKSUM_SUFFIX
 from nm_plugin.logs.jobs import Job, decode, encode
 from nm_plugin.logs.journal import AppLogs, Journals, LogContext
-from nm_plugin.logs.layout import RemoteLayout
+from nm_plugin.logs.layout import LogFormat, RemoteLayout
 from nm_plugin.logs.publisher import DATA, perform
 from nm_plugin.logs.publishing import PublishFailed
 from nm_plugin.logs.random_file import BytesFile, RandomFile
@@ -171,7 +171,7 @@ class LogRig:
 
     root: Path
     user: OsUser
-    format: str = "tfile"
+    format: LogFormat = "tfile"
     compression: str = "none"
     roll_interval_s: float = -1.0
     changes: dict[str, Any] = field(default_factory=dict)
@@ -223,7 +223,7 @@ class LogRig:
     def _settings(self) -> AggregationSettings:
         values: dict[str, Any] = {
             "enabled": True,
-            "layout": RemoteLayout(root=f"file://{self.root}/remote", suffix="logs", format=self.format),  # type: ignore[arg-type]
+            "layout": RemoteLayout(root=f"file://{self.root}/remote", suffix="logs", format=self.format),
             "group": "",
             "compression": self.compression,
             "roll_interval_s": self.roll_interval_s,

@@ -30,6 +30,7 @@ from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit, Snapshot
 from yodel.services import recovery
+from yodel.services.allocate import AllocateRequest, AllocateResult, Registration
 from yodel.services.changes import ApplicationChanges
 from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
@@ -37,7 +38,7 @@ from yodel.services.engine import Engine
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
-from yodel.services.master import AllocateRequest, AllocateResult, MasterService, Registration
+from yodel.services.master import MasterService
 from yodel.services.master_keys import MasterKeys, RollingSettings
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.performer import EffectPerformer

@@ -12,7 +12,6 @@ import itertools
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +21,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import sql
+
+from tests.support.ports import free_port
 
 HOW_TO_INSTALL = "install the server binaries: apt-get install postgresql (any version from 13 on)"
 IMAGE = "postgres:17-alpine"
@@ -171,7 +172,7 @@ def _start(binaries: Path, folder: Path, account: pwd.struct_passwd | None) -> i
     )
     failure: subprocess.CalledProcessError | None = None
     for _ in range(START_ATTEMPTS_MAX):
-        port = _free_port()
+        port = free_port()
         options = (
             f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off -c synchronous_commit=off "
             "-c full_page_writes=off -c shared_buffers=16MB -c max_connections=40"
@@ -203,10 +204,3 @@ def _run(account: pwd.struct_passwd | None, program: Path, *arguments: str) -> N
         group=group,
         extra_groups=None if account is None else [],
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

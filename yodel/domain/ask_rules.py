@@ -28,6 +28,9 @@ class AskRules:
     opportunistic: Literal["as-guaranteed", "refused"] = "as-guaranteed"
 
 
+DEFAULT_RULES = AskRules()
+
+
 def checked(ask: Ask, rules: AskRules, default_label: str, queue_name: str = "") -> Ask:
     """The ask as it is taken: lines for anywhere inherit the submission's label.  ``queue_name`` is for texts.
 

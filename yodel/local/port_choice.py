@@ -8,6 +8,7 @@ between makes the start fail with a clear message.
 from __future__ import annotations
 
 import json
+import random
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,10 @@ from yodel.errors import Unavailable
 from yodel.local.atomic_file import write_atomically
 
 HOST = "127.0.0.1"
+LOWEST = 20_000
+TRIES_MAX = 1000
+CLIENT_PORTS_PATH = Path("/proc/sys/net/ipv4/ip_local_port_range")
+CLIENT_PORTS_DEFAULT = 32_768
 STANDARD = {
     "client": 8032,
     "scheduler": 8030,
@@ -28,6 +33,7 @@ STANDARD = {
     "node_shuffle": 13562,
 }
 """yarn-default.xml, except for the node's RPC port, which there is any free one; 8041 is what distributions set."""
+_chosen = random.SystemRandom()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +113,7 @@ class _Chooser:
             _require_free(host, standard)
             return standard
         number = self.remembered.get(name, 0)
-        if not number or (host, number) in self._given or not is_free(host, number):
+        while not number or (host, number) in self._given or not is_free(host, number):
             number = _free_port(host)
         self._given.add((host, number))
         self.remembered[name] = number
@@ -133,6 +139,21 @@ def _require_free(host: str, port: int) -> None:
 
 
 def _free_port(host: str) -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    """Below the ports that the kernel gives to clients.
+
+    One of those could be a client's by the time it is needed, and a client that calls such a port while nobody listens
+    could even meet itself.
+    """
+    for _ in range(TRIES_MAX):
+        port = _chosen.randrange(LOWEST, _lowest_of_clients())
+        if is_free(host, port):
+            return port
+    raise Unavailable(f"no free port found on {host} between {LOWEST} and {_lowest_of_clients()}")
+
+
+def _lowest_of_clients() -> int:
+    try:
+        lowest = int(CLIENT_PORTS_PATH.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return CLIENT_PORTS_DEFAULT
+    return lowest if lowest > LOWEST + TRIES_MAX else CLIENT_PORTS_DEFAULT

@@ -42,7 +42,6 @@ class ReportFacts:
     attempt: Attempt | None
     used: Resource
     running_containers: int
-    needed: Resource
     memory_mib_s: int
     vcore_s: int
     progress: float
@@ -112,7 +111,10 @@ def final_status_name(status: FinalApplicationStatus) -> str:
 
 
 def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageReportProto:
-    """MapReduce dereferences used, reserved and needed: all are set always."""
+    """MapReduce dereferences used, reserved and needed: all are set always.
+
+    Needed is used and reserved, as in ``SchedulerApplicationAttempt.getResourceUsageReport``; open asks do not count.
+    """
     ended = app.state.is_final
     gone = Resource(-1, -1)
     usage = pb.ApplicationResourceUsageReportProto(
@@ -120,7 +122,7 @@ def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageR
         num_reserved_containers=-1 if ended else 0,
         used_resources=ids.resource_pb(gone if ended else facts.used),
         reserved_resources=ids.resource_pb(gone if ended else NONE),
-        needed_resources=ids.resource_pb(gone if ended else facts.used + facts.needed),
+        needed_resources=ids.resource_pb(gone if ended else facts.used),
         memory_seconds=facts.memory_mib_s,
         vcore_seconds=facts.vcore_s,
         preempted_memory_seconds=0,

@@ -32,7 +32,6 @@ class ReportMaker:
             attempt=view.attempt,
             used=view.used,
             running_containers=view.running_containers,
-            needed=view.pending,
             memory_mib_s=view.memory_mib_s,
             vcore_s=view.vcore_s,
             progress=view.progress,

@@ -22,7 +22,8 @@ from yodel.pb_convert.texts import TEXT_LENGTH_MAX, text
 from yodel.pb_convert.tokens import amrm_identity, token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
-from yodel.services.master import AllocateRequest, AllocateResult, MasterService
+from yodel.services.allocate import AllocateRequest, AllocateResult
+from yodel.services.master import MasterService
 from yodel.services.queries import Queries
 from yodel.services.tokens import AMRM, TokenIssuer
 

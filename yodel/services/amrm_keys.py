@@ -7,16 +7,15 @@ for this because its keys are told to nobody before they are in use; here both k
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import structlog
 
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey
-from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.engine import Engine, Transaction
 from yodel.services.tokens import AMRM, TokenIssuer
+from yodel.services.upkeep import repeatedly
 
 ROLLING_INTERVAL_S = 86_400.0  # yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs
 LOOK_INTERVAL_S = 1.0
@@ -39,13 +38,7 @@ class AmrmKeys:
         self._interval_s, self._since_s = interval_s, clock.monotonic_s()
 
     async def run(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_INTERVAL_S)
-            try:
-                await self.look()
-            except Unavailable as error:
-                log.warning("master key not changed, again soon", error=str(error), retry_s=RETRY_S)
-                await asyncio.sleep(RETRY_S)
+        await repeatedly(self.look, LOOK_INTERVAL_S, RETRY_S, log)
 
     async def look(self) -> None:
         """Change the key when it is due.  Raises Unavailable: nothing has changed."""

@@ -22,6 +22,7 @@ from yodel.pb_convert.times import log_time
 from yodel.ports.clock import Clock
 from yodel.ports.store import Snapshot
 from yodel.services.engine import Engine, Transaction
+from yodel.services.upkeep import repeatedly
 
 PURPOSE = "delegation"
 TOKENS_MAX = 100_000
@@ -78,12 +79,7 @@ class DelegationTokens:
         self._rolling = asyncio.Lock()
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Unavailable as error:
-                log.warning("tokens not looked after, again soon", error=str(error), retry_s=LOOK_INTERVAL_S)
-            await asyncio.sleep(LOOK_INTERVAL_S)
+        await repeatedly(self.look, LOOK_INTERVAL_S, LOOK_INTERVAL_S, log)
 
     async def look(self) -> None:
         """Make a new key when one is due; remove what has expired, and keys that nothing needs."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from yodel.domain import ask_rules
 from yodel.domain.application import Application
-from yodel.domain.ask_book import Ask
-from yodel.domain.ask_rules import AskRules
+from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
-from yodel.domain.container_update import SizeLimits, UpdateError, UpdateRequest, Updates, judge
+from yodel.domain.container_update import SizeLimits, Updates, judge
 from yodel.domain.effects import Tell
 from yodel.domain.events import (
     AmRegistered,
@@ -30,7 +29,6 @@ from yodel.domain.events import (
     TrackingUrlChanged,
 )
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yodel.domain.node import Node
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
     ApplicationState,
@@ -53,6 +51,7 @@ from yodel.errors import (
 )
 from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
+from yodel.services.allocate import AllocateRequest, AllocateResult, Granted, Registration
 from yodel.services.engine import Engine, Transaction
 from yodel.services.state import AttemptRuntime, ask_key
 from yodel.services.tokens import TokenIssuer
@@ -69,73 +68,12 @@ TEXT_LENGTH_MAX = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllocateRequest:
-    response_id: int
-    asks: Sequence[Ask] = ()
-    releases: Sequence[ContainerId] = ()
-    blacklist_additions: Sequence[str] = ()
-    blacklist_removals: Sequence[str] = ()
-    progress: float = 0.0
-    tracking_url: str | None = None
-    updates: Sequence[UpdateRequest] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Granted:
-    """A container in an allocate response, with the right to start it."""
-
-    container: Container
-    node: Node
-    token: Token
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllocateResult:
-    response_id: int
-    headroom: Resource
-    node_count: int
-    priority: int
-    pending_count: int = 0
-    """Of the whole cluster, as is ``active_cores``: what there is of them, used or free."""
-    active_cores: int = 0
-    granted: Sequence[Granted] = ()
-    nm_tokens: Sequence[tuple[NodeId, Token]] = ()
-    completed: Sequence[Container] = ()
-    changed_nodes: Sequence[Node] = ()
-    updated: Sequence[tuple[ContainerUpdateType, Granted]] = ()
-    update_errors: Sequence[UpdateError] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _News:
-    """What a response brings beside its counts."""
-
-    granted: Sequence[Granted] = ()
-    nm_tokens: Sequence[tuple[NodeId, Token]] = ()
-    completed: Sequence[Container] = ()
-    changed_nodes: Sequence[Node] = ()
-    updated: Sequence[tuple[ContainerUpdateType, Granted]] = ()
-    update_errors: Sequence[UpdateError] = ()
-
-
-NO_NEWS = _News()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Counts:
     """Of the whole cluster, as long as no row changes."""
 
     version: int = -1
     headroom: Resource = NONE
     cores: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
-    application: Application
-    maximum_capability: Resource
-    previous_containers: Sequence[Granted] = field(default=())
-    nm_tokens: Sequence[tuple[NodeId, Token]] = field(default=())
 
 
 class MasterService:
@@ -149,7 +87,7 @@ class MasterService:
         require_allowed: Callable[[Resource], None],
         maximum_capability: Resource,
         wake_scheduler: Callable[[], None],
-        rules: AskRules = AskRules(),  # noqa: B008 (frozen)
+        rules: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._tokens, self._clock, self._rules = engine, tokens, clock, rules
         self._require_allowed, self._maximum = require_allowed, maximum_capability
@@ -206,7 +144,7 @@ class MasterService:
         if self._has_work(runtime, request):
             return None
         self._record(runtime, request)
-        return self._answer(runtime, NO_NEWS)
+        return self._answer(runtime, self._counted(runtime))
 
     async def allocate_slow(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResult:
         """A beat that writes.  Raises as ``allocate``."""
@@ -377,7 +315,8 @@ class MasterService:
         updated = self._updated(runtime)
         state = self._engine.state
         user = state.applications[owner.application_id].submission.user
-        news = _News(
+        result = replace(
+            self._counted(runtime),
             granted=granted,
             nm_tokens=self._nm_tokens(runtime, user, [*granted, *(g for _, g in updated)]),
             completed=[state.containers[i] for i in completed if i in state.containers],
@@ -385,7 +324,7 @@ class MasterService:
             updated=updated,
             update_errors=errors,
         )
-        return self._answer(runtime, news)
+        return self._answer(runtime, result)
 
     def _judged(self, runtime: AttemptRuntime, request: AllocateRequest) -> Updates:
         def own(container_id: ContainerId) -> Container | None:
@@ -469,28 +408,20 @@ class MasterService:
             found += [g for g in (self._granted(c.id) for c in held) if g is not None]
         return found
 
-    def _answer(
-        self,
-        runtime: AttemptRuntime,
-        news: _News,
-    ) -> AllocateResult:
+    def _counted(self, runtime: AttemptRuntime) -> AllocateResult:
+        """The next answer, with nothing in it but counts."""
         state = self._engine.state
-        application = state.applications[runtime.attempt_id.application_id]
         counts = self._cluster_counts()
-        result = AllocateResult(
+        return AllocateResult(
             response_id=(runtime.response_id + 1) & RESPONSE_ID_MASK,
             headroom=counts.headroom,
             node_count=state.usable_count,
-            priority=application.submission.priority,
+            priority=state.applications[runtime.attempt_id.application_id].submission.priority,
             pending_count=state.wanted.count + state.awaited_masters,
             active_cores=counts.cores,
-            granted=news.granted,
-            nm_tokens=news.nm_tokens,
-            completed=news.completed,
-            changed_nodes=news.changed_nodes,
-            updated=news.updated,
-            update_errors=news.update_errors,
         )
+
+    def _answer(self, runtime: AttemptRuntime, result: AllocateResult) -> AllocateResult:
         runtime.response_id, runtime.last_response = result.response_id, result
         return result
 

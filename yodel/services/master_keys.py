@@ -8,17 +8,16 @@ any point leaves one key that signs and at most one that will.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey
-from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.engine import Engine, Transaction
 from yodel.services.tokens import TokenIssuer
+from yodel.services.upkeep import repeatedly
 
 LOOK_INTERVAL_S = 1.0
 RETRY_S = 10.0
@@ -69,13 +68,7 @@ class MasterKeys:
                 rolling.pending = key
 
     async def run(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_INTERVAL_S)
-            try:
-                await self.look()
-            except Unavailable as error:
-                log.warning("master keys not changed, again soon", error=str(error), retry_s=RETRY_S)
-                await asyncio.sleep(RETRY_S)
+        await repeatedly(self.look, LOOK_INTERVAL_S, RETRY_S, log)
 
     async def look(self) -> None:
         """Make or activate what is due.  Raises Unavailable: nothing has changed."""

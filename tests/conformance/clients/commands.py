@@ -177,7 +177,7 @@ def logs(target: Target) -> Outcome:
         # A node uploads a container's files in the order in which the directory has them.
         one=_sorted(target.yarn("logs", "-applicationId", app, "-containerId", container[0] if container else "none")),
         master=_first_lines(target.yarn("logs", "-applicationId", app, "-am", "1", "-log_files", "prelaunch.out"), 99),
-        files=target.yarn("logs", "-applicationId", app, "-log_files", "stdout", "-am", "ALL"),
+        files=_sorted(target.yarn("logs", "-applicationId", app, "-log_files", "stdout", "-am", "ALL")),
         start=target.yarn("logs", "-applicationId", app, "-log_files", "prelaunch.out", "-size", "10", "-am", "1"),
         info=target.yarn("logs", "-applicationId", app, "-show_application_log_info"),
         unknown=target.yarn("logs", "-applicationId", "application_1_0001"),
@@ -187,6 +187,8 @@ def logs(target: Target) -> Outcome:
 
 def logs_of_running(target: Target) -> Outcome:
     with _running(target) as app:
+        # The container has files of its own a moment after it counts as running.
+        wait_for("its files", lambda: "LogType:stdout" in target.yarn("logs", "-applicationId", app).stdout, 60)
         whole = target.yarn("logs", "-applicationId", app)
         facts = {"exit": whole.returncode, "files": sorted(set(re.findall(r"(?m)^LogType:(\S+)", whole.stdout)))}
         return Outcome(exit_code=whole.returncode, facts=facts)

@@ -26,6 +26,7 @@ from tests.conformance.clients.outcome import Outcome, Scenario, counters_in, wi
 from tests.conformance.clients.target import JOB_TIMEOUT_S, Target, settings
 from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Result, Submission
+from tests.support.processes import has_ended
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 SLEEP = "org.apache.hadoop.mapreduce.SleepJob"
@@ -33,6 +34,7 @@ FAIL = "org.apache.hadoop.mapreduce.FailJob"
 ALL_LINES = ("3.5", "3.4", "3.3")
 WORDCOUNT_BYTES = 50 << 20
 WORDCOUNT_BYTES_SHORT = 10 << 20
+SPECULATION_BYTES = 160 << 20
 ROW_BYTES = 100
 SORT_BYTES = 200_000_000
 SORT_BYTES_SHORT = 30_000_000
@@ -140,24 +142,36 @@ def am_killed_half_way(target: Target) -> Outcome:
 
 
 def speculative(target: Target) -> Outcome:
-    """A map that stands still is started a second time, and the job does not wait for the first."""
+    """A map that stands still is started a second time, and the job does not wait for the first.
+
+    A word count, for the sleep job and pi switch speculation off.
+    """
+    folder = target.folder()
+    target.hadoop.hdfs.put(f"{folder}/in/text", _text(SPECULATION_BYTES), user="hdfs")
     quick = {
         "mapreduce.map.speculative": "true",
         "mapreduce.job.speculative.slowtaskthreshold": "0.1",
         "mapreduce.job.speculative.retry-after-no-speculate": 500,
         "mapreduce.job.speculative.retry-after-speculate": 1000,
         "mapreduce.job.speculative.minimum-allowed-tasks": 2,
+        "mapreduce.job.reduce.slowstart.completedmaps": 1,
+        "mapreduce.input.fileinputformat.split.maxsize": SPECULATION_BYTES // 4 + 1,
     }
-    job = start_sleep(target, maps=4, reduces=0, seconds=15, more=quick)
+    job = target.java(EXAMPLES, "wordcount", *settings(quick), f"{folder}/in", f"{folder}/out")
     application_id = _with_tasks(target, job)
     _wait_for_maps(target, application_id, 0.1)  # a map that never told its progress is not measured
     process = _process(target, application_id, "_m_000000_0")
     _kill(process, signal.SIGSTOP)
-    result = job.result(120)
+    result = job.result(JOB_TIMEOUT_S)
     outcome = _outcome(target, result)
     twice = _history(target, application_id, "/tasks/" + _task(application_id, 0) + "/attempts")
     states = sorted(attempt["state"] for attempt in twice["taskAttempts"]["taskAttempt"])
-    facts = {"states of the stopped map": states, "stopped process is gone": not process.is_running()}
+    facts = {
+        "states of the stopped map": states,
+        "stopped process is gone": has_ended(process),
+        "counts are right": _written_counts(target, f"{folder}/out") == _text_counts(SPECULATION_BYTES),
+    }
+    target.hadoop.hdfs.delete(folder, user="hdfs")
     return Outcome(exit_code=outcome.exit_code, final_status=outcome.final_status, facts=facts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,8 +135,10 @@ def _said(text: str) -> str:
     return "\n".join(unique)
 
 
-def scenario(name: str, run: object, *, short: bool = False, client: str = "Distributed shell") -> Scenario:
-    return Scenario(client=client, name=name, run=run, short=short, version="3.4.2")  # type: ignore[arg-type]
+def scenario(
+    name: str, run: Callable[[Target], Outcome], *, short: bool = False, client: str = "Distributed shell"
+) -> Scenario:
+    return Scenario(client=client, name=name, run=run, short=short, version="3.4.2")
 
 
 SCENARIOS = (

@@ -42,7 +42,7 @@ def shuffle_service(target: Target) -> Outcome:
     with _folder() as folder:
         report = folder / "report.json"
         arguments = (TASKS, 1000, 12, report, folder / "loaded", folder / "idle")
-        port = {"spark.shuffle.service.port": str(target.hadoop.servers.ports.spark_shuffle)}
+        port = {"spark.shuffle.service.port": str(target.spark_shuffle_port)}
         right = {"sum": sum(range(TASKS)), "at_end": 0}
         return _outcome(
             target,

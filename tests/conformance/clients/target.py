@@ -53,6 +53,8 @@ class Target:
     line: str
     addresses: Mapping[str, str]
     hadoop: Hadoop
+    spark_shuffle_port: int = 0
+    """Of the node's external shuffle service; 0 without one."""
     jars: Path = field(init=False)
     conf_dir: Path = field(init=False)
 

@@ -238,7 +238,8 @@ async def test_restart_adopts_the_running_and_learns_of_the_ended(tmp_path: Path
             await first.until_phase("Running", name)
     await wait_for_file(ready)
     async with asyncio.timeout(TIMEOUT_S):
-        while processes_of(ended):  # noqa: ASYNC110 - nobody is there to tell
+        # The running one is its first process and the shell below.  Nobody is there to tell.
+        while processes_of(ended) or len(processes_of(running)) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     pids = processes_of(running)
     _forget_pod(tmp_path, "r")

@@ -26,6 +26,15 @@ def test_automatic_ports_are_free_and_differ(tmp_path: Path) -> None:
     ]
 
 
+def test_automatic_ports_are_none_that_clients_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = tmp_path / "ip_local_port_range"
+    monkeypatch.setattr(port_choice, "CLIENT_PORTS_PATH", limits)
+    for content, highest in (("23000\t60999\n", 23_000), ("1024\t65000\n", 32_768), ("nonsense", 32_768)):
+        limits.write_text(content)
+        ports = choose_ports("auto", 1, tmp_path / f"{highest}-{len(content)}.json")
+        assert all(20_000 <= port < highest for port in (ports.client, ports.webapp, ports.kube))
+
+
 def test_automatic_ports_are_kept_for_the_next_start(tmp_path: Path) -> None:
     memory = tmp_path / "ports.json"
     first = choose_ports("auto", 1, memory)

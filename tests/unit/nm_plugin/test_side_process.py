@@ -19,6 +19,7 @@ import pytest
 from nm_plugin import side_process
 from nm_plugin.side_process import ProcessUser, SideProcess, SideProgram
 from tests.support.node_agent import IS_ROOT, eventually
+from tests.support.ports import free_port
 
 LISTEN = """
 import os, signal, socket, sys
@@ -27,12 +28,6 @@ listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True:
     listener.accept()
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

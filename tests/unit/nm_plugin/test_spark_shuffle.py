@@ -24,7 +24,7 @@ from nm_plugin.spark_shuffle import (
 )
 from nm_plugin.task_owner import TaskOwner
 from tests.support.node_agent import IS_ROOT, make_settings
-from tests.unit.nm_plugin.test_side_process import free_port
+from tests.support.ports import free_port
 from yodel.errors import InvalidValue, NotSupported
 
 USER = "nobody" if IS_ROOT else ""

@@ -33,7 +33,6 @@ def facts(**changes: Any) -> reports.ReportFacts:
         "attempt": None,
         "used": Resource(2048, 2),
         "running_containers": 2,
-        "needed": Resource(1024, 1),
         "memory_mib_s": 10,
         "vcore_s": 5,
         "progress": 0.5,
@@ -91,7 +90,7 @@ def test_running_application_shows_its_attempt_and_its_amounts() -> None:
     assert report.yarn_application_state == pb.RUNNING
     assert report.final_application_status == pb.APP_UNDEFINED
     usage = report.app_resource_Usage
-    assert (usage.num_used_containers, usage.used_resources.memory, usage.needed_resources.memory) == (2, 2048, 3072)
+    assert (usage.num_used_containers, usage.used_resources.memory, usage.needed_resources.memory) == (2, 2048, 2048)
     assert report.finishTime == 0
 
 

@@ -7,7 +7,7 @@ from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidResourceRequest
 from yodel.services import master as master_module
-from yodel.services.master import AllocateRequest, AllocateResult
+from yodel.services.allocate import AllocateRequest, AllocateResult
 
 
 async def test_beat_without_news_is_answered_synchronously(world: World) -> None:

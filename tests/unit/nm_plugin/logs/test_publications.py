@@ -59,10 +59,10 @@ def test_nothing_new_makes_no_file(tmp_path: Path, job: Publish) -> None:
 
 def test_file_that_must_not_be_replaced_stays(tmp_path: Path, job: Publish) -> None:
     for format in ("tfile", "ifile"):
-        publish(tmp_path, replace(job, format=format))  # type: ignore[arg-type]
+        publish(tmp_path, replace(job, format=format))
         path = tmp_path / "remote" / "alice" / APPLICATION / NODE
         before = path.read_bytes()
-        assert publish(tmp_path, replace(job, format=format, may_replace=False)).exists_already  # type: ignore[arg-type]
+        assert publish(tmp_path, replace(job, format=format, may_replace=False)).exists_already
         assert path.read_bytes() == before
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ def publishers(threads: FileThreads) -> Publishers:
     return Publishers(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
 
 
-def publish(root: Path, **changes: object) -> Publish:
-    values: dict[str, object] = {
+def publish(root: Path, **changes: Any) -> Publish:
+    values: dict[str, Any] = {
         "root": f"file://{root}/remote",
         "directories": ("alice", "application_1_0001"),
         "file_name": "host_1",
@@ -34,7 +35,7 @@ def publish(root: Path, **changes: object) -> Publish:
         "containers": ("container_1_0001_01_000002",),
         "uploaded_ms": 1,
     }
-    return Publish(**{**values, **changes})  # type: ignore[arg-type]
+    return Publish(**{**values, **changes})
 
 
 async def test_the_user_owns_what_its_process_makes(open_path: Path, alice: OsUser, publishers: Publishers) -> None:

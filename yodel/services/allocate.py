@@ -1,0 +1,65 @@
+"""What an ApplicationMaster says in a heartbeat and what it is told: AllocateRequest and its answer, off the wire.
+
+The protocol layer makes the one of protobuf and protobuf of the other; ``MasterService`` is between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from yodel.domain.application import Application
+from yodel.domain.ask_book import Ask
+from yodel.domain.container import Container
+from yodel.domain.container_update import UpdateError, UpdateRequest
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.node import Node
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerUpdateType
+from yodel.domain.tokens import Token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateRequest:
+    response_id: int
+    asks: Sequence[Ask] = ()
+    releases: Sequence[ContainerId] = ()
+    blacklist_additions: Sequence[str] = ()
+    blacklist_removals: Sequence[str] = ()
+    progress: float = 0.0
+    tracking_url: str | None = None
+    updates: Sequence[UpdateRequest] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """A container in an allocate response, with the right to start it."""
+
+    container: Container
+    node: Node
+    token: Token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateResult:
+    response_id: int
+    headroom: Resource
+    node_count: int
+    priority: int
+    pending_count: int = 0
+    """Of the whole cluster, as is ``active_cores``: what there is of them, used or free."""
+    active_cores: int = 0
+    granted: Sequence[Granted] = ()
+    nm_tokens: Sequence[tuple[NodeId, Token]] = ()
+    completed: Sequence[Container] = ()
+    changed_nodes: Sequence[Node] = ()
+    updated: Sequence[tuple[ContainerUpdateType, Granted]] = ()
+    update_errors: Sequence[UpdateError] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    application: Application
+    maximum_capability: Resource
+    previous_containers: Sequence[Granted] = field(default=())
+    nm_tokens: Sequence[tuple[NodeId, Token]] = field(default=())
