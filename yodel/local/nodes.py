@@ -14,10 +14,10 @@ from datetime import datetime
 
 from yodel.local.discovery import VERSION
 from yodel.local.objects import ObjectStore
-from yodel.local.quantities import format_milli
 from yodel.local.registry import Registry
 from yodel.local.statuses import Json
 from yodel.local.times import to_text
+from yodel.translator.quantities import format_milli
 
 BATCH_CPU = "kubernetes.io/batch-cpu"
 BATCH_MEMORY = "kubernetes.io/batch-memory"

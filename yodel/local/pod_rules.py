@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from yodel.errors import InvalidValue
-from yodel.local.quantities import parse_milli
 from yodel.local.statuses import Cause, Json, invalid
+from yodel.translator.quantities import parse_milli
 
 NAME_LENGTH_MAX = 253
 LABEL_LENGTH_MAX = 63

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.local.quantities import format_milli, parse_milli
+from yodel.translator.quantities import format_milli, parse_milli
 
 
 @pytest.mark.parametrize(
