@@ -52,3 +52,19 @@ class PodObservation:
     deletion_due_ms: int | None = None
     created_ms: int = 0
     finished_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodHolding:
+    """What a bound pod takes of its node, whoever's pod it is.
+
+    ``amounts`` are in thousandths by resource name, one pod among them; ``application`` is that of ours, else empty.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    node_name: str
+    amounts: Mapping[str, int]
+    application: str = ""

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from yodel.ports.kube_nodes import NodeAddress, NodeObservation
-from yodel.ports.pods import PodObservation, PodPhase
+from yodel.ports.pods import PodHolding, PodObservation, PodPhase
+from yodel.translator.names import APPLICATION
+from yodel.translator.node_fit import Amounts, amounts, requests_of
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _PHASES = {phase.value: phase for phase in PodPhase}
-_Observed = TypeVar("_Observed", PodObservation, NodeObservation)
+_Observed = TypeVar("_Observed", PodObservation, NodeObservation, PodHolding)
 
 
 class _Partial(msgspec.Struct, rename="camel", gc=False):
@@ -95,6 +97,7 @@ class _Address(_Partial):
 
 class _NodeSpec(_Partial):
     unschedulable: bool | None = False
+    taints: list[dict[str, Any]] | None = None
 
 
 class _NodeStatus(_Partial):
@@ -107,6 +110,45 @@ class _Node(_Partial):
     metadata: _Metadata
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
+
+
+class _HoldingMetadata(_Partial):
+    name: str = ""
+    namespace: str = ""
+    uid: str | None = ""
+    resource_version: str | None = ""
+    labels: dict[str, str] | None = None
+
+
+class _Resources(_Partial):
+    requests: dict[str, str | int] | None = None
+
+
+class _Sized(_Partial):
+    resources: _Resources | None = None
+    restart_policy: str | None = None
+
+
+class _HoldingSpec(_Partial):
+    node_name: str | None = None
+    containers: list[_Sized] | None = None
+    init_containers: list[_Sized] | None = None
+    overhead: dict[str, str | int] | None = None
+    resources: _Resources | None = None
+
+
+class _Allocated(_Partial):
+    allocated_resources: dict[str, str | int] | None = None
+
+
+class _HoldingStatus(_Partial):
+    container_statuses: list[_Allocated] | None = None
+
+
+class _Holding(_Partial):
+    metadata: _HoldingMetadata
+    spec: _HoldingSpec | None = None
+    status: _HoldingStatus | None = None
 
 
 class _ListMetadata(_Partial):
@@ -128,6 +170,11 @@ class _VersionOnly(_Partial):
     metadata: _Metadata
 
 
+class _HoldingPage(_Partial):
+    metadata: _ListMetadata
+    items: list[_Holding] | None = None
+
+
 class Page(msgspec.Struct, Generic[_Observed], frozen=True):
     """One page of a listing; ``continuation`` is empty on the last."""
 
@@ -147,6 +194,8 @@ _pod_decoder = msgspec.json.Decoder(_Pod)
 _pod_page_decoder = msgspec.json.Decoder(_PodPage)
 _node_decoder = msgspec.json.Decoder(_Node)
 _node_page_decoder = msgspec.json.Decoder(_NodePage)
+_holding_decoder = msgspec.json.Decoder(_Holding)
+_holding_page_decoder = msgspec.json.Decoder(_HoldingPage)
 _event_decoder = msgspec.json.Decoder(WatchEvent)
 _version_decoder = msgspec.json.Decoder(_VersionOnly)
 
@@ -175,6 +224,19 @@ def decode_node_page(body: bytes) -> Page[NodeObservation]:
     metadata = page.metadata
     nodes = [_node_observation(node) for node in page.items or ()]
     return Page(nodes, metadata.resource_version or "", metadata.continue_ or "")
+
+
+def decode_holding(body: bytes | msgspec.Raw) -> PodHolding:
+    """Raises msgspec.DecodeError."""
+    return _pod_holding(_holding_decoder.decode(body))
+
+
+def decode_holding_page(body: bytes) -> Page[PodHolding]:
+    """Raises msgspec.DecodeError."""
+    page = _holding_page_decoder.decode(body)
+    metadata = page.metadata
+    pods = [_pod_holding(pod) for pod in page.items or ()]
+    return Page(pods, metadata.resource_version or "", metadata.continue_ or "")
 
 
 def decode_event(line: bytes) -> WatchEvent:
@@ -255,8 +317,46 @@ def _node_observation(node: _Node) -> NodeObservation:
         addresses=tuple(NodeAddress(kind=a.type, address=a.address) for a in status.addresses or ()),
         ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions or ()),
         unschedulable=bool(spec.unschedulable),
+        taints=spec.taints or (),
         allocatable={name: str(quantity) for name, quantity in (status.allocatable or {}).items()},
     )
+
+
+def _pod_holding(pod: _Holding) -> PodHolding:
+    metadata, spec = pod.metadata, pod.spec or _HoldingSpec()
+    return PodHolding(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid or "",
+        resource_version=metadata.resource_version or "",
+        node_name=spec.node_name or "",
+        amounts=_held(spec, (pod.status or _HoldingStatus()).container_statuses or ()),
+        application=(metadata.labels or {}).get(APPLICATION, ""),
+    )
+
+
+def _held(spec: _HoldingSpec, statuses: Sequence[_Allocated]) -> Amounts:
+    """What the pod asks for, or what its kubelet has allocated to it while that is more: a resize takes its time."""
+    held = requests_of(
+        {
+            "containers": [_sized(container) for container in spec.containers or ()],
+            "initContainers": [_sized(container) for container in spec.init_containers or ()],
+            "overhead": spec.overhead,
+            "resources": {"requests": spec.resources.requests if spec.resources is not None else None},
+        }
+    )
+    allocated: Amounts = {}
+    for status in statuses:
+        for name, amount in amounts(status.allocated_resources or {}).items():
+            allocated[name] = allocated.get(name, 0) + amount
+    for name, amount in allocated.items():
+        held[name] = max(held.get(name, 0), amount)
+    return held
+
+
+def _sized(container: _Sized) -> dict[str, Any]:
+    requests = container.resources.requests if container.resources is not None else None
+    return {"resources": {"requests": requests}, "restartPolicy": container.restart_policy}
 
 
 def _epoch_ms(moment: datetime | None) -> int | None:

@@ -27,13 +27,13 @@ from yodel.kube.decode import Page, decode_event, decode_pod, decode_pod_page, d
 from yodel.kube.limiter import Clock
 from yodel.kube.pod_driver import pods_path
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.ports.pods import PodObservation, PodSink
+from yodel.ports.pods import PodHolding, PodObservation, PodSink
 
 LINE_BYTES_MAX = 8 * 1024 * 1024  # etcd takes objects up to 1.5 MiB by default; JSON is larger than protobuf
 PAGES_MAX = 1_000  # half a million objects: beyond it something is wrong with the selector
 
 _log = structlog.get_logger(__name__)
-_Observed = TypeVar("_Observed", PodObservation, NodeObservation)
+_Observed = TypeVar("_Observed", PodObservation, NodeObservation, PodHolding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +70,12 @@ class WatchHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched(Generic[_Observed]):
-    """What is watched, how it is read and who is told."""
+    """What is watched, how it is read and who is told.  ``selector`` is by labels."""
 
     kind: str
     path: str
     selector: str
+    field_selector: str = ""
     decode_page: Callable[[bytes], Page[_Observed]]
     decode_object: Callable[[msgspec.Raw], _Observed]
     listed: Callable[[Sequence[_Observed]], None]
@@ -213,7 +214,7 @@ class ListWatch(Generic[_Observed]):
 
     def _list_request(self, continuation: str) -> Request:
         # No resourceVersion: a consistent read.  "0" would be answered from a cache that may be older than what we saw.
-        query = {"labelSelector": self._watched.selector, "limit": str(self._limits.page_size)}
+        query = {**self._selectors(), "limit": str(self._limits.page_size)}
         if continuation:
             query["continue"] = continuation
         return Request(path=self._watched.path, query=query, timeout_s=self._limits.list_timeout_s)
@@ -221,12 +222,16 @@ class ListWatch(Generic[_Observed]):
     def _watch_request(self, version: str) -> Request:
         query = {
             "watch": "1",
-            "labelSelector": self._watched.selector,
+            **self._selectors(),
             "resourceVersion": version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(round(self._limits.connection_s * (1 + self._random()))),
         }
         return Request(path=self._watched.path, query=query, timeout_s=self._limits.open_timeout_s)
+
+    def _selectors(self) -> dict[str, str]:
+        by_field = self._watched.field_selector
+        return {"labelSelector": self._watched.selector, **({"fieldSelector": by_field} if by_field else {})}
 
 
 class LineBuffer:

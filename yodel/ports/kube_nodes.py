@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,8 @@ class NodeObservation:
     addresses: Sequence[NodeAddress] = ()
     ready: bool = False
     unschedulable: bool = False
+    taints: Sequence[Mapping[str, Any]] = ()
+    """As Kubernetes writes them: ``key``, ``value``, ``effect``."""
     allocatable: Mapping[str, str] = field(default_factory=dict)
 
 

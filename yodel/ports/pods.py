@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from yodel.domain.pod import PodHolding as PodHolding
 from yodel.domain.pod import PodObservation as PodObservation
 from yodel.domain.pod import PodPhase as PodPhase
 
@@ -27,6 +28,19 @@ class PodSink(Protocol):
 
     def pod_gone(self, pod: PodObservation) -> None:
         """A pod object was removed; ``pod`` is its last state."""
+
+
+class HoldingSink(Protocol):
+    """Where an adapter delivers what bound pods of all namespaces take of their nodes.  All methods return at once."""
+
+    def holdings_listed(self, pods: Sequence[PodHolding]) -> None:
+        """The whole truth: every bound pod that has not ended.  Pods not in it hold nothing any more."""
+
+    def holding_seen(self, pod: PodHolding) -> None:
+        """A pod was bound, or changed."""
+
+    def holding_gone(self, pod: PodHolding) -> None:
+        """A pod was removed or has ended; ``pod`` is its last state."""
 
 
 class Pods(Protocol):

@@ -1,0 +1,292 @@
+"""Chooses nodes for the pods of queues with ``placement = "bind"``, and keeps the picture that this is done from.
+
+A ``NodeSink`` and a ``HoldingSink``; the reconciler asks it before it creates a pod and tells it what became of that.
+The pod is created with its node in it (``spec.nodeName``), so no scheduler ever sees it.  Others choose nodes too, and
+the last word is the kubelet's: a node whose kubelet refuses a container's pod is left out for that container for a
+while, and for all of them for a shorter while when it had too little.
+
+A container that fits nowhere stays planned and stands in a line with those that want the same.  When something may have
+made room, each line is tried, and the first of a line that fits is looked at again; the next follows once it has its
+place.  Nothing is tried while nothing changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from yodel.domain.container import Container
+from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.node import Node
+from yodel.domain.pod import PodObservation, PodPhase
+from yodel.ports.clock import Clock
+from yodel.ports.kube_nodes import NodeObservation
+from yodel.ports.pods import Manifest, PodHolding
+from yodel.ports.store import Row
+from yodel.services.state import ClusterState
+from yodel.translator.binding import Chooser, Wants, wants_of
+from yodel.translator.ledger import Key, Ledger
+
+ASSUMED_S = 150.0
+"""How long a pod that is being created counts: longer than a round of the reconciler may take."""
+SEEN_WITHIN_S = 30.0
+"""How long a created pod counts that the watch does not show: it was deleted at once, or its answer was a mistake."""
+AVOIDED_S = 60.0
+"""How long a container keeps away from a node whose kubelet refused its pod."""
+TURNED_AWAY_S = 10.0
+"""How long everybody keeps away from a node that had less than the ledger says: the watch has caught up by then."""
+AVOIDED_MAX = 100
+"""Nodes that one container keeps away from; of more, the latest."""
+ADMISSION_S = 5.0
+"""How long an ApplicationMaster's pod waits for its kubelet to take it before it counts as placed all the same."""
+EXPIRY_INTERVAL_S = 1.0
+EXPLAINED_EVERY_S = 1.0
+"""How often a line may ask why it does not fit: that looks at every node."""
+UNKNOWN = "the ResourceManager has not seen yet what is free on the nodes: nodes and pods are being listed"
+TOO_LITTLE = "OutOf"
+"""How a kubelet's reasons begin when a resource is short."""
+
+Line = tuple[object, ...]
+"""What a container wants, and the nodes that it keeps away from."""
+log = structlog.get_logger("yodel.binder")
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """Why a pod cannot be created now, and when to look again though nothing changes (None: not)."""
+
+    reason: str
+    again_s: float | None = None
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """One line.  ``reason`` was true at ``explained_s``, and that nothing fits at ``growth``."""
+
+    wants: Wants
+    containers: dict[ContainerId, None]
+    growth: int = -1
+    reason: str = ""
+    explained_s: float = float("-inf")
+
+
+class Binder:
+    """``binds`` tells whether a container's node is chosen here; ``enqueue`` asks for a round of a container."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        clock: Clock,
+        namespace: str,
+        binds: Callable[[Container], bool],
+        enqueue: Callable[[ContainerId], object],
+    ) -> None:
+        self._state, self._clock, self._namespace = state, clock, namespace
+        self._binds, self._enqueue = binds, enqueue
+        self._ledger = Ledger()
+        self._chooser = Chooser(self._ledger)
+        self._lines: dict[Line, _Waiting] = {}
+        self._line_of: dict[ContainerId, Line] = {}
+        self._avoided: dict[ContainerId, dict[str, float]] = {}
+        self._bound_since_s: dict[ContainerId, float] = {}
+        self._agents: dict[NodeId, str] = {}
+        self._tried_at_growth = -1
+        self._is_pass_due = False
+        self.published(list(state.nodes.values()))
+
+    # --- what is asked ---------------------------------------------------------------------------------------------
+
+    def place(self, container: Container, manifest: Manifest) -> Manifest | NoPlace:
+        """The manifest with its node; unchanged when Kubernetes chooses."""
+        if not self._binds(container):
+            return manifest
+        wants, key = wants_of(manifest), self._key(container.id)
+        own = self._avoided_by(container.id)
+        avoided = self._ledger.turned_away.union(own)
+        node_name = self._ledger.assumed_node(key)
+        if node_name is None or node_name in avoided or not self._chooser.may_go(wants, node_name):
+            self._ledger.release(key)
+            node_name = self._chosen(container.id, wants, own, avoided)
+        if node_name is None:
+            return self._no_place(container.id, own)
+        self._leave_line(container.id)
+        self._ledger.assume(key, node_name, wants.amounts, wants.application, self._clock.monotonic_s() + ASSUMED_S)
+        self._after_change()
+        return {**manifest, "spec": {**manifest["spec"], "nodeName": node_name}}
+
+    def admission_left_s(self, container: Container, pod: PodObservation) -> float:
+        """How long to wait for the kubelet's word on a bound pod.
+
+        An ApplicationMaster is launched as soon as its container has a node, and its attempt would fail with it; what
+        is granted to an ApplicationMaster can be taken back until it is handed over, so tasks do not wait.
+        """
+        if not container.is_am or not self._binds(container) or _is_admitted(pod):
+            return 0.0
+        now_s = self._clock.monotonic_s()
+        return self._bound_since_s.setdefault(container.id, now_s) + ADMISSION_S - now_s
+
+    # --- what became of it -----------------------------------------------------------------------------------------
+
+    def created(self, container_id: ContainerId) -> None:
+        """The API server has the pod; its watch will show it."""
+        self._ledger.keep_until(self._key(container_id), self._clock.monotonic_s() + SEEN_WITHIN_S)
+
+    def not_created(self, container_id: ContainerId) -> None:
+        """The API server refused the pod."""
+        self._ledger.release(self._key(container_id))
+        self._after_change()
+
+    def refused(self, container: Container, pod: PodObservation) -> None:
+        """The kubelet did not admit the pod."""
+        if pod.node_name is None or not self._binds(container):
+            return
+        now_s = self._clock.monotonic_s()
+        log.info("node refused a pod", node=pod.node_name, container_id=str(container.id), reason=pod.reason)
+        avoided = self._avoided.setdefault(container.id, {})
+        avoided.pop(pod.node_name, None)
+        while len(avoided) >= AVOIDED_MAX:
+            del avoided[next(iter(avoided))]
+        avoided[pod.node_name] = now_s + AVOIDED_S
+        if pod.reason.startswith(TOO_LITTLE):
+            self._ledger.turn_away(pod.node_name, now_s + TURNED_AWAY_S)
+        self._bound_since_s.pop(container.id, None)
+        self.not_created(container.id)
+
+    def over(self, container_id: ContainerId) -> None:
+        """The container wants no pod any more."""
+        self._leave_line(container_id)
+        self._avoided.pop(container_id, None)
+        self._bound_since_s.pop(container_id, None)
+
+    # --- what is seen ----------------------------------------------------------------------------------------------
+
+    def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
+        self._ledger.nodes_listed(nodes)
+        self._after_change()
+
+    def node_seen(self, node: NodeObservation) -> None:
+        self._ledger.node_seen(node)
+        self._after_change()
+
+    def node_gone(self, node: NodeObservation) -> None:
+        self._ledger.node_gone(node.name)
+
+    def holdings_listed(self, pods: Sequence[PodHolding]) -> None:
+        self._ledger.pods_listed(pods)
+        self._after_change()
+
+    def holding_seen(self, pod: PodHolding) -> None:
+        self._ledger.pod_seen(pod)
+        self._after_change()
+
+    def holding_gone(self, pod: PodHolding) -> None:
+        self._ledger.pod_gone(pod)
+        self._after_change()
+
+    def published(self, rows: Iterable[Row]) -> None:
+        """Rows that were committed: of nodes, whether their agents may be given containers."""
+        for row in rows:
+            if isinstance(row, Node):
+                for name in {self._agents.get(row.id, ""), row.kubernetes_node_name} - {""}:
+                    self._look_at_agent(name)
+                self._agents[row.id] = row.kubernetes_node_name
+        self._after_change()
+
+    async def run(self) -> None:
+        """Forget what did not come true."""
+        while True:
+            await asyncio.sleep(EXPIRY_INTERVAL_S)
+            self.expire()
+
+    def expire(self) -> None:
+        self._ledger.expire(self._clock.monotonic_s())
+        self._after_change()
+
+    # --- choosing and waiting --------------------------------------------------------------------------------------
+
+    def _chosen(
+        self, container_id: ContainerId, wants: Wants, own: frozenset[str], avoided: frozenset[str]
+    ) -> str | None:
+        key: Line = (wants.shape, own)
+        line = self._lines.get(key)
+        if self._ledger.is_known and (line is None or line.growth != self._ledger.growth):
+            found = self._chooser.choose(wants, avoided)
+            if found is not None:
+                return found
+        self._stand_in_line(container_id, key, wants)
+        return None
+
+    def _stand_in_line(self, container_id: ContainerId, key: Line, wants: Wants) -> None:
+        if self._line_of.get(container_id) != key:
+            self._leave_line(container_id)
+        line = self._lines.setdefault(key, _Waiting(wants, {}))
+        line.containers[container_id] = None
+        self._line_of[container_id] = key
+        line.growth = self._ledger.growth if self._ledger.is_known else -1
+
+    def _leave_line(self, container_id: ContainerId) -> None:
+        key = self._line_of.pop(container_id, None)
+        if key is None:
+            return
+        line = self._lines[key]
+        line.containers.pop(container_id, None)
+        if line.containers:
+            self._tried_at_growth = -1  # the next of the line
+            self._after_change()
+        else:
+            del self._lines[key]
+
+    def _no_place(self, container_id: ContainerId, own: frozenset[str]) -> NoPlace:
+        if not self._ledger.is_known:
+            return NoPlace(UNKNOWN)
+        line, now_s = self._lines[self._line_of[container_id]], self._clock.monotonic_s()
+        if now_s - line.explained_s >= EXPLAINED_EVERY_S:
+            line.reason = self._chooser.explain(line.wants, self._ledger.turned_away.union(own))
+            line.explained_s = now_s
+        return NoPlace(line.reason, min(self._avoided[container_id].values()) - now_s if own else None)
+
+    def _after_change(self) -> None:
+        """Look, once what is under way is done, whether somebody who waits fits now."""
+        if self._lines and not self._is_pass_due and self._tried_at_growth != self._ledger.growth:
+            self._is_pass_due = True
+            asyncio.get_running_loop().call_soon(self._try_lines)
+
+    def _try_lines(self) -> None:
+        self._is_pass_due = False
+        self._tried_at_growth = self._ledger.growth
+        if not self._ledger.is_known:
+            return
+        for (_, own), line in self._lines.items():
+            assert isinstance(own, frozenset)
+            fits = self._chooser.choose(line.wants, self._ledger.turned_away.union(own)) is not None
+            line.growth = -1 if fits else self._ledger.growth
+            if fits:
+                self._enqueue(next(iter(line.containers)))
+
+    def _avoided_by(self, container_id: ContainerId) -> frozenset[str]:
+        avoided = self._avoided.get(container_id)
+        if avoided is None:
+            return frozenset()
+        now_s = self._clock.monotonic_s()
+        left = {name: until_s for name, until_s in avoided.items() if until_s > now_s}
+        if left:
+            self._avoided[container_id] = left
+        else:
+            del self._avoided[container_id]
+        return frozenset(left)
+
+    def _look_at_agent(self, kubernetes_name: str) -> None:
+        is_open = self._state.node_of_kubernetes(kubernetes_name) is not None
+        if self._chooser.open(kubernetes_name, is_open=is_open) and is_open:
+            self._ledger.growth += 1
+
+    def _key(self, container_id: ContainerId) -> Key:
+        return self._namespace, pod_name(container_id)
+
+
+def _is_admitted(pod: PodObservation) -> bool:
+    """The kubelet has written a status."""
+    return pod.phase is not PodPhase.PENDING or pod.is_ready is not None
