@@ -24,6 +24,7 @@ from yodel.domain.effects import (
     ReportUpdateRefused,
     Tell,
     UpdateOnNode,
+    Withdraw,
 )
 from yodel.domain.events import (
     AmContainerBound,
@@ -40,6 +41,7 @@ from yodel.domain.events import (
     PodBound,
     PodResized,
     PodResizeRefused,
+    PodTurnedAway,
     SizeReported,
     StopRequested,
 )
@@ -127,6 +129,13 @@ def _bound(container: Container, event: PodBound) -> Step[Container]:
     if container.is_am:
         return Step(bound, (Tell(container.id.attempt_id, AmContainerBound()),))
     return Step(bound, (Grant(container.id),))
+
+
+def _turned_away(container: Container, _: PodTurnedAway) -> Step[Container]:
+    """Nobody has heard of its node but an AM's attempt, which ends with the container."""
+    if container.is_am:
+        return Step(container)
+    return Step(replace(container, state=ContainerState.PLANNED, node_id=None), (Withdraw(container.id),))
 
 
 def _acquired(container: Container, _: ContainerAcquired) -> Step[Container]:
@@ -267,6 +276,7 @@ CONTAINER_MACHINE: Machine[Container] = Machine(
     ContainerState,
     (
         PodBound,
+        PodTurnedAway,
         ContainerAcquired,
         ContainerStarted,
         ContainerEnded,
@@ -290,12 +300,14 @@ CONTAINER_MACHINE: Machine[Container] = Machine(
         **{(s, SizeReported): Go(_size_reported, (s,)) for s in _HANDED_OUT},
         **{(s, IncreaseExpired): Go(_increase_expired, (s,)) for s in _HANDED_OUT},
         **every_state(_S, PodBound, Ignore("already bound")),
+        **every_state(_S, PodTurnedAway, Ignore("the ApplicationMaster has it, or it has no node")),
         **every_state(_S, ContainerAcquired, Impossible("only a bound container is handed out")),
         **every_state(_S, ContainerStarted, Ignore("already running")),
         **every_state(_S, ContainerEnded, _END),
         **every_state(_S, StopRequested, _STOP),
         **every_state(_S, ContainerCompletionAcknowledged, Impossible("only an end can be acknowledged")),
         (_S.PLANNED, PodBound): Go(_bound, (_S.ALLOCATED,)),
+        (_S.ALLOCATED, PodTurnedAway): Go(_turned_away, (_S.ALLOCATED, _S.PLANNED)),
         (_S.ALLOCATED, ContainerAcquired): Go(_acquired, (_S.ACQUIRED,)),
         (_S.COMPLETED, ContainerAcquired): Ignore("it ended while its grant was on the way"),
         (_S.PLANNED, ContainerStarted): Ignore("the binding has not been seen yet; the next heartbeat says it again"),

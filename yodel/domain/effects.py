@@ -73,6 +73,13 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Take the container out of the attempt's next allocate response again: it has lost its node."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
 class ReportCompleted:
     """Put the container's completion into the attempt's next allocate response."""
 
@@ -146,6 +153,7 @@ OutsideEffect = (
     Reconcile
     | LaunchAm
     | Grant
+    | Withdraw
     | ReportCompleted
     | ReportUpdated
     | ReportUpdateRefused

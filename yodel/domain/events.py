@@ -19,6 +19,11 @@ class PodBound:
 
 
 @dataclass(frozen=True, slots=True)
+class PodTurnedAway:
+    """The kubelet of its node did not admit the container's pod: it gets another pod, on another node."""
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerAcquired:
     """The container is about to go out in an allocate response."""
 

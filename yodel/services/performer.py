@@ -22,6 +22,7 @@ from yodel.domain.effects import (
     ReportUpdated,
     ReportUpdateRefused,
     UpdateOnNode,
+    Withdraw,
 )
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.states import ContainerUpdateType
@@ -54,6 +55,8 @@ class EffectPerformer:
                 self._changed(container_id)
             case Grant(container_id):
                 self._runtime(container_id, lambda runtime: self._grant(runtime, container_id))
+            case Withdraw(container_id):
+                self._runtime(container_id, lambda runtime: _withdraw(runtime, container_id))
             case ReportCompleted(container_id):
                 self._runtime(container_id, lambda runtime: _completed(runtime, container_id))
             case ReportUpdated(container_id):
@@ -127,6 +130,11 @@ class EffectPerformer:
             runtime = self._state.runtimes.get(application.current_attempt_id) if application is not None else None
         if runtime is not None:
             act(runtime)
+
+
+def _withdraw(runtime: AttemptRuntime, container_id: ContainerId) -> None:
+    if container_id in runtime.granted:
+        runtime.granted.remove(container_id)
 
 
 def _completed(runtime: AttemptRuntime, container_id: ContainerId) -> None:

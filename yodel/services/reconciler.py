@@ -15,7 +15,7 @@ import structlog
 
 from yodel.domain.backoff import Backoff
 from yodel.domain.container import Container
-from yodel.domain.events import ContainerEnded, PodBound, PodResized, PodResizeRefused
+from yodel.domain.events import ContainerEnded, PodBound, PodResized, PodResizeRefused, PodTurnedAway
 from yodel.domain.ids import ContainerId, pod_name
 from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE
@@ -23,6 +23,7 @@ from yodel.domain.states import ApplicationState, ContainerExitStatus, Container
 from yodel.errors import Refused, YodelError
 from yodel.ports.clock import Clock
 from yodel.ports.pods import Manifest, Pods
+from yodel.services.binder import Binder, NoPlace
 from yodel.services.engine import Engine
 from yodel.translator import names, pod_events, refusals
 
@@ -78,7 +79,10 @@ class Reconciler:
         manifest_of: Callable[[Container], Manifest],
         settings: ReconcilerSettings,
         enqueue: Callable[[ContainerId], object],
+        binder: Binder | None = None,
     ) -> None:
+        """``binder`` chooses nodes where a queue wants that; without one Kubernetes always does."""
+        self._binder = binder or Binder(engine.state, clock, "", lambda _: False, enqueue)
         self._engine, self._pods, self._clock = engine, pods, clock
         self._manifest_of, self._settings, self._enqueue = manifest_of, settings, enqueue
         self._observed: dict[str, PodObservation] = {}
@@ -188,11 +192,18 @@ class Reconciler:
             return pause_s
         try:
             closed = self._engine.state.closed_nodes
-            await self._pods.create(self._manifest_of(container))
+            manifest = self._manifest_of(container)
+            placed = self._binder.place(container, manifest)
+            if isinstance(placed, NoPlace):
+                self._engine.state.explain_wait(container.id, placed.reason)
+                return placed.again_s
+            await self._pods.create(placed)
+            self._binder.created(container.id)
             self._shut_out.pop(container.id, None)
-            if closed:
+            if closed and placed is manifest:
                 self._shut_out[container.id] = closed
         except Refused as error:
+            self._binder.not_created(container.id)
             log.error("pod refused", container_id=str(container.id), error=str(error))
             if not container.is_am or refusals.meaning_of(str(error)).may_pass:
                 # Ending it would plan the next one at once.  As in YARN, what cannot be had stays asked for.
@@ -204,17 +215,21 @@ class Reconciler:
 
     async def _follow(self, container: Container, pod: PodObservation) -> float | None:
         now_ms = self._clock.now_ms()
-        if container.state is ContainerState.PLANNED:
-            if self._is_misplaced(container.id, pod):
-                # Nothing of it has started: the same container gets another pod once this one is gone.
-                return await self._place_anew(container, pod, REPLACE_LOOK_S)
-            if pod_events.meaning_of(pod, now_ms).becomes is pod_events.Becomes.ANOTHER_POD:
-                self._count_turned_away(container.id, pod)
+        if container.state is ContainerState.PLANNED and self._is_misplaced(container.id, pod):
+            # Nothing of it has started: the same container gets another pod once this one is gone.
+            return await self._place_anew(container, pod, REPLACE_LOOK_S)
+        if self._is_refused(container.id, pod, now_ms):
+            container = await self._taken_back(container)
+            if container.state is ContainerState.PLANNED:
+                self._count_turned_away(container, pod)
                 return await self._place_anew(container, pod, REPLACE_LOOK_S)
         if container.state is ContainerState.PLANNED and pod.node_name is not None:
             node = self._engine.state.node_of_kubernetes(pod.node_name)
             if node is None:
                 return 0.5  # bound to a node whose agent has not registered yet
+            wait_s = self._binder.admission_left_s(container, pod)
+            if wait_s > 0:
+                return wait_s
             self._shut_out.pop(container.id, None)
             await self._tell(container.id, PodBound(node.id))
         self._explain(container, pod, now_ms)
@@ -239,11 +254,25 @@ class Reconciler:
             await self._pods.delete(pod.name, grace_s=self._settings.stop_grace_s)
         return look_s
 
-    def _count_turned_away(self, container_id: ContainerId, pod: PodObservation) -> None:
+    def _is_refused(self, container_id: ContainerId, pod: PodObservation, now_ms: int) -> bool:
+        """By its kubelet; also once its deletion is all that can be seen."""
+        line = pod_events.meaning_of(pod, now_ms)
+        known = self._turned_away.get(container_id)
+        return line.becomes is pod_events.Becomes.ANOTHER_POD or (known is not None and known.uid == pod.uid)
+
+    async def _taken_back(self, container: Container) -> Container:
+        """A container that is offered and not handed over yet is planned again; others stay what they are."""
+        if container.state is ContainerState.ALLOCATED:
+            await self._tell(container.id, PodTurnedAway())
+        return self._engine.state.containers.get(container.id, container)
+
+    def _count_turned_away(self, container: Container, pod: PodObservation) -> None:
         """The pause grows with every pod that a kubelet refused."""
+        container_id = container.id
         before = self._turned_away.get(container_id, _TurnedAway())
         if before.uid == pod.uid:
             return
+        self._binder.refused(container, pod)
         count = before.count + 1
         pause_s = ANOTHER_POD_BACKOFF.delay_s(count, lambda: 1.0)
         self._turned_away[container_id] = _TurnedAway(pod.uid, count, self._clock.monotonic_s() + pause_s)
@@ -283,6 +312,7 @@ class Reconciler:
         self._unexplained_since_s.pop(container_id, None)
         self._shut_out.pop(container_id, None)
         self._turned_away.pop(container_id, None)
+        self._binder.over(container_id)
         self._gone.pop(pod_name(container_id), None)
         if pod is None or pod.deletion_requested:
             return None
@@ -311,7 +341,9 @@ class Reconciler:
         await self._tell(container_id, ContainerEnded(end.exit_status, end.diagnostics, self._clock.now_ms()))
 
     async def _tell(
-        self, container_id: ContainerId, event: PodBound | ContainerEnded | PodResized | PodResizeRefused
+        self,
+        container_id: ContainerId,
+        event: PodBound | PodTurnedAway | ContainerEnded | PodResized | PodResizeRefused,
     ) -> None:
         await self._engine.do(lambda tx: tx.tell(container_id, event) if tx.has(container_id) else None)
 
