@@ -1,8 +1,9 @@
 """The kubelet of all local nodes: one worker task for each bound pod that has not ended, and the logs of all of them.
 
 It is told of every change by the store, so a pod's end, deletion or disappearance reaches its worker in the same turn
-of the event loop.  At start it kills processes of pods that are gone and gives every living pod to a worker, which
-adopts its processes.
+of the event loop.  A pod that does not fit when it arrives is refused (``admission``).
+
+At start it kills processes of pods that are gone and gives every living pod to a worker, which adopts its processes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from datetime import datetime
 from pathlib import Path
 
 from yodel.local import processes
+from yodel.local.admission import Rejection, rejection
 from yodel.local.container_logs import parse_log_options, read_log
-from yodel.local.events import EventRecorder
+from yodel.local.events import WARNING, EventRecorder, Source
 from yodel.local.nodes import LocalNode
 from yodel.local.objects import Change, ObjectStore, Record
 from yodel.local.pod_worker import PodWorker, Surroundings
@@ -36,9 +38,10 @@ class Kubelet:
         pods_dir: Path,
         now: Callable[[], datetime],
     ) -> None:
-        self._store, self._pods_dir, self._now = store, pods_dir, now
+        self._store, self._events, self._pods_dir, self._now = store, events, pods_dir, now
         self._workers: dict[str, PodWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._admitted: dict[str, tuple[str, str]] = {}
         self._group: asyncio.TaskGroup | None = None
         self._around = Surroundings(
             store=store,
@@ -86,10 +89,38 @@ class Kubelet:
 
     async def _work(self, worker: PodWorker) -> None:
         try:
-            await worker.run()
+            if self._is_admitted(worker):
+                await worker.run()
         finally:
+            self._admitted.pop(worker.uid, None)
             del self._workers[worker.uid]
             del self._tasks[worker.uid]
+
+    def _is_admitted(self, worker: PodWorker) -> bool:
+        """False for one that was refused; its status says so."""
+        record = self._store.find("pods", *worker.key)
+        if record is None or record.uid != worker.uid:
+            return True  # gone already: nothing is started
+        pod, node_name = record.item, record.item["spec"]["nodeName"]
+        node = self._store.find("nodes", "", node_name)
+        if node is not None and not pod["status"].get("startTime"):
+            refused = rejection(pod, node.item, self._others_on(node_name))
+            if refused is not None:
+                self._refuse(pod, refused)
+                return False
+        self._admitted[worker.uid] = worker.key
+        return True
+
+    def _refuse(self, pod: Json, refused: Rejection) -> None:
+        message = f"Pod was rejected: {refused.message}"
+        status = {**pod["status"], "phase": "Failed", "reason": refused.reason, "message": message}
+        self._store.replace("pods", {**pod, "status": status})
+        source = Source(component="kubelet", host=pod["spec"]["nodeName"])
+        self._events.record(pod, refused.reason, refused.message, source=source, kind=WARNING)
+
+    def _others_on(self, node_name: str) -> list[Json]:
+        found = [self._store.find("pods", *key) for key in self._admitted.values()]
+        return [record.item for record in found if record is not None and record.item["spec"]["nodeName"] == node_name]
 
     def _forget(self, record: Record) -> None:
         worker = self._workers.get(record.uid)

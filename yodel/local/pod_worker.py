@@ -55,7 +55,7 @@ class PodWorker:
 
     def __init__(self, around: Surroundings, record: Record) -> None:
         self._around = around
-        self._key, self.uid = record.key[1:], record.uid
+        self.key, self.uid = record.key[1:], record.uid
         self._pod: Json = record.item
         self._node: str = record.item["spec"]["nodeName"]
         self._gone = False
@@ -92,7 +92,7 @@ class PodWorker:
         try:
             await self._lead()
         except (OSError, YodelError) as error:
-            _log.error("pod_worker_failed", pod="/".join(self._key), error=str(error))
+            _log.error("pod_worker_failed", pod="/".join(self.key), error=str(error))
             self._let_go()
             return False
         return True
@@ -263,7 +263,7 @@ class PodWorker:
 
     def _publish(self) -> None:
         """Write the status; a pod that is gone (or another one of the same name) is left alone."""
-        record = self._around.store.find("pods", *self._key)
+        record = self._around.store.find("pods", *self.key)
         if self._gone or record is None or record.uid != self.uid:
             return
         facts = PodFacts(
@@ -277,9 +277,9 @@ class PodWorker:
         self._pod = self._around.store.replace("pods", {**record.item, "status": status}).item
 
     def _remove_object(self) -> None:
-        record = self._around.store.find("pods", *self._key)
+        record = self._around.store.find("pods", *self.key)
         if record is not None and record.uid == self.uid:
-            self._around.store.remove("pods", *self._key)
+            self._around.store.remove("pods", *self.key)
         self._gone = True
 
     def _close_logs(self) -> None:

@@ -31,8 +31,9 @@ QUOTED_MAX = 2_000
 
 _STORAGE = re.compile(r"local ephemeral storage|ephemeral local storage|Usage of EmptyDir volume")
 _NOT_ADMITTED = re.compile(
-    r"OutOf\w+|(Unexpected)?Admission\w*|NodeAffinity|NodeName|NodePorts|Topology\w*|InvalidNodeInfo|"
-    r"PodOSSelectorNodeLabelDoesNotMatch|PodOSNotSupported|PodFeatureUnsupported|\w*Forbidden|AppArmor|ResourceManager\w*"
+    r"OutOf[\w./-]+|(Unexpected)?Admission\w*|Unexpected\w*|UnknownReason|TaintToleration|NodeAffinity|NodeName|"
+    r"NodePorts|Topology\w*|InvalidNodeInfo|PodOSSelectorNodeLabelDoesNotMatch|\w*NotSupported|PodFeatureUnsupported|"
+    r"\w*Forbidden|AppArmor|ResourceManager\w*"
 )
 _NODE_WENT = ("NodeLost", "NodeShutdown", "Shutdown", "Terminated")
 _NO_STATUS = ("Unknown", "ContainerStatusUnknown")

@@ -129,6 +129,27 @@ async def test_failure_has_its_exit_code(machine: Machine, script: str, code: in
     assert (terminated["exitCode"], terminated["reason"]) == (code, "Error")
 
 
+async def test_pod_that_does_not_fit_is_refused_and_the_next_gets_its_room(machine: Machine) -> None:
+    node = machine.registry.create("nodes", "", {"metadata": {"name": "n1"}, "spec": {}})
+    status = {"allocatable": {"pods": "10", "kubernetes.io/batch-cpu": "1000"}}
+    machine.store.replace("nodes", {**node.item, "status": status})
+    size = {"resources": {"requests": {"kubernetes.io/batch-cpu": "600"}}}
+    machine.run_pod("exec sleep 60", "first", size)
+    uid = machine.run_pod("echo never", "second", size)
+    await machine.until_phase("Failed", "second")
+    refused = machine.pod("second")["status"]
+    assert refused["reason"] == "OutOfkubernetes.io/batch-cpu"
+    numbers = "requested: 600, used: 600, capacity: 1000"
+    text = f"Node didn't have enough resource: kubernetes.io/batch-cpu, {numbers}"
+    assert refused["message"] == f"Pod was rejected: {text}"
+    assert not (machine.directory / "pods" / uid).exists()
+    await machine.until_phase("Running", "first")
+    machine.delete(0, "first")
+    await machine.until_gone("first")
+    machine.run_pod("true", "third", size)
+    await machine.until_phase("Succeeded", "third")
+
+
 async def test_nothing_of_an_ended_pod_is_left(machine: Machine) -> None:
     uid = machine.run_pod("(trap '' TERM HUP; setsid sleep 300) & (env -i sleep 300) & exit 0")
     await machine.until_phase("Succeeded")

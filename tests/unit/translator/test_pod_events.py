@@ -410,3 +410,10 @@ def test_what_kubernetes_quotes_is_bounded() -> None:
 @pytest.mark.parametrize(("status", "is_it"), [(137, True), (143, True), (0, False), (1, False), (-100, False)])
 def test_exits_that_a_deletion_would_cause_too(status: int, is_it: bool) -> None:
     assert pod_events.is_by_signal(status) is is_it
+
+
+@pytest.mark.parametrize(
+    "reason", ["OutOfpods", "OutOfkubernetes.io/batch-cpu", "OutOfexample.com/gpu_2", "NodeAffinity", "TaintToleration"]
+)
+def test_refusals_of_kubelets_name_any_resource(reason: str) -> None:
+    assert pod_events.meaning_of(read(phase="Failed", reason=reason), NOW_MS).becomes is Becomes.ANOTHER_POD
