@@ -14,7 +14,7 @@ refuses the rest.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from yodel.translator import names
@@ -32,6 +32,8 @@ from yodel.translator.node_fit import (
 
 REMEMBERED_MAX = 256
 """Different demands and wishes whose nodes are remembered."""
+FEW = 64
+"""As many nodes are looked at one by one; of more, from the freest level down."""
 INDEXES_MAX = 32
 """Labels by whose values nodes are looked up: hosts and racks above all, for every map task may name other ones."""
 
@@ -84,14 +86,11 @@ class Chooser:
         eligible = self._eligible_for(wants)
         order = self._ledger.order(tuple(wants.amounts))
         for nodes in self._wished_for(wants):
-            best = _best_of(nodes, eligible, order, wants, avoided)
+            best = _best_of(eligible & nodes, order, wants, avoided)
             if best is not None:
                 return best.name
-        for level in reversed(order.levels):
-            best = _freest(level, eligible, wants, avoided) if level else None
-            if best is not None:
-                return best.name
-        return None
+        best = _best_of(eligible, order, wants, avoided)
+        return best.name if best is not None else None
 
     def may_go(self, wants: Wants, node_name: str) -> bool:
         """Whether the node still is one to choose, what is left of its resources aside."""
@@ -136,7 +135,7 @@ class Chooser:
             self._eligible[wants.where] = found
         return found
 
-    def _wished_for(self, wants: Wants) -> list[list[NodeBook]]:
+    def _wished_for(self, wants: Wants) -> list[set[NodeBook]]:
         """Nodes with a wish, the most wished for first."""
         weights: dict[NodeBook, int] = {}
         for wish in preferred_terms(wants.spec):
@@ -144,14 +143,16 @@ class Chooser:
             if len(matching) < len(self._ledger.nodes):  # what holds everywhere prefers nothing
                 for node in matching:
                     weights[node] = weights.get(node, 0) + int(wish.get("weight", 1))
-        groups: dict[int, list[NodeBook]] = {}
+        groups: dict[int, set[NodeBook]] = {}
         for node, weight in weights.items():
-            groups.setdefault(weight, []).append(node)
+            groups.setdefault(weight, set()).add(node)
         return [groups[weight] for weight in sorted(groups, reverse=True)]
 
     def _matched_by(self, term: Object) -> Collection[NodeBook]:
         if _naming(term) is not None:
-            return [node for node in self._candidates([term]) if term_matches(term, node)]
+            named = self._candidates([term])
+            is_all = len(term["matchExpressions"]) == 1 and not term.get("matchFields")
+            return named if is_all else [node for node in named if term_matches(term, node)]
         key = repr(term)
         found = self._matching.get(key)
         if found is None:
@@ -161,16 +162,16 @@ class Chooser:
             self._matching[key] = found
         return found
 
-    def _candidates(self, terms: Sequence[Object]) -> Iterable[NodeBook]:
+    def _candidates(self, terms: Sequence[Object]) -> Collection[NodeBook]:
         """A superset of the nodes that one of the terms matches, small where all name hosts or racks."""
-        found: dict[NodeBook, None] = {}
+        found: set[NodeBook] = set()
         for term in terms:
             expression = _naming(term)
             if expression is None:
                 return self._ledger.nodes.values()
             by_value = self._index(expression["key"])
             for value in expression.get("values") or ():
-                found.update(dict.fromkeys(by_value.get(value, ())))
+                found.update(by_value.get(value, ()))
         return found
 
     def _index(self, label: str) -> Mapping[str, Sequence[NodeBook]]:
@@ -190,24 +191,32 @@ def _naming(term: Object) -> Object | None:
     return next((e for e in term.get("matchExpressions") or () if e["operator"] == "In"), None)
 
 
-def _freest(
-    level: Iterable[NodeBook], eligible: frozenset[NodeBook], wants: Wants, avoided: Collection[str]
+def _best_of(nodes: Set[NodeBook], order: Order, wants: Wants, avoided: Collection[str]) -> NodeBook | None:
+    """The freest of some nodes, by whole levels; of these the one with fewest pods of the application."""
+    if len(nodes) <= FEW:
+        fitting = [node for node in nodes if node.name not in avoided and node.fits(wants.amounts)]
+        return min(
+            fitting,
+            key=lambda node: (-order.level_of[node], node.pods_of.get(wants.application, 0), node.name),
+            default=None,
+        )
+    for level in reversed(order.levels):
+        best = _best_of_level(level, nodes, wants, avoided) if level else None
+        if best is not None:
+            return best
+    return None
+
+
+def _best_of_level(
+    level: Iterable[NodeBook], nodes: Set[NodeBook], wants: Wants, avoided: Collection[str]
 ) -> NodeBook | None:
-    """The node of one level with fewest pods of the application."""
     best, fewest = None, -1
     for node in level:
         count = node.pods_of.get(wants.application, 0)
         if best is not None and count >= fewest:
             continue
-        if node in eligible and node.name not in avoided and node.fits(wants.amounts):
+        if node in nodes and node.name not in avoided and node.fits(wants.amounts):
             if count == 0:
                 return node
             best, fewest = node, count
     return best
-
-
-def _best_of(
-    nodes: Iterable[NodeBook], eligible: frozenset[NodeBook], order: Order, wants: Wants, avoided: Collection[str]
-) -> NodeBook | None:
-    fitting = [n for n in nodes if n in eligible and n.name not in avoided and n.fits(wants.amounts)]
-    return max(fitting, key=lambda node: (order.level_of[node], -node.pods_of.get(wants.application, 0)), default=None)

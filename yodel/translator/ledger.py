@@ -63,7 +63,10 @@ class NodeBook:
 
     def fits(self, wanted: Mapping[str, int]) -> bool:
         free = self.free
-        return all(amount <= free.get(name, 0) for name, amount in wanted.items())
+        for name, amount in wanted.items():  # noqa: SIM110 - a generator in all() takes three times as long
+            if amount > free.get(name, 0):
+                return False
+        return True
 
     def level(self, names: Iterable[str]) -> int:
         """The free share of the scarcest of these resources, in hundredths."""
