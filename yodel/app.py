@@ -16,8 +16,8 @@ import random
 import secrets
 import socket
 from base64 import b64encode
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -29,12 +29,14 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation import AllocationLimits
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.locality import LocalityDelays
 from yodel.domain.queue import Queue, differing, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue, Refused, Unavailable
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.kube.groups import GroupedPods
+from yodel.kube.holdings import watch_holdings
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.late import LateKube
 from yodel.kube.nodes import watch_nodes
@@ -45,7 +47,7 @@ from yodel.pb_convert.submission import launch_environment
 from yodel.ports.clock import Clock, SystemClock
 from yodel.ports.identity import OsUsers, PosixUser
 from yodel.ports.pods import Manifest
-from yodel.ports.store import Commit, Snapshot, Store
+from yodel.ports.store import Commit, Row, Snapshot, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_rpc.admin_protocol import AdminProtocol
@@ -62,6 +64,7 @@ from yodel.rpc_io.server import RpcServer, ServerSecurity
 from yodel.services import recovery
 from yodel.services.admin import AdminService, AdminSettings, Reloads
 from yodel.services.amrm_keys import AmrmKeys
+from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
 from yodel.services.cordons import Cordons
 from yodel.services.decommission import Decommission
@@ -73,6 +76,8 @@ from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
 from yodel.services.master_keys import MasterKeys, RollingSettings
+from yodel.services.misfits import Misfits
+from yodel.services.node_sinks import NodeSinks
 from yodel.services.nodes import NodeService
 from yodel.services.performer import EffectPerformer
 from yodel.services.queries import Queries
@@ -80,12 +85,15 @@ from yodel.services.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
 from yodel.services.state import ClusterState
 from yodel.services.submission import SubmissionLimits, SubmissionService
+from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.tokens import TokenIssuer, missing_keys
+from yodel.services.topology import Topology
 from yodel.services.work_queue import WorkQueue
 from yodel.settings import Settings
 from yodel.store.sql_store import SqlStore
 from yodel.translator import images, names
 from yodel.translator.dialects import dialect, gang_name
+from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
 from yodel.translator.pod_spec import Group, PodSettings, PosixIdentity, group, manifest
 from yodel.translator.profiles import PodProfiles, profiles
 
@@ -169,7 +177,9 @@ class _Rm:
         self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
         self._kube = LateKube()
         self._paced_kube = PacedKube(self._kube, _pace_limits(settings), clock=clock.monotonic_s, random=random.random)
-        self._watch_health, self._node_watch_health = (WatchHealth(clock.monotonic_s) for _ in range(2))
+        self._watch_health, self._node_watch_health, self._holdings_health = (
+            WatchHealth(clock.monotonic_s) for _ in range(3)
+        )
         limits = _allocation_limits(settings)
         self._users = OsUsers(
             min_user_id=settings.min_user_id,
@@ -178,7 +188,20 @@ class _Rm:
         )
         rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
         self.engine = Engine(state, store, clock)
-        self.scheduler = Scheduler(self.engine, limits)
+        self.topology = Topology(self.engine, settings.rack_label)
+        self._misfits = Misfits(state, clock, settings.placement_constraints_handler)
+        self.scheduler = Scheduler(
+            self.engine,
+            limits,
+            clock,
+            Surroundings(
+                state,
+                NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
+                are_labels_enabled=settings.node_labels_enabled,
+            ),
+            self._misfits,
+            lambda queue: self._profiles.of(queue).placement == "bind",
+        )
         self.submission = SubmissionService(
             self.engine,
             self._users,
@@ -212,7 +235,7 @@ class _Rm:
         )
         self.log_aggregation = LogAggregation(state, clock, is_enabled=settings.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, limits)
-        self._profiles = _pod_profiles(settings)
+        self._profiles = self._pod_profiles(settings)
         self._image_asked = lru_cache(settings.completed_max)(_image_asked)
         pods = PodDriver(
             self._paced_kube,
@@ -221,6 +244,11 @@ class _Rm:
         )
         self._pods = GroupedPods(pods, self._paced_kube, settings.namespace, self._group_of)
         self.reconciles: WorkQueue[ContainerId] = WorkQueue(self._reconcile, random.random)
+        self.binder = Binder(
+            state, clock, settings.namespace, lambda c: self._profiles.of(c.queue).binds, self.reconciles.add
+        )
+        self._is_binding = asyncio.Event()
+        self._use(self._profiles)
         self.reconciler = Reconciler(
             self.engine,
             self._pods,
@@ -228,8 +256,9 @@ class _Rm:
             self._manifest_of,
             ReconcilerSettings(pod_retention_s=settings.pod_retention_s, resync_interval_s=settings.resync_interval_s),
             self.reconciles.add,
+            self.binder,
         )
-        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside)
+        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
         launcher = AmLauncher(self.engine, RpcNodeAgents(lambda: secrets.token_bytes(16)), tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(launcher.launch, random.random)
         self.liveness = Liveness(
@@ -254,7 +283,8 @@ class _Rm:
             self.engine, self.nodes, self.decommission, self._users, self._reloads(), getpass.getuser()
         )
         self.inspection = self._inspection()
-        self.engine.follow_with(self.inspection.published)
+        self.engine.follow_with(self._published)
+        self._misfits.tell = self.inspection.misfit
         self.engine.perform_with(
             EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add, self.scheduler.wake)
         )
@@ -275,7 +305,9 @@ class _Rm:
                 tasks.create_task(self.reconciler.run_resync(), name="resync"),
                 tasks.create_task(self._watch(), name="pod watch"),
                 tasks.create_task(self.inspection.run(), name="inspection"),
-                *self._node_watch(tasks),
+                tasks.create_task(self._watch_nodes(), name="node watch"),
+                tasks.create_task(self._watch_holdings(), name="watch of bound pods"),
+                tasks.create_task(self.binder.run(), name="binder"),
                 tasks.create_task(self._sweep_groups(), name="group sweep"),
             ]
             recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
@@ -296,7 +328,12 @@ class _Rm:
         web, webapp_port = await self._serve_rest()
         self.engine.state.web_address = f"{settings.host}:{webapp_port}"
         client = ClientProtocol(self._client_services(), self.engine.state.web_address)
-        master = MasterProtocol(self.master, self.queries, self._tokens)
+        master = MasterProtocol(
+            self.master,
+            self.queries,
+            self._tokens,
+            are_constraints_taken=settings.placement_constraints_handler != "disabled",
+        )
         tracker = TrackerProtocol(
             self.nodes,
             self._tokens,
@@ -342,7 +379,7 @@ class _Rm:
                 admin_acl=settings.admin_acl,
                 max_priority=settings.max_priority,
                 queues=_queues(settings),
-                pod_profiles=_pod_profiles(settings),
+                pod_profiles=self._pod_profiles(settings),
                 nodes_include_path=settings.nodes_include_path,
                 nodes_exclude_path=settings.nodes_exclude_path,
                 dynamic_resources_path=settings.dynamic_resources_path,
@@ -353,7 +390,7 @@ class _Rm:
 
         async def use_pod_profiles(profiles: PodProfiles) -> None:
             await self._pods.require(profiles.gang_kinds)
-            self._profiles = profiles
+            self._use(profiles)
 
         return Reloads(
             read=read,
@@ -417,18 +454,40 @@ class _Rm:
                 health=self._watch_health,
             )
 
-    def _node_watch(self, tasks: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
+    async def _watch_nodes(self) -> None:
+        """Where nobody may list nodes unless this RM chooses among them, the others do not hear of them."""
+        sinks = [self.cordons, self.topology, self.binder] if self._settings.watch_nodes else [self.binder]
         if not self._settings.watch_nodes:
-            return []
-        watch = watch_nodes(
+            await self._is_binding.wait()
+        await watch_nodes(
             self._paced_kube,
             "",
-            self.cordons,
+            NodeSinks(*sinks),
             clock=self._clock.monotonic_s,
             random=random.random,
             health=self._node_watch_health,
         )
-        return [tasks.create_task(watch, name="node watch")]
+
+    async def _watch_holdings(self) -> None:
+        """Once a queue wants its nodes chosen here: it takes the right to list and watch all pods of the cluster."""
+        await self._is_binding.wait()
+        await watch_holdings(
+            self._paced_kube,
+            self.binder,
+            clock=self._clock.monotonic_s,
+            random=random.random,
+            limits=WatchLimits(page_size=self._settings.pod_list_page_size),
+            health=self._holdings_health,
+        )
+
+    def _use(self, profiles: PodProfiles) -> None:
+        self._profiles = profiles
+        if profiles.binds:
+            self._is_binding.set()
+
+    def _published(self, rows: Sequence[Row], removed: Sequence[ApplicationId]) -> None:
+        self.inspection.published(rows, removed)
+        self.binder.published(rows)
 
     def _inspection(self) -> Inspection:
         settings, kube = self._settings, self._paced_kube
@@ -450,8 +509,10 @@ class _Rm:
         """For Prometheus: how well Kubernetes is seen and reached."""
         health = self._watch_health
         nodes = {"node_watch_staleness_seconds": self._node_watch_health.staleness_s}
+        holdings = {"holdings_watch_staleness_seconds": self._holdings_health.staleness_s}
         return {
             **(nodes if self._settings.watch_nodes else {}),
+            **(holdings if self._is_binding.is_set() else {}),
             "watch_staleness_seconds": health.staleness_s,
             "watch_listings": health.listings,
             "watch_connections": health.connections,
@@ -460,6 +521,8 @@ class _Rm:
             "kubernetes_waited_seconds": self._paced_kube.waited_s,
             "reconciles_waiting": len(self.reconciles),
             "pod_events_dropped": self.inspection.dropped,
+            "unplaceable_asks": len(self.engine.state.misfits),
+            "waiting_pods": len(self.engine.state.waits),
         }
 
     async def _require_groups(self) -> None:
@@ -476,6 +539,15 @@ class _Rm:
             self._live_groups,
             self._settings.resync_interval_s,
         )
+
+    def _pod_profiles(self, settings: Settings) -> PodProfiles:
+        """Raises InvalidValue naming the setting."""
+        landmarks = Landmarks(
+            rack_label=self._settings.rack_label,
+            hostname_of=self.topology.hostname_label,
+            are_labels_enabled=self._settings.node_labels_enabled,
+        )
+        return _pod_profiles(settings, landmarks)
 
     def _group_of(self, pod: Manifest) -> Group | None:
         container_id = names.container_of(pod["metadata"]["labels"])
@@ -496,8 +568,8 @@ class _Rm:
             identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
         application = self.engine.state.applications[container.id.application_id]
         submission = application.submission
-        closed = self.engine.state.closed_nodes
         profile = self._profiles.of(container.queue)
+        closed = frozenset[str]() if profile.binds else self.engine.state.closed_nodes
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(submission.context))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 
@@ -512,6 +584,7 @@ def _allocation_limits(settings: Settings) -> AllocationLimits:
         maximum=Resource(settings.maximum_allocation_mib, settings.maximum_allocation_vcores),
         am_share=settings.am_share,
         in_flight_max=settings.in_flight_max,
+        delays=LocalityDelays(node_s=settings.node_locality_delay_s, rack_s=settings.rack_locality_delay_s),
     )
 
 
@@ -528,9 +601,9 @@ def _image_asked(context: bytes) -> str:
     return images.asked(launch_environment(context))
 
 
-def _pod_profiles(settings: Settings) -> PodProfiles:
+def _pod_profiles(settings: Settings, landmarks: Landmarks = DEFAULT_LANDMARKS) -> PodProfiles:
     """Raises InvalidValue naming the setting."""
-    own = _pod_settings(settings)
+    own = replace(_pod_settings(settings), landmarks=landmarks)
     return profiles(own, settings.queue_defaults, settings.queue_settings, settings.dialects)
 
 

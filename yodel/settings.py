@@ -56,7 +56,23 @@ class Settings(BaseSettings):
     opportunistic_containers: Literal["as-guaranteed", "refused"] = Field(
         default="as-guaranteed", description="what becomes of an ask for an opportunistic container"
     )
-    node_labels_enabled: bool = Field(default=False, description="yarn.node-labels.enabled")
+    node_labels_enabled: bool = Field(
+        default=False, description="yarn.node-labels.enabled; a node's is its Kubernetes label `yodel.io/node-label`"
+    )
+    rack_label: str = Field(
+        default="topology.kubernetes.io/rack",
+        pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+        description="label of Kubernetes nodes that names their rack; `topology.kubernetes.io/zone` makes zones racks",
+    )
+    node_locality_delay_s: float = Field(
+        default=1.0, ge=0, description="how long asks wait for room on their hosts (…capacity.node-locality-delay)"
+    )
+    rack_locality_delay_s: float = Field(
+        default=1.0, ge=0, description="and then in their racks (…capacity.rack-locality-additional-delay)"
+    )
+    placement_constraints_handler: Literal["disabled", "scheduler", "placement-processor"] = Field(
+        default="scheduler", description="yarn.resourcemanager.placement-constraints.handler"
+    )
     in_flight_max: int = Field(default=1000, ge=1, description="pods planned and not yet bound")
     am_max_attempts: int = Field(default=2, ge=1, description="yarn.resourcemanager.am.max-attempts")
     max_priority: int = Field(default=0, ge=0, description="yarn.cluster.max-application-priority")

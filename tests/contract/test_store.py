@@ -23,6 +23,7 @@ from tests.support.records import (
     an_attempt_id,
 )
 from tests.support.stores import Place
+from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Placement
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ContainerId, NodeId
@@ -207,7 +208,19 @@ async def test_container_comes_back_whole(open_store: Open) -> None:
     container = a_container(
         id=ContainerId.of(an_attempt_id(), CONTAINER_SEQUENCE_MASK, epoch=2**23 - 1),
         capability=Resource(INT64_MAX, INT32_MAX, (("a", 0), ("gpu", -1))),
-        placement=Placement(hosts=("h1", "h2"), racks=("/r",), is_strict=True, avoid=("h3",), node_label="ssd"),
+        placement=Placement(
+            hosts=("h1", "h2"),
+            racks=("/r",),
+            is_strict=True,
+            avoid=("h3",),
+            node_label="ssd",
+            nodes=("h4",),
+            rules=(
+                TagRule(is_apart=True, scope=Scope.RACK, tag="zk ☠", applications=("a",), are_excluded=True),
+                TagRule(is_apart=False, scope=Scope.NODE, tag="hbase", slots=3, slot=2),
+            ),
+        ),
+        allocation_tags=("hbase", "zk ☠"),
         allocation_request_id=INT64_MAX,
         state=ContainerState.COMPLETED,
         target=ContainerTarget.STOP,

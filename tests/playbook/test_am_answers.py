@@ -52,10 +52,10 @@ async def test_everywhere_cannot_be_blacklisted(world: World) -> None:
 async def test_strict_locality_means_the_hosts_and_not_their_rack(world: World) -> None:
     """AMRMClient names the rack of each host, with relaxLocality false: it opens nothing."""
     am = await world.running_am()
-    await am.beat(ask(1, "host-1"), ask(1, "/default-rack", relax_locality=False), ask(1, relax_locality=False))
+    await am.beat(ask(1, "node-1"), ask(1, "/default-rack", relax_locality=False), ask(1, relax_locality=False))
     await world.settle()
     (task,) = world.live_tasks()
-    assert (task.placement.hosts, task.placement.racks, task.placement.is_strict) == (("host-1",), (), True)
+    assert (task.placement.hosts, task.placement.racks, task.placement.is_strict) == (("node-1",), (), True)
 
 
 async def test_nm_token_is_given_again_after_its_key_was_changed(world: World) -> None:

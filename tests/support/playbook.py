@@ -17,20 +17,23 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation import AllocationLimits
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_book import ANY, Ask, AskKey
+from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
-from yodel.domain.pod import PodObservation, PodPhase
+from yodel.domain.pod import PodHolding, PodObservation, PodPhase
 from yodel.domain.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType, FinalApplicationStatus
 from yodel.errors import Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit, Snapshot
 from yodel.services import recovery
 from yodel.services.allocate import AllocateRequest, AllocateResult, Registration
+from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
 from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
@@ -40,6 +43,7 @@ from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
 from yodel.services.master_keys import MasterKeys, RollingSettings
+from yodel.services.misfits import ConstraintsHandler, Misfits
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.performer import EffectPerformer
 from yodel.services.queries import Queries
@@ -47,10 +51,13 @@ from yodel.services.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
 from yodel.services.state import ClusterState
 from yodel.services.submission import SubmissionLimits, SubmissionService
+from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.tokens import TokenIssuer, missing_keys
+from yodel.services.topology import Topology
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.dialects import dialect
+from yodel.translator.node_fit import requests_of
 from yodel.translator.pod_spec import PodSettings, manifest
 
 WEB_ADDRESS = "rm:8088"
@@ -109,7 +116,16 @@ class FakePods:
         self.created.append(name)
         self.manifests[name] = manifest
         if name not in self.pods:
-            self.put(PodObservation(name=name, uid=f"uid-{name}", resource_version="", labels=dict(metadata["labels"])))
+            earlier = self.created.count(name) - 1
+            self.put(
+                PodObservation(
+                    name=name,
+                    uid=f"uid-{name}-{earlier}" if earlier else f"uid-{name}",
+                    resource_version="",
+                    labels=dict(metadata["labels"]),
+                    node_name=manifest["spec"].get("nodeName"),
+                )
+            )
         self._step("after pod creation")
 
     async def delete(self, name: str, *, grace_s: int | None = None) -> None:
@@ -211,6 +227,10 @@ class Options:
     admin_acl: str = "admin"
     acl_enable: bool = False
     log_aggregation_enable: bool = True
+    is_binding: bool = False
+    """Nodes are chosen by the ResourceManager, from ``World.kube_nodes``."""
+    ask_rules: AskRules = DEFAULT_RULES
+    constraints_handler: ConstraintsHandler = "scheduler"
 
 
 class ResourceManager:
@@ -224,7 +244,14 @@ class ResourceManager:
         self.reconciles, self.launches = Due(clock), Due(clock)
         self.scheduler_woken = True
         self.engine = Engine(state, store, clock)
-        self.scheduler = Scheduler(self.engine, options.allocation)
+        self.topology = Topology(self.engine)
+        self.misfits = Misfits(state, clock, options.constraints_handler)
+        surroundings = Surroundings(
+            state,
+            NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
+            are_labels_enabled=options.ask_rules.are_node_labels_enabled,
+        )
+        self.scheduler = Scheduler(self.engine, options.allocation, clock, surroundings, self.misfits)
         rules = AccessRules(admin_acl=Acl.parse(options.admin_acl), is_view_checked=options.acl_enable)
         self.submission = SubmissionService(self.engine, NoGroups(), rules, options.submission, options.allocation)
         self.master = MasterService(
@@ -234,6 +261,7 @@ class ResourceManager:
             self.submission.require_allowed,
             options.allocation.maximum,
             self.wake,
+            options.ask_rules,
         )
         self.changes = ApplicationChanges(
             self.engine, self.submission, self.wake, are_queues_guarded=options.acl_enable
@@ -241,10 +269,12 @@ class ResourceManager:
         self.delegation_tokens: DelegationTokens
         self.log_aggregation = LogAggregation(state, clock, is_enabled=options.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, options.allocation)
+        self.binder = Binder(state, clock, POD_SETTINGS.namespace, lambda _: options.is_binding, self.reconciles.add)
         self.reconciler = Reconciler(
-            self.engine, world.pods, clock, self.manifest_of, options.reconciler, self.reconciles.add
+            self.engine, world.pods, clock, self.manifest_of, options.reconciler, self.reconciles.add, self.binder
         )
-        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside)
+        self.engine.follow_with(lambda rows, _: self.binder.published(rows))
+        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
         self.decommission = Decommission(self.engine, self.nodes, clock)
         self.master_keys = MasterKeys(self.engine, tokens, clock, bytes, options.rolling, stored.master_keys)
         self.launcher = AmLauncher(self.engine, world.agents, tokens, clock)
@@ -258,8 +288,12 @@ class ResourceManager:
 
     def manifest_of(self, container: Container) -> Manifest:
         submission = self.state.applications[container.id.application_id].submission
-        closed = self.state.closed_nodes
+        closed = () if self._world.options.is_binding else self.state.closed_nodes
         return manifest(container, POD_SETTINGS, None, submission.name, submission.application_type, closed)
+
+
+def _holds(pod: PodObservation) -> bool:
+    return pod.node_name is not None and pod.phase not in (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
 class NoGroups:
@@ -291,6 +325,7 @@ class World:
         self.pods = FakePods(self._step)
         self.agents = FakeNodeAgents(self._step)
         self.response_ids: dict[NodeId, int] = {}
+        self.kube_nodes: list[NodeObservation] = []
         self._rm: ResourceManager | None = None
 
     async def __aenter__(self) -> World:
@@ -340,6 +375,8 @@ class World:
         """The watch begins with the whole truth."""
         self.pods.events.clear()
         self.rm.reconciler.pods_listed(list(self.pods.pods.values()))
+        self.rm.binder.nodes_listed(self.kube_nodes)
+        self.rm.binder.holdings_listed([self._holding(pod) for pod in self.pods.pods.values() if _holds(pod)])
 
     # --- driving --------------------------------------------------------------------------------------------------
 
@@ -391,6 +428,20 @@ class World:
         kind, pod = self.pods.events.pop(0)
         sink = self.rm.reconciler
         (sink.pod_seen if kind == "seen" else sink.pod_gone)(pod)
+        binder = self.rm.binder
+        (binder.holding_seen if kind == "seen" and _holds(pod) else binder.holding_gone)(self._holding(pod))
+
+    def _holding(self, pod: PodObservation) -> PodHolding:
+        spec = self.pods.manifests.get(pod.name, {}).get("spec", {})
+        return PodHolding(
+            namespace=POD_SETTINGS.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            resource_version=pod.resource_version,
+            node_name=pod.node_name or "",
+            amounts=requests_of(spec),
+            application=pod.labels.get(names.APPLICATION, ""),
+        )
 
     async def _round(self, queue: Due, key: Any, work: Coroutine[Any, Any, float | None]) -> None:
         try:

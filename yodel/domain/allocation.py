@@ -8,11 +8,15 @@ cannot run do not pile up, and an application that does not fit does not hold up
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
 from yodel.domain.ask_book import AskKey, Wish
+from yodel.domain.constrained import spots_within
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
+from yodel.domain.locality import LocalityDelays, Patience, Spots, spots_near
+from yodel.domain.places import Places
 from yodel.domain.resource import NONE, Resource, rounded_up
 
 
@@ -35,22 +39,29 @@ class Demand:
     submitted_ms: int
     am_capability: Resource | None = None
     """Set while the AM's own container has not been planned."""
+    am_placement: Placement = Placement()
     wishes: Sequence[Wish] = ()
     in_flight: Mapping[AskKey, int] = field(default_factory=dict)
     avoid: tuple[str, ...] = ()
     increases: Sequence[Increase] = ()
+    waited_s: Mapping[AskKey, float] = field(default_factory=dict)
+    """How long a wish has waited for the places it prefers; one that is not named has waited long enough."""
+    may_have_rules: bool = True
+    """Kubernetes' scheduler chooses the nodes, so it may keep what it can of the constraints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
     """What there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs;
-    ``free_on`` is what is left on the nodes of containers that are to become larger."""
+    ``free_on`` is what is left on the nodes of containers that are to become larger.  Without ``places`` nothing is
+    looked at but amounts."""
 
     total: Resource
     used: Resource
     am_used: Resource = NONE
     in_flight: int = 0
     free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
+    places: Places | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +73,7 @@ class AllocationLimits:
     am_share: float = 0.5
     in_flight_max: int = 1000
     per_tick_max: int = 200
+    delays: LocalityDelays = field(default_factory=LocalityDelays)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +84,26 @@ class Plan:
     key: AskKey | None
     capability: Resource
     placement: Placement = Placement()
+    tags: tuple[str, ...] = ()
+    is_local: bool = False
+    """It was planned for a place that was asked for, before the patience for it was over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """A wish that no node can serve as things are.  ``key`` is None for the attempt's AM; ``is_constraint`` when only
+    its placement constraint is in the way."""
+
+    attempt_id: ApplicationAttemptId
+    key: AskKey | None
+    count: int
+    capability: Resource
+    reason: str
+    is_constraint: bool = False
+
+    def __str__(self) -> str:
+        what = "the ApplicationMaster" if self.key is None else f"priority {self.key.priority}"
+        return f"Cannot be placed: {self.count} of {self.capability} ({what}): {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,41 +120,133 @@ class Decision:
     plans: tuple[Plan, ...]
     take_backs: tuple[TakeBack, ...]
     increases: tuple[Increase, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
+    again_in_s: float = inf
+    """When patience with a wish's locality ends: look again then."""
 
 
 def decide(demands: Sequence[Demand], capacity: Capacity, limits: AllocationLimits) -> Decision:
     """One tick.  Never plans beyond the capacity, the in-flight limit and the per-tick limit."""
-    purse = _Purse(capacity, limits)
-    plans: list[Plan] = []
-    increases: list[Increase] = []
+    tick = _Tick(capacity, limits)
     for demand in sorted(demands, key=lambda d: (-d.priority, d.submitted_ms, d.attempt_id)):
         if demand.am_capability is not None:
-            if purse.pay_for_am(demand.am_capability):
-                plans.append(Plan(attempt_id=demand.attempt_id, key=None, capability=demand.am_capability))
+            tick.serve_am(demand, demand.am_capability)
             continue
-        increases += [increase for increase in demand.increases if purse.pay_for_more(increase)]
+        tick.increase(demand)
         for wish in demand.wishes:
-            plans += _plans_for(demand, wish, purse, limits)
-    return Decision(plans=tuple(plans), take_backs=tuple(_take_backs(demands)), increases=tuple(increases))
+            count = wish.count - demand.in_flight.get(wish.key, 0)
+            if count > 0:
+                tick.serve(_Order(demand, wish, rounded_up(wish.key.capability, limits.minimum), count))
+    tick.serve_postponed()
+    return Decision(
+        plans=tuple(tick.plans),
+        take_backs=tuple(_take_backs(demands)),
+        increases=tuple(tick.increases),
+        misfits=tuple(tick.misfits),
+        again_in_s=tick.patience.again_in_s,
+    )
 
 
-def _plans_for(demand: Demand, wish: Wish, purse: _Purse, limits: AllocationLimits) -> list[Plan]:
-    capability = rounded_up(wish.key.capability, limits.minimum)
-    placement = wish.placement
-    if demand.avoid:
-        placement = Placement(
-            hosts=placement.hosts,
-            racks=placement.racks,
-            is_strict=placement.is_strict,
-            avoid=demand.avoid,
-            node_label=placement.node_label,
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What is to be planned of one wish."""
+
+    demand: Demand
+    wish: Wish
+    capability: Resource
+    count: int
+
+    @property
+    def placement(self) -> Placement:
+        placement, avoid = self.wish.placement, self.demand.avoid
+        return replace(placement, avoid=avoid) if avoid else placement
+
+    def misfit(self, spots: Spots) -> Misfit:
+        return Misfit(
+            attempt_id=self.demand.attempt_id,
+            key=self.wish.key,
+            count=self.count,
+            capability=self.capability,
+            reason=spots.why_none,
+            is_constraint=spots.is_constraint,
         )
-    plans = []
-    for _ in range(wish.count - demand.in_flight.get(wish.key, 0)):
-        if not purse.pay(capability):
-            break
-        plans.append(Plan(attempt_id=demand.attempt_id, key=wish.key, capability=capability, placement=placement))
-    return plans
+
+
+class _Tick:
+    """What one decision has made so far."""
+
+    def __init__(self, capacity: Capacity, limits: AllocationLimits) -> None:
+        self._purse, self._places = _Purse(capacity, limits), capacity.places
+        self.patience = Patience(limits.delays)
+        self.plans: list[Plan] = []
+        self.increases: list[Increase] = []
+        self.misfits: list[Misfit] = []
+        self._postponed: list[_Order] = []
+
+    def serve_am(self, demand: Demand, capability: Resource) -> None:
+        attempt_id, placement = demand.attempt_id, demand.am_placement
+        reason = self._places.why_never(placement, capability) if self._places is not None else ""
+        if reason:
+            self.misfits.append(Misfit(attempt_id=attempt_id, key=None, count=1, capability=capability, reason=reason))
+        elif self._purse.pay_for_am(capability):
+            self.plans.append(Plan(attempt_id=attempt_id, key=None, capability=capability, placement=placement))
+
+    def increase(self, demand: Demand) -> None:
+        self.increases += [increase for increase in demand.increases if self._purse.pay_for_more(increase)]
+
+    def serve(self, order: _Order) -> None:
+        spots = self._plan(order)
+        if spots.is_constraint:
+            self._postponed.append(order)
+        elif spots.why_none:
+            self.misfits.append(order.misfit(spots))
+
+    def serve_postponed(self) -> None:
+        """What a constraint stood in the way of may have got its neighbour since: once more, as long as that helps."""
+        waiting = self._postponed
+        while waiting:
+            results = [(order, self._plan(order)) for order in waiting]
+            still = [(order, spots) for order, spots in results if spots.is_constraint]
+            if len(still) == len(waiting):
+                self.misfits += [order.misfit(spots) for order, spots in still]
+                return
+            waiting = [order for order, _ in still]
+
+    def _plan(self, order: _Order) -> Spots:
+        spots = self._spots(order)
+        request = order.wish.request
+        for placement in spots.placements:
+            if not self._purse.pay(order.capability):
+                break
+            self.plans.append(
+                Plan(
+                    attempt_id=order.demand.attempt_id,
+                    key=order.wish.key,
+                    capability=order.capability,
+                    placement=placement,
+                    tags=request.tags if request is not None else (),
+                    is_local=spots.is_local,
+                )
+            )
+        return spots
+
+    def _spots(self, order: _Order) -> Spots:
+        demand, request, places = order.demand, order.wish.request, self._places
+        count = min(order.count, self._purse.pods_left)
+        if places is None or count <= 0:
+            return Spots.anywhere(order.placement, count)
+        if request is None:
+            waited_s = demand.waited_s.get(order.wish.key, inf)
+            return spots_near(order.placement, order.capability, places, self.patience, waited_s, count)
+        return spots_within(
+            request,
+            order.placement,
+            order.capability,
+            places,
+            demand.attempt_id.application_id,
+            count,
+            may_have_rules=demand.may_have_rules,
+        )
 
 
 def _take_backs(demands: Sequence[Demand]) -> list[TakeBack]:
@@ -147,6 +271,11 @@ class _Purse:
             int(capacity.total.memory_mib * limits.am_share), int(capacity.total.vcores * limits.am_share)
         )
         self._pods_left = min(limits.per_tick_max, max(0, limits.in_flight_max - capacity.in_flight))
+
+    @property
+    def pods_left(self) -> int:
+        """Pods that may still be planned, whatever their size."""
+        return self._pods_left
 
     def pay(self, capability: Resource) -> bool:
         if self._pods_left <= 0 or not capability.fits_in(self._free):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from yodel.domain.constraints import Constraint
 from yodel.domain.container import Placement
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
@@ -45,12 +46,25 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulingAsk:
+    """One SchedulingRequest: anywhere its constraint allows.  ``message`` is the request as it came, for the answer
+    that it was rejected."""
+
+    key: AskKey
+    count: int
+    tags: tuple[str, ...] = ()
+    constraint: Constraint | None = None
+    message: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is still wanted of one key."""
+    """What is still wanted of one key.  ``request`` is there for a SchedulingRequest."""
 
     key: AskKey
     count: int
     placement: Placement
+    request: SchedulingAsk | None = None
 
 
 @dataclass(slots=True)
@@ -62,6 +76,7 @@ class _Lines:
     """Host and rack lines with a count above zero."""
     closed_racks: set[str] = field(default_factory=set)
     """Racks that are only named because of their hosts: with strict locality nothing may go elsewhere in them."""
+    request: SchedulingAsk | None = None
 
 
 @dataclass(slots=True)
@@ -111,6 +126,25 @@ class AskBook:
         if lines.any_count <= 0 and not lines.places:
             del self._lines[ask.key]
 
+    def request(self, ask: SchedulingAsk) -> None:
+        """Set a SchedulingRequest to its new absolute count.
+
+        Raises:
+            InvalidResourceRequest: the book is full.
+        """
+        self.replace(Ask(key=ask.key, resource_name=ANY, count=ask.count))
+        if ask.count > 0:
+            self._lines[ask.key].request = ask
+
+    def scheduling_ask(self, key: AskKey) -> SchedulingAsk | None:
+        """The SchedulingRequest behind a wish."""
+        lines = self._lines.get(key)
+        return lines.request if lines is not None else None
+
+    def withdraw(self, key: AskKey) -> None:
+        """Nothing of this key is wanted any more."""
+        self.replace(Ask(key=key, resource_name=ANY, count=0))
+
     def handed_over(self, key: AskKey, host: str, rack: str) -> None:
         """A container of this wish went into an allocate response: one less is wanted, there and in total."""
         lines = self._lines.get(key)
@@ -131,7 +165,7 @@ class AskBook:
     def wishes(self) -> list[Wish]:
         """Every wish with a count, most important (lowest) priority first."""
         found = [
-            Wish(key=key, count=lines.any_count, placement=_placement(lines))
+            Wish(key=key, count=lines.any_count, placement=_placement(lines), request=lines.request)
             for key, lines in self._lines.items()
             if lines.any_count > 0
         ]

@@ -6,11 +6,12 @@ with a guaranteed container, which is what it may become in Hadoop too, or refus
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from yodel.domain.ask_book import ANY, Ask
+from yodel.domain.ask_book import ANY, Ask, SchedulingAsk
+from yodel.domain.constraints import AllOf, Constraint
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, InvalidResourceRequest
@@ -31,8 +32,11 @@ class AskRules:
 DEFAULT_RULES = AskRules()
 
 
-def checked(ask: Ask, rules: AskRules, default_label: str, queue_name: str = "") -> Ask:
-    """The ask as it is taken: lines for anywhere inherit the submission's label.  ``queue_name`` is for texts.
+def checked(
+    ask: Ask, rules: AskRules, default_label: str, queue_name: str = "", known_labels: Collection[str] | None = None
+) -> Ask:
+    """The ask as it is taken: lines for anywhere inherit the submission's label.  ``queue_name`` is for texts;
+    ``known_labels`` are those that some node has, None to take any.
 
     Raises:
         InvalidLabelRequest, InvalidResourceRequest: with Hadoop's words where it has some.
@@ -43,11 +47,33 @@ def checked(ask: Ask, rules: AskRules, default_label: str, queue_name: str = "")
         raise InvalidLabelRequest(LABELS_DISABLED)
     if ask.node_label:
         _check_label(ask, queue_name)
+        check_known(ask.node_label, rules, known_labels)
     if ask.key.execution_type is ExecutionType.OPPORTUNISTIC:
         _check_opportunistic(ask, rules)
     if not ask.node_label and default_label and ask.resource_name == ANY and rules.are_node_labels_enabled:
         return replace(ask, node_label=default_label)
     return ask
+
+
+def check_known(label: str, rules: AskRules, known_labels: Collection[str] | None) -> None:
+    """SchedulerUtils.checkQueueLabelInLabelManager: some node has the label.
+
+    Raises:
+        InvalidLabelRequest: labels are off, or no node has it.
+    """
+    if label.strip() and not rules.are_node_labels_enabled:
+        raise InvalidLabelRequest(LABELS_DISABLED)
+    if label.strip() and known_labels is not None and label.strip() not in known_labels:
+        raise InvalidLabelRequest(f"Invalid label resource request, cluster do not contain , label= {label}")
+
+
+def merged(asked: SchedulingAsk, registered: Mapping[str, Constraint]) -> SchedulingAsk:
+    """With the constraint that its ApplicationMaster registered for its tag: both have to hold
+    (PlacementConstraintManagerService.getMultilevelConstraint, which looks at requests with one tag only)."""
+    extra = registered.get(asked.tags[0]) if len(asked.tags) == 1 else None
+    if extra is None or extra == asked.constraint:
+        return asked
+    return replace(asked, constraint=extra if asked.constraint is None else AllOf((asked.constraint, extra)))
 
 
 def check_blacklist(additions: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from yodel.domain.constraints import TagRule
 from yodel.domain.effects import (
     CleanUpContainer,
     Effect,
@@ -62,13 +63,19 @@ DIAGNOSTICS_LENGTH_MAX = 65536  # YarnConfiguration.APP_ATTEMPT_DIAGNOSTICS_LIMI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where a container may go: hosts and racks preferred, strict when locality is not relaxed, hosts to avoid."""
+    """Where a container may go: hosts and racks preferred, strict when locality is not relaxed, hosts to avoid.
+
+    ``nodes``: hosts of the only nodes where its placement constraint holds, named by the ResourceManager; none named is
+    any.  ``rules``: what of a constraint Kubernetes' scheduler keeps by itself.
+    """
 
     hosts: tuple[str, ...] = ()
     racks: tuple[str, ...] = ()
     is_strict: bool = False
     avoid: tuple[str, ...] = ()
     node_label: str = ""
+    nodes: tuple[str, ...] = ()
+    rules: tuple[TagRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +98,8 @@ class Container:
     asked_execution_type: ExecutionType = ExecutionType.GUARANTEED
     """As asked, which makes the key of its ask; what was granted may differ."""
     placement: Placement = Placement()
+    allocation_tags: tuple[str, ...] = ()
+    """By which placement constraints count it."""
     state: ContainerState = ContainerState.PLANNED
     target: ContainerTarget = ContainerTarget.RUN
     node_id: NodeId | None = None

@@ -146,6 +146,13 @@ class NodeChanged:
     node_id: NodeId
 
 
+@dataclass(frozen=True, slots=True)
+class NodeRelabelled:
+    """The node stands elsewhere or has another label: look again at what can be placed."""
+
+    node_id: NodeId
+
+
 TransactionEffect = Tell | StartAttempt | StopContainers | StopContainersOnNode
 """Effects that make further rows and are worked off before the commit."""
 
@@ -163,6 +170,7 @@ OutsideEffect = (
     | ExpectAttempt
     | ForgetAttempt
     | NodeChanged
+    | NodeRelabelled
 )
 """Effects that are performed after the commit."""
 

@@ -292,3 +292,11 @@ class NodeCapabilityOrdered:
     """An administrator said what the node has, whatever its agent says (updateNodeResource)."""
 
     capability: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlaced:
+    """Where Kubernetes says the node stands: its rack, and the partitions (node labels) it belongs to."""
+
+    rack: str
+    labels: tuple[str, ...]

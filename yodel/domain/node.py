@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from yodel.domain.effects import NodeChanged, StopContainersOnNode
+from yodel.domain.effects import NodeChanged, NodeRelabelled, StopContainersOnNode
 from yodel.domain.events import (
     NodeCapabilityOrdered,
     NodeDecommissioned,
     NodeDecommissionStarted,
     NodeExpired,
     NodeHealthReported,
+    NodePlaced,
     NodeRecommissioned,
     NodeRegistered,
     NodeUnregistered,
@@ -115,6 +116,13 @@ def _ordered(node: Node, event: NodeCapabilityOrdered) -> Step[Node]:
     return Step(changed, (NodeChanged(node.id),))
 
 
+def _placed(node: Node, event: NodePlaced) -> Step[Node]:
+    """What runs there stays; what is asked for may fit now."""
+    if (event.rack, event.labels) == (node.rack, node.labels):
+        return Step(node)
+    return Step(replace(node, rack=event.rack, labels=event.labels), (NodeRelabelled(node.id),))
+
+
 def _out(node: Node, event: NodeDecommissioned) -> Step[Node]:
     gone = replace(node, state=NodeState.DECOMMISSIONED, health_report=event.report, last_health_ms=event.at_ms)
     return Step(gone, _lost(node))
@@ -149,6 +157,7 @@ NODE_MACHINE: Machine[Node] = Machine(
         NodeDecommissioned,
         NodeRecommissioned,
         NodeCapabilityOrdered,
+        NodePlaced,
     ),
     {
         **every_state(_S, NodeRegistered, Go(_registered, (_S.RUNNING,))),
@@ -159,6 +168,7 @@ NODE_MACHINE: Machine[Node] = Machine(
         **every_state(_S, NodeDecommissioned, Go(_out, (_S.DECOMMISSIONED,))),
         **every_state(_S, NodeRecommissioned, Ignore("it was not on its way out")),
         **{(state, NodeCapabilityOrdered): Go(_ordered, (state,)) for state in _S},
+        **{(state, NodePlaced): Go(_placed, (state,)) for state in _S},
         (_S.UNHEALTHY, NodeRegistered): Go(_registered, (_S.UNHEALTHY,)),
         (_S.DECOMMISSIONING, NodeRegistered): Go(_registered, (_S.DECOMMISSIONING,)),
         (_S.DECOMMISSIONING, NodeHealthReported): Go(_health, (_S.DECOMMISSIONING,)),

@@ -76,6 +76,7 @@ def container_pb(container: Container, node: Node, token: Token) -> pb.Container
         allocation_request_id=container.allocation_request_id,
     )
     message.priority.priority = container.priority
+    message.allocation_tags.extend(container.allocation_tags)
     if container.version:
         message.version = container.version
     return message

@@ -16,7 +16,7 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.server_connection import TokenGrant
-from yodel.pb_convert import asks, ids, reports
+from yodel.pb_convert import asks, constraints, ids, reports
 from yodel.pb_convert.submission import parse_context
 from yodel.pb_convert.texts import TEXT_LENGTH_MAX, text
 from yodel.pb_convert.tokens import amrm_identity, token_to_pb
@@ -34,8 +34,17 @@ NAME = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 class MasterProtocol:
     """Handlers by wire name; one instance for the process."""
 
-    def __init__(self, master: MasterService, queries: Queries, tokens: TokenIssuer) -> None:
+    def __init__(
+        self,
+        master: MasterService,
+        queries: Queries,
+        tokens: TokenIssuer,
+        *,
+        are_constraints_taken: bool = False,
+    ) -> None:
+        """``are_constraints_taken``: a handler of placement constraints is configured."""
         self._master, self._queries, self._tokens = master, queries, tokens
+        self._are_constraints_taken = are_constraints_taken
         self._identities: dict[bytes, tuple[ApplicationAttemptId, int]] = {}
         self._last_headroom, self._last_limit = NONE, ids.resource_pb(NONE)
 
@@ -66,7 +75,7 @@ class MasterProtocol:
         self, context: CallContext, request: msg.RegisterApplicationMasterRequestProto
     ) -> msg.RegisterApplicationMasterResponseProto:
         attempt_id = caller(context)
-        if request.placement_constraints:
+        if request.placement_constraints and not self._are_constraints_taken:
             raise _constraints_disabled(
                 attempt_id, "placement constraints map in RegisterApplicationMasterRequest", "registerApplicationMaster"
             )
@@ -75,6 +84,7 @@ class MasterProtocol:
             text("host", request.host),
             request.rpc_port,
             text("tracking_url", request.tracking_url),
+            [constraints.registered(entry) for entry in request.placement_constraints],
         )
         submission = registration.application.submission
         response = msg.RegisterApplicationMasterResponseProto(
@@ -97,7 +107,9 @@ class MasterProtocol:
     ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
         """Synchronous while there is nothing to write."""
         attempt_id, key_id = self._identity(context)
-        if request.scheduling_requests:  # refused by a processor behind ApplicationMasterService's own checks
+        if (
+            request.scheduling_requests and not self._are_constraints_taken
+        ):  # refused by a processor behind ApplicationMasterService's own checks
             stored = self._master.answered_before(attempt_id, request.response_id)
             if stored is None:
                 raise _constraints_disabled(attempt_id, "SchedulingRequest in AllocateRequest", "allocate")
@@ -140,6 +152,10 @@ class MasterProtocol:
             response.am_rm_token.CopyFrom(token_to_pb(self._tokens.amrm_token(attempt_id)))
         if result.granted or result.completed or result.changed_nodes or result.nm_tokens:
             self._add_news(response, result)
+        if result.rejected:
+            response.rejected_scheduling_requests.extend(
+                constraints.rejected_pb(r.message, is_for_constraint=r.is_for_constraint) for r in result.rejected
+            )
         if result.updated or result.update_errors:
             self._add_updates(response, result)
         return response
@@ -221,6 +237,7 @@ def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
         progress=request.progress,
         tracking_url=text("tracking_url", request.tracking_url) or None,
         updates=[asks.update_request(u) for u in request.update_requests],
+        scheduling_asks=[constraints.scheduling_ask(r) for r in request.scheduling_requests],
     )
 
 

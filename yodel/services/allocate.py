@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from yodel.domain.application import Application
-from yodel.domain.ask_book import Ask
+from yodel.domain.ask_book import Ask, SchedulingAsk
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateError, UpdateRequest
 from yodel.domain.ids import ContainerId, NodeId
@@ -17,6 +17,7 @@ from yodel.domain.node import Node
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerUpdateType
 from yodel.domain.tokens import Token
+from yodel.services.state import RejectedAsk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class AllocateRequest:
     progress: float = 0.0
     tracking_url: str | None = None
     updates: Sequence[UpdateRequest] = ()
+    scheduling_asks: Sequence[SchedulingAsk] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,7 @@ class AllocateResult:
     changed_nodes: Sequence[Node] = ()
     updated: Sequence[tuple[ContainerUpdateType, Granted]] = ()
     update_errors: Sequence[UpdateError] = ()
+    rejected: Sequence[RejectedAsk] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

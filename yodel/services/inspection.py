@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from yodel.domain.allocation import Misfit
 from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId, pod_name
@@ -85,6 +86,30 @@ class Inspection:
         for application_id in removed:
             self._note(application_id)
 
+    def misfit(self, misfit: Misfit) -> None:
+        """A wish that no node can serve: told on the pod of its ApplicationMaster.  Never waits."""
+        attempt = self._state.attempts.get(misfit.attempt_id)
+        master = attempt.am_container_id if attempt is not None else None
+        pod = self._observed(master) if master is not None else None
+        self._note(misfit.attempt_id.application_id)
+        if self._events is None or pod is None:
+            return
+        self._put(
+            PodEvent(
+                pod_name=pod.name,
+                pod_uid=pod.uid,
+                reason="AskCannotBePlaced",
+                message=str(misfit)[:TEXT_MAX],
+                at_ms=self._clock.now_ms(),
+                is_warning=True,
+            )
+        )
+
+    def _put(self, event: PodEvent) -> None:
+        self.dropped += len(self._waiting) == EVENTS_MAX
+        self._waiting.append(event)
+        self._has_events.set()
+
     def _note(self, application_id: ApplicationId) -> None:
         if self._board is not None:
             self._changed.setdefault(application_id)
@@ -102,9 +127,7 @@ class Inspection:
         event = _event(container, pod.uid if pod is not None else "", before, self._clock.now_ms())
         if event is None or pod is None:
             return  # events of pods that nobody has seen would hang in the air
-        self.dropped += len(self._waiting) == EVENTS_MAX
-        self._waiting.append(event)
-        self._has_events.set()
+        self._put(event)
 
     # --- writers ----------------------------------------------------------------------------------------------------
 
@@ -241,4 +264,7 @@ def _wait(state: ClusterState, application: Application) -> str:
         return ""
     own = [container_id for container_id in state.waits if container_id.application_id == application.id]
     masters = [container_id for container_id in own if state.containers[container_id].is_am]
-    return state.waits[[*masters, *own][0]] if own else ""
+    if masters or not state.misfits:
+        return state.waits[[*masters, *own][0]] if own else ""
+    misfits = [str(misfit) for key, misfit in state.misfits.items() if key[0].application_id == application.id]
+    return next(iter(misfits), state.waits[own[0]] if own else "")

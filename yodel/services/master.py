@@ -15,6 +15,7 @@ from yodel.domain import ask_rules
 from yodel.domain.application import Application
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.attempt import Attempt
+from yodel.domain.constraints import Constraint
 from yodel.domain.container import Container
 from yodel.domain.container_update import SizeLimits, Updates, judge
 from yodel.domain.effects import Tell
@@ -62,6 +63,8 @@ RELEASES_PER_BEAT_MAX = 20_000
 BLACKLIST_MAX = 10_000
 GRANTS_PER_BEAT_MAX = 1_000
 UPDATES_PER_BEAT_MAX = 10_000
+CONSTRAINTS_MAX = 1_000
+"""Constraints that one ApplicationMaster may register."""
 LOG_CONTEXTS_MAX = 1_000
 HELD = (ContainerState.ACQUIRED, ContainerState.RUNNING)
 TEXT_LENGTH_MAX = 4_096
@@ -97,9 +100,15 @@ class MasterService:
         self._log_contexts: dict[ApplicationId, bytes] = {}
 
     async def register(
-        self, attempt_id: ApplicationAttemptId, host: str, rpc_port: int, tracking_url: str
+        self,
+        attempt_id: ApplicationAttemptId,
+        host: str,
+        rpc_port: int,
+        tracking_url: str,
+        constraints: Sequence[tuple[Sequence[str], Constraint]] = (),
     ) -> Registration:
-        """registerApplicationMaster.
+        """registerApplicationMaster.  ``constraints`` are by allocation tag; as in Hadoop, one for several tags at once
+        counts for nothing.
 
         Raises:
             UnknownToCache: the attempt has ended or never was.
@@ -118,6 +127,9 @@ class MasterService:
         await self._engine.tell(Tell(attempt.id, AmRegistered(host, rpc_port, tracking_url)))
         runtime.is_registered, runtime.response_id, runtime.last_response = True, 0, None
         runtime.last_seen_s = self._clock.monotonic_s()
+        runtime.constraints = {
+            tags[0]: constraint for tags, constraint in constraints[:CONSTRAINTS_MAX] if len(tags) == 1
+        }
         runtime.nm_tokens_sent.clear()  # whoever registers has an empty cache (clearNodeSetForAttempt)
         previous = self._previous_containers(application)
         return Registration(
@@ -231,16 +243,20 @@ class MasterService:
             ("release", request.releases, RELEASES_PER_BEAT_MAX),
             ("blacklist_additions", request.blacklist_additions, BLACKLIST_MAX),
             ("update_requests", request.updates, UPDATES_PER_BEAT_MAX),
+            ("scheduling_requests", request.scheduling_asks, ASKS_PER_BEAT_MAX),
         ):
             if len(items) > most:
                 raise InvalidResourceRequest(f"{name}: {len(items)} entries in one allocate call; at most {most}")
-        if not (request.asks or request.releases or request.blacklist_additions):
+        if not (request.asks or request.releases or request.blacklist_additions or request.scheduling_asks):
             return
         submission = self._engine.state.applications[attempt.id.application_id].submission
         queue_name = submission.queue.rsplit(".", 1)[-1]
+        known_labels = self._engine.state.node_labels if self._rules.are_node_labels_enabled else ()
         for ask in request.asks:
-            ask_rules.checked(ask, self._rules, submission.node_label, queue_name)
+            ask_rules.checked(ask, self._rules, submission.node_label, queue_name, known_labels)
             self._require_allowed(ask.key.capability)
+        for scheduling_ask in request.scheduling_asks:
+            self._require_allowed(scheduling_ask.key.capability)
         ask_rules.check_blacklist(request.blacklist_additions)
         if not submission.keep_containers_across_attempts:
             _check_releases(request.releases, attempt.id)
@@ -251,6 +267,7 @@ class MasterService:
         return (
             bool(request.releases or runtime.granted or runtime.completed or runtime.changed_nodes or runtime.delivered)
             or bool(request.updates or runtime.updated or runtime.update_errors or runtime.updates_delivered)
+            or bool(runtime.rejected)
             or url_changed
         )
 
@@ -260,13 +277,15 @@ class MasterService:
             label = self._engine.state.applications[runtime.attempt_id.application_id].submission.node_label
             for ask in request.asks:
                 runtime.asks.replace(ask_rules.checked(ask, self._rules, label))
+        for scheduling_ask in request.scheduling_asks:
+            runtime.asks.request(ask_rules.merged(scheduling_ask, runtime.constraints))
         if request.blacklist_additions or request.blacklist_removals:
             wanted = runtime.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
             if len(wanted) <= BLACKLIST_MAX:  # beyond it, the places named first stay the ones avoided
                 runtime.blacklist = wanted
         progress = request.progress
         runtime.progress = 0.0 if progress != progress or progress < 0 else min(progress, 1.0)
-        if request.asks:
+        if request.asks or request.scheduling_asks:
             self._wake_scheduler()
 
     async def _process(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
@@ -312,6 +331,7 @@ class MasterService:
         runtime.delivered = completed
         changed, runtime.changed_nodes = list(runtime.changed_nodes), {}
         errors, runtime.update_errors = [*updates.errors, *runtime.update_errors], []
+        rejected, runtime.rejected = runtime.rejected, []
         updated = self._updated(runtime)
         state = self._engine.state
         user = state.applications[owner.application_id].submission.user
@@ -323,6 +343,7 @@ class MasterService:
             changed_nodes=[state.nodes[i] for i in changed if i in state.nodes],
             updated=updated,
             update_errors=errors,
+            rejected=rejected,
         )
         return self._answer(runtime, result)
 

@@ -22,6 +22,7 @@ from yodel.domain.events import (
     NodeCapabilityOrdered,
     NodeDecommissioned,
     NodeHealthReported,
+    NodePlaced,
     NodeRegistered,
     NodeUnregistered,
     SizeReported,
@@ -126,9 +127,11 @@ class NodeService:
         engine: Engine,
         clock: Clock,
         end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
+        place_of: Callable[[str], NodePlaced | None] = lambda _: None,
     ) -> None:
+        """``place_of`` tells where a Kubernetes node stands; None while nobody knows."""
         self._engine, self._clock = engine, clock
-        self._end_from_outside = end_from_outside
+        self._end_from_outside, self._place_of = end_from_outside, place_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
         self.lists = HostLists()
         """Which hosts may be nodes; swapped by ``Decommission``."""
@@ -163,11 +166,15 @@ class NodeService:
                 tx.now_ms,
             )
             tx.tell(registration.node_id, event)
+            self._place(tx, registration.node_id, registration.kubernetes_node_name)
             ordered = self.ordered_capabilities.get(str(registration.node_id))
             if ordered is not None and tx.node(registration.node_id).ordered_capability != ordered:
                 tx.tell(registration.node_id, NodeCapabilityOrdered(ordered))
 
         await self._engine.do(work)
+        # Once more: while this was written, a change of the labels found no row to be told to.
+        if (place := self._place_of(registration.kubernetes_node_name)) is not None:
+            self._engine.tell_later(registration.node_id, place)
         effective = self._engine.state.nodes[registration.node_id].capability
         now_s = self._clock.monotonic_s()
         self.runtimes[registration.node_id] = NodeRuntime(last_seen_s=now_s, told_capability=effective)
@@ -243,6 +250,11 @@ class NodeService:
         if node is not None and node.state is NodeState.DECOMMISSIONING:
             return True
         return self.lists.allow((node_id.host, kubernetes_node_name))
+
+    def _place(self, tx: Transaction, node_id: NodeId, kubernetes_node_name: str) -> None:
+        place = self._place_of(kubernetes_node_name)
+        if place is not None:
+            tx.tell(node_id, place)
 
     async def _refuse(self, registration: NodeRegistration) -> Registered:
         node_id = registration.node_id

@@ -16,6 +16,7 @@ from yodel.domain.effects import (
     Grant,
     LaunchAm,
     NodeChanged,
+    NodeRelabelled,
     OutsideEffect,
     Reconcile,
     ReportCompleted,
@@ -92,6 +93,8 @@ class EffectPerformer:
                     if runtime.is_registered and len(runtime.changed_nodes) < CHANGED_NODES_MAX:
                         runtime.changed_nodes[node_id] = None
                 self._wake_scheduler()
+            case NodeRelabelled():
+                self._wake_scheduler()
 
     def _changed(self, container_id: ContainerId) -> None:
         container = self._state.containers[container_id]
@@ -119,6 +122,8 @@ class EffectPerformer:
 
     def _grant(self, runtime: AttemptRuntime, container_id: ContainerId) -> None:
         """Only what this life planned: one that another life planned and could not give back expires unused."""
+        if container_id in self._state.tagged:  # what waits for a neighbour, or to stand apart, may be placed now
+            self._wake_scheduler()
         if container_id in runtime.in_flight.get(ask_key(self._state.containers[container_id]), ()):
             runtime.granted.append(container_id)
 

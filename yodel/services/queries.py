@@ -29,6 +29,9 @@ from yodel.ports.clock import Clock
 from yodel.services.state import ClusterState, Usage
 from yodel.services.tokens import TokenIssuer
 
+WAITS_SHOWN_MAX = 5
+"""Lines in the diagnostics of an application whose asks wait."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationView:
@@ -235,7 +238,7 @@ class Queries:
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
         now_ms = self._clock.now_ms()
-        if app.state is ApplicationState.ACCEPTED and (wait := self._wait_of_am(app)):
+        if (state.waits or state.misfits) and (wait := self._wait(app)):
             app = replace(app, diagnostics=wait)
         return ApplicationView(
             application=app,
@@ -273,13 +276,23 @@ class Queries:
                     cores += container.capability.vcores * duration_s
         return memory, cores
 
-    def _wait_of_am(self, app: Application) -> str:
-        """Why the ApplicationMaster does not run yet; empty when nothing is known to keep it."""
-        waits = self.state.waits
-        if not waits or app.current_attempt_id not in self.state.attempts:
+    def _wait(self, app: Application) -> str:
+        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not; empty when nothing is
+        known to keep it."""
+        attempt_id = app.current_attempt_id
+        if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
             return ""
-        own = self.state.containers_of(app.current_attempt_id)
-        return next((waits[c.id] for c in own if c.is_am and c.id in waits), "")
+        if attempt_id not in self.state.attempts:
+            return ""
+        waits = self.state.waits
+        own = [c for c in self.state.containers_of(attempt_id) if c.id in waits] if waits else []
+        if app.state is ApplicationState.ACCEPTED:
+            misfit = self.state.misfits.get((attempt_id, None))
+            return next((waits[c.id] for c in own if c.is_am), str(misfit) if misfit is not None else "")
+        lines = [str(misfit) for key, misfit in self.state.misfits.items() if key[0] == attempt_id]
+        lines += [waits[c.id] for c in own]
+        more = f"\n… and {len(lines) - WAITS_SHOWN_MAX} more" if len(lines) > WAITS_SHOWN_MAX else ""
+        return "\n".join(lines[:WAITS_SHOWN_MAX]) + more
 
     def _node_view(self, node: Node) -> NodeView:
         usage = self.state.used_by_node.get(node.id, Usage())

@@ -7,20 +7,36 @@ plans become container rows in one transaction, and the reconciler makes the pod
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from math import inf
 
 import structlog
 
-from yodel.domain.allocation import AllocationLimits, Capacity, Decision, Demand, Increase, Plan, TakeBack, decide
-from yodel.domain.container import Container
+from yodel.domain.allocation import (
+    AllocationLimits,
+    Capacity,
+    Decision,
+    Demand,
+    Increase,
+    Plan,
+    TakeBack,
+    decide,
+)
+from yodel.domain.ask_book import AskKey, Wish
+from yodel.domain.container import Container, Placement
 from yodel.domain.effects import Reconcile
 from yodel.domain.events import IncreaseDecided, StopRequested
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
+from yodel.ports.clock import Clock
 from yodel.services.engine import Engine, Transaction
+from yodel.services.misfits import Misfits
 from yodel.services.state import AttemptRuntime
+from yodel.services.surroundings import Surroundings
 
 AM_PRIORITY = 0  # RMAppAttemptImpl.AM_CONTAINER_PRIORITY
 TICK_INTERVAL_MIN_S = 0.01
@@ -31,16 +47,31 @@ log = structlog.get_logger("yodel.scheduler")
 class Scheduler:
     """One task; ``wake`` may be called from anywhere in the loop's thread."""
 
-    def __init__(self, engine: Engine, limits: AllocationLimits) -> None:
-        self._engine, self._limits = engine, limits
+    def __init__(
+        self,
+        engine: Engine,
+        limits: AllocationLimits,
+        clock: Clock,
+        surroundings: Surroundings,
+        misfits: Misfits,
+        binds_itself: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """``binds_itself``: whether this RM chooses the nodes for a queue's pods; Kubernetes' scheduler keeps no
+        constraints there."""
+        self._engine, self._limits, self._clock = engine, limits, clock
+        self._surroundings, self._misfits, self._binds_itself = surroundings, misfits, binds_itself
         self._wanted = asyncio.Event()
+        self.again_in_s = inf
+        """When the last tick wants another, whatever happens."""
 
     def wake(self) -> None:
         self._wanted.set()
 
     async def run(self) -> None:
         while True:
-            await self._wanted.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.again_in_s if self.again_in_s < inf else None):
+                    await self._wanted.wait()
             self._wanted.clear()
             try:
                 more = await self.tick()
@@ -54,7 +85,10 @@ class Scheduler:
 
     async def tick(self) -> bool:
         """One round.  True when the per-tick limit cut it short."""
-        decision = decide(self._demands(), self._capacity(), self._limits)
+        demands = self._demands()
+        decision = decide(demands, self._capacity(demands), self._limits)
+        again_in_s = self._misfits.note(demands, decision)
+        self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
         if not decision.plans and not decision.take_backs and not decision.increases:
             return False
         planned = await self._engine.do(lambda tx: self._write(tx, decision))
@@ -64,11 +98,13 @@ class Scheduler:
             is_live = self._engine.state.containers[container_id].is_live
             if plan.key is not None and runtime is not None and is_live:
                 runtime.in_flight.setdefault(plan.key, set()).add(container_id)
+            if plan.is_local and plan.key is not None and runtime is not None:
+                runtime.waits_since_s.pop(plan.key, None)  # patience begins anew (resetSchedulingOpportunities)
         for increase in decision.increases:
             self._forget_increase(increase)
         return len(decision.plans) >= self._limits.per_tick_max
 
-    def _capacity(self) -> Capacity:
+    def _capacity(self, demands: Sequence[Demand]) -> Capacity:
         state = self._engine.state
         usage = state.cluster_usage
         return Capacity(
@@ -76,7 +112,8 @@ class Scheduler:
             used=usage.resource,
             am_used=usage.am_resource,
             in_flight=state.planned_count,
-            free_on={node_id: self._free_on(node_id) for node_id in self._nodes_of_increases()},
+            free_on={node_id: self._surroundings.free_on(node_id) for node_id in self._nodes_of_increases()},
+            places=self._surroundings.places(is_locality_wanted=any(demand.waited_s for demand in demands)),
         )
 
     def _demands(self) -> list[Demand]:
@@ -92,16 +129,39 @@ class Scheduler:
         attempt = state.attempts[runtime.attempt_id]
         application = state.applications[attempt.id.application_id]
         needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
+        wishes = () if attempt.state is not AttemptState.RUNNING else runtime.asks.wishes()
+        in_flight = {key: len(ids) for key, ids in runtime.in_flight.items()}
         return Demand(
             attempt_id=attempt.id,
             priority=application.submission.priority,
             submitted_ms=application.submitted_ms,
             am_capability=application.submission.am_capability if needs_am else None,
-            wishes=() if attempt.state is not AttemptState.RUNNING else runtime.asks.wishes(),
-            in_flight={key: len(ids) for key, ids in runtime.in_flight.items()},
+            am_placement=Placement(node_label=self._surroundings.label(application.submission.am_node_label)),
+            wishes=wishes,
+            in_flight=in_flight,
             avoid=tuple(sorted(runtime.blacklist)),
             increases=[i for i in (self._increase(*asked) for asked in runtime.increases.items()) if i is not None],
+            waited_s=self._waited_s(runtime, wishes, in_flight),
+            may_have_rules=not self._binds_itself(application.submission.queue),
         )
+
+    def _waited_s(
+        self, runtime: AttemptRuntime, wishes: Sequence[Wish], in_flight: Mapping[AskKey, int]
+    ) -> dict[AskKey, float]:
+        """Patience begins when a wish is first seen unserved, and ends with it."""
+        now_s = self._clock.monotonic_s()
+        waiting = [
+            wish.key
+            for wish in wishes
+            if (wish.placement.hosts or wish.placement.racks)
+            and not wish.placement.is_strict
+            and wish.count > in_flight.get(wish.key, 0)
+        ]
+        if not waiting and not runtime.waits_since_s:
+            return {}
+        since_s = runtime.waits_since_s
+        runtime.waits_since_s = {key: since_s.get(key, now_s) for key in waiting}
+        return {key: now_s - began_s for key, began_s in runtime.waits_since_s.items()}
 
     def _increase(self, container_id: ContainerId, target: Resource) -> Increase | None:
         """None for a container that ended, or is being resized already."""
@@ -115,14 +175,6 @@ class Scheduler:
         state = self._engine.state
         held = (state.containers.get(i) for runtime in state.runtimes.values() for i in runtime.increases)
         return {c.node_id for c in held if c is not None and c.node_id is not None}
-
-    def _free_on(self, node_id: NodeId) -> Resource:
-        state = self._engine.state
-        node = state.nodes.get(node_id)
-        if node is None or not node.is_usable:
-            return NONE
-        used = state.used_by_node.get(node_id)
-        return node.capability - used.resource if used is not None else node.capability
 
     def _forget_increase(self, increase: Increase) -> None:
         """The ApplicationMaster may have changed its mind while this was written."""
@@ -168,6 +220,7 @@ class Scheduler:
                 execution_type=ExecutionType.GUARANTEED,
                 asked_execution_type=key.execution_type if key is not None else ExecutionType.GUARANTEED,
                 placement=plan.placement,
+                allocation_tags=plan.tags,
                 created_ms=tx.now_ms,
             )
         )

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from yodel.domain.allocation import Misfit
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskBook, AskKey, Tally
 from yodel.domain.attempt import Attempt
+from yodel.domain.constraints import Constraint
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateError
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -37,6 +39,14 @@ class ResourceSeconds:
 
     memory_mib_s: int = 0
     vcore_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedAsk:
+    """A SchedulingRequest, as it came, that is given back: for its constraint, or because nothing has room for it."""
+
+    message: bytes
+    is_for_constraint: bool
 
 
 @dataclass(slots=True)
@@ -65,6 +75,12 @@ class AttemptRuntime:
     updates_delivered: dict[ContainerId, int] = field(default_factory=dict)
     """Versions in the last response: acknowledged by the next call."""
     update_errors: list[UpdateError] = field(default_factory=list)
+    constraints: dict[str, Constraint] = field(default_factory=dict)
+    """By allocation tag, as registered."""
+    rejected: list[RejectedAsk] = field(default_factory=list)
+    """SchedulingRequests to be given back with the next response."""
+    waits_since_s: dict[AskKey, float] = field(default_factory=dict)
+    """Since when wishes wait for the places they prefer."""
     progress: float = 0.0
 
     def take_off(self, key: AskKey, container_id: ContainerId) -> None:
@@ -116,9 +132,16 @@ class ClusterState:
         """Containers with an increase that their node agent has not reported."""
         self.waits: dict[ContainerId, str] = {}
         """Why live containers do not run yet, in Kubernetes' words; of the moment, not on disk."""
+        self.misfits: dict[tuple[ApplicationAttemptId, AskKey | None], Misfit] = {}
+        """What no node can serve as things are; the key None is the attempt's ApplicationMaster."""
+        self.tagged: dict[ContainerId, None] = {}
+        """Live containers with allocation tags."""
+        self.nodes_version = 0
+        """Grows with every row of a node."""
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
         self._closed_by_kubernetes_name: dict[str, NodeId] = {}
+        self._nodes_by_host: dict[str, dict[NodeId, None]] = {}
         self._decommissioning: set[NodeId] = set()
 
     @classmethod
@@ -174,6 +197,16 @@ class ClusterState:
         node_id = self._node_by_kubernetes_name.get(name)
         return self.nodes.get(node_id) if node_id is not None else None
 
+    def node_of_host(self, host: str) -> Node | None:
+        """A node whose agent calls its host so; one that can be used before one that cannot."""
+        found = [self.nodes[node_id] for node_id in self._nodes_by_host.get(host, ())]
+        return max(found, key=lambda node: node.is_usable, default=None)
+
+    @property
+    def node_labels(self) -> frozenset[str]:
+        """Labels (partitions) that some node has, in use or not."""
+        return frozenset(label for node in self.nodes.values() for label in node.labels)
+
     @property
     def closed_nodes(self) -> frozenset[str]:
         """Kubernetes nodes on which nothing may be placed: leaving, out, or sick."""
@@ -200,6 +233,14 @@ class ClusterState:
             self.waits[container_id] = reason
             self.version += 1
 
+    def explain_misfit(self, key: tuple[ApplicationAttemptId, AskKey | None], misfit: Misfit | None) -> None:
+        """Why a wish is not served; None: it is, or nobody wants it any more."""
+        if misfit is None:
+            self.version += self.misfits.pop(key, None) is not None
+        elif self.misfits.get(key) != misfit:
+            self.misfits[key] = misfit
+            self.version += 1
+
     def remove_application(self, application_id: ApplicationId) -> None:
         for attempt in self.attempts_of(application_id):
             for container in self.containers_of(attempt.id):
@@ -217,6 +258,7 @@ class ClusterState:
         self._account(container, -1 if container.is_live else 0)
         self.unconfirmed.pop(container_id, None)
         self.waits.pop(container_id, None)
+        self.tagged.pop(container_id, None)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.version += 1
 
@@ -242,6 +284,8 @@ class ClusterState:
                 self.usable_resource += row.capability * sign
                 self.usable_count += sign
         self.nodes[node.id] = node
+        self.nodes_version += 1
+        self._nodes_by_host.setdefault(node.id.host, {})[node.id] = None
         (self._decommissioning.add if node.state is NodeState.DECOMMISSIONING else self._decommissioning.discard)(
             node.id
         )
@@ -262,6 +306,10 @@ class ClusterState:
         self.containers[container.id] = container
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None
         self._account(container, 1 if container.is_live else 0)
+        if container.is_live and container.allocation_tags:
+            self.tagged[container.id] = None
+        else:
+            self.tagged.pop(container.id, None)
         if container.is_live and container.confirmed != NONE:
             self.unconfirmed[container.id] = None
         else:

@@ -13,6 +13,7 @@ from sqlalchemy import Table
 
 from yodel.domain.application import Application, Submission
 from yodel.domain.attempt import Attempt
+from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Container, Placement
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -254,6 +255,9 @@ def container_values(container: Container) -> Values:
         "placement_is_strict": placement.is_strict,
         "placement_avoid": list(placement.avoid),
         "placement_node_label": placement.node_label,
+        "placement_nodes": list(placement.nodes),
+        "placement_rules": [_rule_values(rule) for rule in placement.rules],
+        "allocation_tags": list(container.allocation_tags),
         "state": container.state.name,
         "target": container.target.name,
         "node_id": None if container.node_id is None else str(container.node_id),
@@ -283,6 +287,7 @@ def container_from(row: Columns) -> Container:
         execution_type=ExecutionType[row["execution_type"]],
         asked_execution_type=ExecutionType[row["asked_execution_type"]],
         placement=_placement(row),
+        allocation_tags=tuple(row["allocation_tags"]),
         state=ContainerState[row["state"]],
         target=ContainerTarget[row["target"]],
         node_id=None if node_id is None else _node_id(node_id),
@@ -305,6 +310,32 @@ def _placement(row: Columns) -> Placement:
         is_strict=row["placement_is_strict"],
         avoid=tuple(row["placement_avoid"]),
         node_label=row["placement_node_label"],
+        nodes=tuple(row["placement_nodes"]),
+        rules=tuple(_rule(values) for values in row["placement_rules"]),
+    )
+
+
+def _rule_values(rule: TagRule) -> Values:
+    return {
+        "is_apart": rule.is_apart,
+        "scope": rule.scope.name,
+        "tag": rule.tag,
+        "applications": list(rule.applications),
+        "are_excluded": rule.are_excluded,
+        "slots": rule.slots,
+        "slot": rule.slot,
+    }
+
+
+def _rule(values: Columns) -> TagRule:
+    return TagRule(
+        is_apart=values["is_apart"],
+        scope=Scope[values["scope"]],
+        tag=values["tag"],
+        applications=tuple(values["applications"]),
+        are_excluded=values["are_excluded"],
+        slots=values["slots"],
+        slot=values["slot"],
     )
 
 

@@ -23,6 +23,12 @@ CAPABILITY = PREFIX + "capability"
 APPLICATION_NAME = PREFIX + "application-name"
 APPLICATION_TYPE = PREFIX + "application-type"
 PRIORITY = PREFIX + "priority"
+NODE_LABEL = PREFIX + "node-label"
+"""On Kubernetes nodes: the partition (YARN's node label) that the node belongs to."""
+TAG_PREFIX = "tag." + PREFIX
+SLOT_PREFIX = "slot." + PREFIX
+RACK_SLOT_PREFIX = "rack-slot." + PREFIX
+"""On pods: allocation tags, and which of the places that a tag may take on a node or rack the pod takes."""
 
 LABEL_VALUE_LENGTH_MAX = 63
 _NOT_LABEL = re.compile(r"[^A-Za-z0-9._-]+")

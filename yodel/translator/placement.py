@@ -1,17 +1,23 @@
-"""Locality of an ask to node affinity.
+"""Locality and constraints of a container to its pod's affinity.
 
 Hosts asked for are preferred, or required when locality is not relaxed; blacklisted hosts are excluded.  Node names are
-matched by ``kubernetes.io/hostname``, racks by the topology label.  Names are bent into a label's letters: one that has
-others is no node's name, and Kubernetes would refuse the whole pod for it.
+matched by ``kubernetes.io/hostname``, racks by the label that the operator names.  Names are bent into a label's
+letters: one that has others is no node's name, and Kubernetes would refuse the whole pod for it.  Rules of placement
+constraints become terms over pods, whose labels say which allocation tags their containers have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import hashlib
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
-from yodel.domain.container import Placement
+from yodel.domain.constraints import Scope, TagRule
+from yodel.domain.container import Container, Placement
 from yodel.domain.node import DEFAULT_RACK
+from yodel.translator import names
 from yodel.translator.names import label_value
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -20,55 +26,119 @@ HOSTS_MAX = 100
 """Hosts named in one pod's affinity; a wish that names more is as good as anywhere."""
 AVOID_MAX = 10_000
 """As many as an ApplicationMaster may blacklist (services.master.BLACKLIST_MAX)."""
-
-
 CLOSED_MAX = 500
 """Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed anew."""
+_KEY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
-def affinity(placement: Placement, closed_nodes: Collection[str] = ()) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landmarks:
+    """How places are found in Kubernetes: the key of the label that names a node's rack, and what
+    ``kubernetes.io/hostname`` says on the node that ApplicationMasters know as a host.
+
+    With ``are_labels_enabled`` nodes that have a YARN label are kept for those who ask for it.
+    """
+
+    rack_label: str = RACK_LABEL
+    hostname_of: Callable[[str], str] = str
+    are_labels_enabled: bool = False
+
+
+DEFAULT_LANDMARKS = Landmarks()
+
+
+def affinity(
+    placement: Placement,
+    closed_nodes: Collection[str] = (),
+    landmarks: Landmarks = DEFAULT_LANDMARKS,
+    cluster: str = "",
+) -> dict[str, Any]:
     """A pod's ``affinity``; empty when anywhere will do.  ``closed_nodes`` are names of Kubernetes nodes, matched as
-    such: a field of the node, whose label may say something else."""
-    required = _open(_required(placement), closed_nodes)
-    preferred = [] if placement.is_strict else _preferred(placement)
+    such: a field of the node, whose label may say something else.  ``cluster`` is whose pods rules count."""
+    required = _open(_required(placement, landmarks), closed_nodes)
+    preferred = [] if placement.is_strict else _preferred(placement, landmarks)
     node: dict[str, Any] = {}
     if required:
         node["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": required}
     if preferred:
         node["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
-    return {"nodeAffinity": node} if node else {}
+    found: dict[str, Any] = {"nodeAffinity": node} if node else {}
+    for field, is_apart in (("podAffinity", False), ("podAntiAffinity", True)):
+        terms = [_pod_term(rule, landmarks, cluster) for rule in placement.rules if rule.is_apart is is_apart]
+        if terms:
+            found[field] = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    return found
 
 
-def _required(placement: Placement) -> list[dict[str, Any]]:
+def tag_labels(container: Container) -> dict[str, str]:
+    """Labels by which other containers' rules find the pod, and its own slots."""
+    tags = {names.TAG_PREFIX + _key_name(tag): "" for tag in container.allocation_tags}
+    slots = {_slot_key(rule): str(rule.slot) for rule in container.placement.rules if rule.slots}
+    return {**tags, **slots}
+
+
+def _pod_term(rule: TagRule, landmarks: Landmarks, cluster: str) -> dict[str, Any]:
+    selected: list[dict[str, Any]] = [
+        {"key": names.CLUSTER, "operator": "In", "values": [label_value(cluster)]},
+        {"key": names.TAG_PREFIX + _key_name(rule.tag), "operator": "Exists"},
+    ]
+    if rule.applications:
+        operator = "NotIn" if rule.are_excluded else "In"
+        selected.append({"key": names.APPLICATION, "operator": operator, "values": [*rule.applications]})
+    if rule.slots:
+        selected.append({"key": _slot_key(rule), "operator": "In", "values": [str(rule.slot)]})
+    key = HOSTNAME_LABEL if rule.scope is Scope.NODE else landmarks.rack_label
+    return {"labelSelector": {"matchExpressions": selected}, "topologyKey": key}
+
+
+def _slot_key(rule: TagRule) -> str:
+    prefix = names.SLOT_PREFIX if rule.scope is Scope.NODE else names.RACK_SLOT_PREFIX
+    return prefix + _key_name(rule.tag)
+
+
+def _key_name(tag: str) -> str:
+    """A tag as the name in a label's key: itself where it may be that, else a name that stands for it alone."""
+    return tag if _KEY_NAME.fullmatch(tag) else "sha256-" + hashlib.sha256(tag.encode()).hexdigest()[:48]
+
+
+def _required(placement: Placement, landmarks: Landmarks) -> list[dict[str, Any]]:
     """Terms are alternatives; expressions within a term must all hold."""
-    avoid = _avoided(placement.avoid)
+    always = [*_avoided(placement.avoid, landmarks), *_among(placement, landmarks)]
     if not placement.is_strict:
-        return [{"matchExpressions": avoid}] if avoid else []
+        return [{"matchExpressions": always}] if always else []
     terms = []
     if placement.hosts:
-        terms.append({"matchExpressions": [_expression(HOSTNAME_LABEL, "In", placement.hosts), *avoid]})
+        terms.append({"matchExpressions": [_hosts("In", placement.hosts, landmarks), *always]})
     if placement.racks:
-        terms += [{"matchExpressions": [rack, *avoid]} for rack in _in_racks(placement.racks)]
-    return terms
+        terms += [{"matchExpressions": [rack, *always]} for rack in _in_racks(placement.racks, landmarks)]
+    return terms or ([{"matchExpressions": always}] if always else [])
 
 
-def _avoided(places: tuple[str, ...]) -> list[dict[str, Any]]:
+def _among(placement: Placement, landmarks: Landmarks) -> list[dict[str, Any]]:
+    found = [_hosts("In", placement.nodes, landmarks)] if placement.nodes else []
+    if landmarks.are_labels_enabled and not placement.node_label:
+        found.append({"key": names.NODE_LABEL, "operator": "DoesNotExist"})
+    return found
+
+
+def _avoided(places: tuple[str, ...], landmarks: Landmarks) -> list[dict[str, Any]]:
     """A blacklist names hosts and racks; nothing of it is left out, for a wish may be cut short but not a refusal."""
+    key = landmarks.rack_label
     hosts = tuple(place for place in places if not place.startswith("/"))
     racks = tuple(place for place in places if place.startswith("/") and place != DEFAULT_RACK)
-    found = [_expression(HOSTNAME_LABEL, "NotIn", hosts, AVOID_MAX)] if hosts else []
-    found += [_expression(RACK_LABEL, "NotIn", tuple(map(_rack_label, racks)), AVOID_MAX)] if racks else []
-    return [*found, {"key": RACK_LABEL, "operator": "Exists"}] if DEFAULT_RACK in places else found
+    found = [_hosts("NotIn", hosts, landmarks, AVOID_MAX)] if hosts else []
+    found += [_expression(key, "NotIn", tuple(map(_rack_value, racks)), AVOID_MAX)] if racks else []
+    return [*found, {"key": key, "operator": "Exists"}] if DEFAULT_RACK in places else found
 
 
-def _in_racks(racks: tuple[str, ...]) -> list[dict[str, Any]]:
+def _in_racks(racks: tuple[str, ...], landmarks: Landmarks) -> list[dict[str, Any]]:
     """Alternatives.  Nodes without a rack label are in Hadoop's default rack."""
-    named = tuple(_rack_label(rack) for rack in racks if rack != DEFAULT_RACK)
-    found = [_expression(RACK_LABEL, "In", named)] if named else []
-    return [*found, {"key": RACK_LABEL, "operator": "DoesNotExist"}] if DEFAULT_RACK in racks else found
+    named = tuple(_rack_value(rack) for rack in racks if rack != DEFAULT_RACK)
+    found = [_expression(landmarks.rack_label, "In", named)] if named else []
+    return [*found, {"key": landmarks.rack_label, "operator": "DoesNotExist"}] if DEFAULT_RACK in racks else found
 
 
-def _rack_label(rack: str) -> str:
+def _rack_value(rack: str) -> str:
     return rack.strip("/").replace("/", ".")
 
 
@@ -76,19 +146,24 @@ def _open(terms: list[dict[str, Any]], closed_nodes: Collection[str]) -> list[di
     """The terms, each without the closed nodes.  Kubernetes takes one value an expression here."""
     if not closed_nodes:
         return terms
-    names = sorted(closed_nodes)[:CLOSED_MAX]
-    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]
+    closed = sorted(closed_nodes)[:CLOSED_MAX]
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in closed]
     return [{**term, "matchFields": fields} for term in terms or [{}]]
 
 
-def _preferred(placement: Placement) -> list[dict[str, Any]]:
+def _preferred(placement: Placement, landmarks: Landmarks) -> list[dict[str, Any]]:
     found = []
     if placement.hosts:
-        expression = _expression(HOSTNAME_LABEL, "In", placement.hosts)
+        expression = _hosts("In", placement.hosts, landmarks)
         found.append({"weight": 100, "preference": {"matchExpressions": [expression]}})
-    if placement.racks:
-        found += [{"weight": 10, "preference": {"matchExpressions": [rack]}} for rack in _in_racks(placement.racks)]
-    return found
+    racks = _in_racks(placement.racks, landmarks)
+    return [*found, *({"weight": 10, "preference": {"matchExpressions": [rack]}} for rack in racks)]
+
+
+def _hosts(operator: str, hosts: tuple[str, ...], landmarks: Landmarks, most: int = HOSTS_MAX) -> dict[str, Any]:
+    """Hosts by the label of their nodes, each once."""
+    values = dict.fromkeys(landmarks.hostname_of(host) for host in hosts[:most])
+    return _expression(HOSTNAME_LABEL, operator, tuple(values), most)
 
 
 def _expression(key: str, operator: str, values: tuple[str, ...], most: int = HOSTS_MAX) -> dict[str, Any]:

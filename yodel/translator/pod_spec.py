@@ -18,7 +18,7 @@ from yodel.domain.ids import pod_name
 from yodel.translator import names
 from yodel.translator.dialects import Dialect, GangKind, gang_name, gang_object, quantities
 from yodel.translator.parked_script import SCRIPT
-from yodel.translator.placement import affinity
+from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks, affinity, tag_labels
 from yodel.translator.templates import MAIN, merge
 
 HANDOVER_VOLUME = "yodel-handover"
@@ -71,6 +71,12 @@ class PodSettings:
     gang_spec: Mapping[str, Any] = field(default_factory=dict)
     placement: Literal["kubernetes", "bind"] = "kubernetes"
     template: Mapping[str, Any] = field(default_factory=dict)
+    landmarks: Landmarks = DEFAULT_LANDMARKS
+
+    @property
+    def binds(self) -> bool:
+        """The RM chooses the node itself."""
+        return self.placement == "bind"
 
 
 def manifest(
@@ -103,11 +109,11 @@ def manifest(
     own_class = settings.priority_class_am if container.is_am else settings.priority_class_task
     if own_class or settings.dialect.priority_class_name:
         spec["priorityClassName"] = own_class or settings.dialect.priority_class_name
-    preferred = affinity(container.placement, closed_nodes)
-    if preferred:
-        spec["affinity"] = preferred
+    wanted = affinity(container.placement, closed_nodes, settings.landmarks, settings.cluster)
+    if wanted:
+        spec["affinity"] = wanted
     if container.placement.node_label:
-        spec["nodeSelector"] = {names.PREFIX + "node-label": names.label_value(container.placement.node_label)}
+        spec["nodeSelector"] = {names.NODE_LABEL: names.label_value(container.placement.node_label)}
     group_label, group_annotation = _group_names(container, settings)
     pod = {
         "apiVersion": "v1",
@@ -115,7 +121,12 @@ def manifest(
         "metadata": {
             "name": name,
             "namespace": settings.namespace,
-            "labels": {**settings.dialect.labels, **group_label, **names.labels(container, settings.cluster)},
+            "labels": {
+                **settings.dialect.labels,
+                **group_label,
+                **tag_labels(container),
+                **names.labels(container, settings.cluster),
+            },
             "annotations": {
                 **settings.dialect.annotations,
                 **group_annotation,

@@ -8,7 +8,9 @@ from yodel.domain.allocation import AllocationLimits
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, ContainerType
 from yodel.errors import Unavailable
+from yodel.services.misfits import Misfits
 from yodel.services.scheduler import Scheduler
+from yodel.services.surroundings import Surroundings
 
 
 async def test_plan_becomes_a_row_with_its_attempts_facts(world: World) -> None:
@@ -60,7 +62,8 @@ async def test_attempt_that_ended_while_the_plan_waited_gets_nothing(world: Worl
 
 
 async def test_loop_ticks_when_woken_and_survives_a_store_that_is_away(world: World) -> None:
-    scheduler = Scheduler(world.rm.engine, LIMITS)
+    rm = world.rm
+    scheduler = Scheduler(rm.engine, LIMITS, world.clock, Surroundings(rm.state), Misfits(rm.state, world.clock))
     await world.register_node()
     await world.submit()
     loop = asyncio.create_task(scheduler.run())

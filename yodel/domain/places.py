@@ -1,0 +1,209 @@
+"""Nodes as places for containers: which of them would do, how much room they have, what stands there.  Pure.
+
+``Places`` is a snapshot for one decision.  What the decision itself plans is put into it (``assume``), so that two
+containers that must stand apart are not both counted into the last free place; where Kubernetes really puts them is
+its own affair.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from yodel.domain.constraints import ApplicationTags, Constraint, Scope, TagRule, Target, holds, singles
+from yodel.domain.container import Placement
+from yodel.domain.ids import ApplicationId, NodeId
+from yodel.domain.node import DEFAULT_RACK
+from yodel.domain.resource import NONE, Resource
+
+NAMED_MAX = 3
+"""Places that a text names; of more it says how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlace:
+    """One node that may be used.  ``names`` are all that an ApplicationMaster may call it by."""
+
+    id: NodeId
+    rack: str
+    label: str
+    capability: Resource
+    names: frozenset[str]
+
+    def is_named(self, placement: Placement) -> bool:
+        return not self.names.isdisjoint(placement.hosts) or self.rack in placement.racks
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A live container with allocation tags.  ``node_id`` None: it is on its way to some node."""
+
+    application_id: ApplicationId
+    tags: tuple[str, ...]
+    node_id: NodeId | None
+    placement: Placement
+
+
+class Places:
+    """See the module.  ``free_on`` is what is left on a node by the ledger of bound containers."""
+
+    def __init__(
+        self,
+        nodes: Sequence[NodePlace],
+        free_on: Callable[[NodeId], Resource],
+        *,
+        are_labels_enabled: bool = False,
+        tagged: Iterable[Tagged] = (),
+        tags_of: ApplicationTags = lambda _: (),
+    ) -> None:
+        self.nodes, self._free_on = nodes, free_on
+        self._are_labels_enabled, self._tags_of = are_labels_enabled, tags_of
+        self._taken: dict[NodeId, Resource] = {}
+        self._on_node: dict[NodeId, Counter[tuple[ApplicationId, str]]] = {}
+        self._on_rack: dict[str, Counter[tuple[ApplicationId, str]]] = {}
+        self._by_id = {node.id: node for node in nodes}
+        self._under_way: set[tuple[ApplicationId, str]] = set()
+        """Tags of containers whose node nobody knows yet."""
+        self._guessed: set[tuple[ApplicationId, str]] = set()
+        """Tags that this decision has put where they will probably go."""
+        self._slots: Counter[tuple[ApplicationId, TagRule]] = Counter()
+        for one in tagged:
+            self._slots.update((one.application_id, rule) for rule in one.placement.rules if rule.slots)
+            if one.node_id is None:
+                self._under_way.update((one.application_id, tag) for tag in one.tags)
+            else:
+                self._count(one.application_id, one.tags, one.node_id)
+
+    @property
+    def are_racks_labelled(self) -> bool:
+        return all(node.rack != DEFAULT_RACK for node in self.nodes)
+
+    def free(self, node: NodePlace) -> Resource:
+        return self._free_on(node.id) - self._taken.get(node.id, NONE)
+
+    def room(self, node: NodePlace, capability: Resource) -> int:
+        """Containers of this size that the node still takes."""
+        return _times(self.free(node), capability)
+
+    def assume(self, node: NodePlace, capability: Resource, count: int = 1) -> None:
+        """So many containers are planned that will probably go there."""
+        self._taken[node.id] = self._taken.get(node.id, NONE) + capability * count
+
+    def guess(self, node: NodePlace, application_id: ApplicationId, tags: Sequence[str]) -> None:
+        """A container with these tags is planned that will probably go there."""
+        self._count(application_id, tags, node.id)
+        self._guessed.update((application_id, tag) for tag in tags)
+
+    def send(self, application_id: ApplicationId, tags: Sequence[str]) -> None:
+        """A container with these tags is planned, for one of several nodes."""
+        self._under_way.update((application_id, tag) for tag in tags)
+
+    def is_settled(self, constraint: Constraint, own: ApplicationId, *, are_guesses_good: bool) -> bool:
+        """Whether it is known where all containers are that the constraint counts."""
+        moving = self._under_way if are_guesses_good else self._under_way | self._guessed
+        return not any(
+            tag == target.tag and target.namespace.includes(own, application_id, self._tags_of)
+            for single in singles(constraint)
+            for target in single.targets
+            for application_id, tag in moving
+        )
+
+    def with_slot(self, own: ApplicationId, rule: TagRule) -> TagRule:
+        """The rule with the slot that fewest containers have."""
+        if not rule.slots:
+            return rule
+        choices = [replace(rule, slot=number) for number in range(rule.slots)]
+        chosen = min(choices, key=lambda choice: self._slots[(own, choice)])
+        self._slots[(own, chosen)] += 1
+        return chosen
+
+    def applications_tagged(self, tag: str) -> list[ApplicationId]:
+        """Applications submitted with the tag that hold or will hold containers with allocation tags."""
+        counted = {key[0] for counter in self._on_node.values() for key in counter}
+        known = counted.union(key[0] for key in self._under_way)
+        return [application_id for application_id in known if tag in self._tags_of(application_id)]
+
+    def labelled(self, placement: Placement) -> Sequence[NodePlace]:
+        """Nodes of the partition asked for; those with a label are for who asks for it (exclusive partitions)."""
+        if not self._are_labels_enabled and not placement.node_label:
+            return self.nodes
+        return [node for node in self.nodes if node.label == placement.node_label]
+
+    def allowed(self, placement: Placement) -> list[NodePlace]:
+        """Nodes where the placement may be had, however full they are; constraints are not looked at."""
+        return [node for node in self.labelled(placement) if _is_allowed(node, placement)]
+
+    def satisfying(
+        self, nodes: Iterable[NodePlace], constraint: Constraint, application_id: ApplicationId
+    ) -> list[NodePlace]:
+        return [node for node in nodes if self._satisfies(node, constraint, application_id)]
+
+    def why_never(self, placement: Placement, capability: Resource) -> str:
+        """Why no node could take it even if all were empty; empty when one could."""
+        if any(capability.fits_in(n.capability) and self._is_open_to(n, placement) for n in self.nodes):
+            return ""
+        if not self.nodes:
+            return "the cluster has no node that may be used"
+        in_partition = self.labelled(placement)
+        if not in_partition:
+            return f"no node has the label '{placement.node_label}'" if placement.node_label else _ALL_LABELLED
+        named = [n for n in in_partition if n.is_named(placement)] if placement.is_strict else in_partition
+        if not named:
+            return f"locality is strict and none of {_list((*placement.hosts, *placement.racks))} is in the cluster"
+        allowed = [node for node in named if _is_allowed(node, placement)]
+        if not allowed:
+            return "every node where it could go is on the blacklist"
+        largest = max(allowed, key=lambda node: (node.capability.memory_mib, node.capability.vcores))
+        return f"{capability} is more than any node has that could take it; the largest is {largest.capability}"
+
+    def _is_open_to(self, node: NodePlace, placement: Placement) -> bool:
+        is_label_checked = self._are_labels_enabled or bool(placement.node_label)
+        return (not is_label_checked or node.label == placement.node_label) and _is_allowed(node, placement)
+
+    def _satisfies(self, node: NodePlace, constraint: Constraint, own: ApplicationId) -> bool:
+        def count(scope: Scope, target: Target) -> int:
+            held: Mapping[tuple[ApplicationId, str], int] = (
+                self._on_node.get(node.id, {}) if scope is Scope.NODE else self._on_rack.get(node.rack, {})
+            )
+            return sum(
+                number
+                for (application_id, tag), number in held.items()
+                if tag == target.tag and target.namespace.includes(own, application_id, self._tags_of)
+            )
+
+        return holds(constraint, count, lambda label: node.label == label)
+
+    def _count(self, application_id: ApplicationId, tags: Collection[str], node_id: NodeId) -> None:
+        keys = [(application_id, tag) for tag in tags]
+        self._on_node.setdefault(node_id, Counter()).update(keys)
+        node = self._by_id.get(node_id)
+        if node is not None:
+            self._on_rack.setdefault(node.rack, Counter()).update(keys)
+
+
+_ALL_LABELLED = "every node has a label, and none was asked for"
+
+
+def _is_allowed(node: NodePlace, placement: Placement) -> bool:
+    if not node.names.isdisjoint(placement.avoid) or node.rack in placement.avoid:
+        return False
+    if placement.nodes and node.id.host not in placement.nodes:
+        return False
+    return not placement.is_strict or node.is_named(placement)
+
+
+def _times(free: Resource, capability: Resource) -> int:
+    ratios = [
+        have // want
+        for have, want in ((free.memory_mib, capability.memory_mib), (free.vcores, capability.vcores))
+        if want > 0
+    ]
+    have_extras = dict(free.extras)
+    ratios += [have_extras.get(name, 0) // want for name, want in capability.extras if want > 0]
+    return max(0, min(ratios, default=0))
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return ", ".join(names[:NAMED_MAX]) + more

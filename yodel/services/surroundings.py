@@ -1,0 +1,104 @@
+"""The cluster's nodes as places for one tick's decision: rows of nodes and of tagged containers, read together.
+
+What the nodes are changes seldom and is kept; what is free on them and what stands there is read when it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from yodel.domain.ids import ApplicationId, NodeId
+from yodel.domain.places import NodePlace, Places, Tagged
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ContainerState
+from yodel.services.state import ClusterState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeNames:
+    """``of`` finds every name of a Kubernetes node, ``version`` changes when one of them may have."""
+
+    of: Callable[[str], Collection[str]] = lambda name: (name,)
+    version: Callable[[], int] = lambda: 0
+
+
+class Surroundings:
+    def __init__(
+        self, state: ClusterState, names: NodeNames | None = None, *, are_labels_enabled: bool = False
+    ) -> None:
+        self._state, self._names = state, names or NodeNames()
+        self._are_labels_enabled = are_labels_enabled
+        self._nodes: list[NodePlace] = []
+        self._version = (-1, -1)
+
+    def places(self, *, is_locality_wanted: bool) -> Places:
+        """A snapshot.  With ``is_locality_wanted`` what is planned for preferred hosts is put there beforehand."""
+        places = Places(
+            self._current_nodes(),
+            self.free_on,
+            are_labels_enabled=self._are_labels_enabled,
+            tagged=self._tagged(),
+            tags_of=self._tags_of,
+        )
+        if is_locality_wanted:
+            self._assume_planned(places)
+        return places
+
+    def label(self, expression: str) -> str:
+        """A label expression as it counts: not at all where labels are off."""
+        return expression.strip() if self._are_labels_enabled else ""
+
+    def free_on(self, node_id: NodeId) -> Resource:
+        """What is left on a node; nothing when it cannot be used."""
+        node = self._state.nodes.get(node_id)
+        if node is None or not node.is_usable:
+            return NONE
+        used = self._state.used_by_node.get(node_id)
+        return node.capability - used.resource if used is not None else node.capability
+
+    def _current_nodes(self) -> list[NodePlace]:
+        version = (self._state.nodes_version, self._names.version())
+        if version != self._version:
+            self._version = version
+            self._nodes = [
+                NodePlace(
+                    id=node.id,
+                    rack=node.rack,
+                    label=node.labels[0] if node.labels else "",
+                    capability=node.capability,
+                    names=frozenset((node.id.host, *self._names.of(node.kubernetes_node_name))),
+                )
+                for node in self._state.nodes.values()
+                if node.is_usable
+            ]
+        return self._nodes
+
+    def _tagged(self) -> Iterator[Tagged]:
+        for container_id in self._state.tagged:
+            container = self._state.containers[container_id]
+            yield Tagged(container_id.application_id, container.allocation_tags, container.node_id, container.placement)
+
+    def _tags_of(self, application_id: ApplicationId) -> Collection[str]:
+        application = self._state.applications.get(application_id)
+        return application.submission.tags if application is not None else ()
+
+    def _assume_planned(self, places: Places) -> None:
+        """Containers on their way will probably get what they prefer: that room is not promised twice."""
+        for runtime in self._state.runtimes.values():
+            for container_ids in runtime.in_flight.values():
+                for container_id in container_ids:
+                    container = self._state.containers.get(container_id)
+                    if container is None or container.state is not ContainerState.PLANNED:
+                        continue
+                    if container.placement.hosts or container.placement.racks:
+                        _assume(places, container.placement.hosts, container.placement.racks, container.reserved)
+
+
+def _assume(places: Places, hosts: Collection[str], racks: Collection[str], size: Resource) -> None:
+    named = (node for node in places.nodes if not node.names.isdisjoint(hosts))
+    in_racks = (node for node in places.nodes if node.rack in racks)
+    for node in (*named, *in_racks):
+        if places.room(node, size) > 0:
+            places.assume(node, size)
+            return

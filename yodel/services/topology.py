@@ -1,0 +1,97 @@
+"""Where the cluster's nodes stand, from labels of the Kubernetes nodes: a ``NodeSink`` that keeps rows true to them.
+
+Node agents and Kubernetes nodes are heard of in any order.  An agent that registers is given the place that is known
+(``place_of``); a place that becomes known or changes afterwards is told to the row of its node.  A node that nobody has
+listed yet keeps the place that its row has, and one without a rack label is in Hadoop's default rack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import structlog
+
+from yodel.domain.events import NodePlaced
+from yodel.domain.node import DEFAULT_RACK, Node
+from yodel.ports.kube_nodes import NodeObservation
+from yodel.services.engine import Engine
+from yodel.translator.names import NODE_LABEL
+from yodel.translator.placement import HOSTNAME_LABEL, RACK_LABEL
+
+log = structlog.get_logger("yodel.topology")
+
+
+class Topology:
+    """``rack_label`` is the key of the label whose value names a node's rack."""
+
+    def __init__(self, engine: Engine, rack_label: str = RACK_LABEL) -> None:
+        self._engine, self._rack_label = engine, rack_label
+        self._nodes: dict[str, NodeObservation] = {}
+        self._by_name: dict[str, str] = {}
+        """Kubernetes nodes by every name and address they have."""
+        self.version = 0
+        """Grows when names may have changed."""
+
+    def place_of(self, kubernetes_node_name: str) -> NodePlaced | None:
+        """None: the node has not been seen."""
+        node = self._nodes.get(kubernetes_node_name)
+        return self._place(node) if node is not None else None
+
+    def hostname_label(self, host: str) -> str:
+        """The value of ``kubernetes.io/hostname`` on the node that ApplicationMasters call ``host``; ``host`` itself
+        when no node is known by that name."""
+        agent = self._engine.state.node_of_host(host)
+        name = agent.kubernetes_node_name if agent is not None else self._by_name.get(host, "")
+        node = self._nodes.get(name)
+        return node.labels.get(HOSTNAME_LABEL, host) if node is not None else host
+
+    def names_of(self, kubernetes_node_name: str) -> Collection[str]:
+        """Every name that an ApplicationMaster may mean the node by, besides its agent's own."""
+        node = self._nodes.get(kubernetes_node_name)
+        return _names(node) if node is not None else (kubernetes_node_name,)
+
+    def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
+        self.version += 1
+        self._nodes = {node.name: node for node in nodes}
+        self._by_name = {name: node.name for node in nodes for name in _names(node)}
+        for row in self._engine.state.nodes.values():
+            self._follow(row)
+
+    def node_seen(self, node: NodeObservation) -> None:
+        before = self._nodes.get(node.name)
+        self._nodes[node.name] = node
+        self.version += before is None or _names(before) != _names(node)
+        self._by_name.update(dict.fromkeys(_names(node), node.name))
+        if before is None or self._place(before) != self._place(node):
+            for row in self._engine.state.nodes.values():
+                self._follow(row)
+
+    def node_gone(self, node: NodeObservation) -> None:
+        self._nodes.pop(node.name, None)
+        self.version += 1
+        self._by_name = {name: owner for name, owner in self._by_name.items() if owner != node.name}
+
+    def _follow(self, row: Node) -> None:
+        place = self.place_of(row.kubernetes_node_name)
+        if place is not None and (row.rack, row.labels) != (place.rack, place.labels):
+            log.info("node placed", node_id=str(row.id), rack=place.rack, labels=place.labels)
+            self._engine.tell_later(row.id, place)
+
+    def _place(self, node: NodeObservation) -> NodePlaced:
+        return NodePlaced(rack_of(node.labels, self._rack_label), label_of(node.labels))
+
+
+def rack_of(labels: Mapping[str, str], rack_label: str) -> str:
+    value = labels.get(rack_label, "")
+    return f"/{value}" if value else DEFAULT_RACK
+
+
+def label_of(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """A node is in one partition, as in Hadoop."""
+    value = labels.get(NODE_LABEL, "")
+    return (value,) if value else ()
+
+
+def _names(node: NodeObservation) -> list[str]:
+    own = [node.name, *(address.address for address in node.addresses)]
+    return [*own, node.labels[HOSTNAME_LABEL]] if HOSTNAME_LABEL in node.labels else own
