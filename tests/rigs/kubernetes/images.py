@@ -246,6 +246,7 @@ def _postgres(layers: _Layers) -> ImageContent:
         entrypoint=["/usr/local/bin/docker-entrypoint.sh"],
         environment={"PATH": f"{programs}:{PATH}", "PGDATA": "/var/lib/postgresql/data", "LANG": "C.UTF-8"},
         user=f"{POSTGRES_USER}:{POSTGRES_USER}",
+        stop_signal="SIGINT",  # without waiting for its clients
     )
     entries = [
         *_postgres_files(programs),

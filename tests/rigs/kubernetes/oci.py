@@ -71,6 +71,7 @@ class Process:
     command: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
+    stop_signal: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,12 @@ class ImageContent:
     @property
     def config(self) -> bytes:
         process = self.process
-        words = {"Entrypoint": list(process.entrypoint), "Cmd": list(process.command), "User": process.user}
+        words = {
+            "Entrypoint": list(process.entrypoint),
+            "Cmd": list(process.command),
+            "User": process.user,
+            "StopSignal": process.stop_signal,
+        }
         config: dict[str, Any] = {
             "Env": [f"{name}={value}" for name, value in process.environment.items()],
             "WorkingDir": "/",
