@@ -173,16 +173,31 @@ def rules_of(
     *,
     are_racks_labelled: bool,
 ) -> tuple[TagRule, ...] | None:
-    """The rules that say the same; None when there are none: OR, minima above one, bounds on others' containers.
+    """The rules that say the same; None when there are none: OR, minima above one, bounds on others' containers, and
+    the company of several tags, which to Kubernetes means pods that have them all.
 
     ``tagged`` finds applications by their tag.  Racks need a label on every node: Kubernetes does not count those
     without one as a rack of their own.
     """
+    rules = _rules_of(constraint, own, own_tags, tagged, are_racks_labelled=are_racks_labelled)
+    if rules is None or sum(not rule.is_apart for rule in rules) > 1:
+        return None
+    return rules
+
+
+def _rules_of(
+    constraint: Constraint,
+    own: ApplicationId,
+    own_tags: Collection[str],
+    tagged: Callable[[str], Collection[ApplicationId]],
+    *,
+    are_racks_labelled: bool,
+) -> tuple[TagRule, ...] | None:
     if isinstance(constraint, AnyOf):
         return None
     if isinstance(constraint, AllOf):
         parts = [
-            rules_of(child, own, own_tags, tagged, are_racks_labelled=are_racks_labelled)
+            _rules_of(child, own, own_tags, tagged, are_racks_labelled=are_racks_labelled)
             for child in constraint.children
         ]
         return None if any(part is None for part in parts) else tuple(rule for part in parts for rule in part or ())

@@ -6,9 +6,10 @@ The score follows kube-scheduler's LeastAllocated with preferred node affinity.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from yodel.local.neighbours import Neighbour, filter_for
 from yodel.local.statuses import Json
 from yodel.translator.node_fit import (
     Amounts,
@@ -60,14 +61,17 @@ def pod_requests(pod: Json) -> Amounts:
     return requests_of(pod["spec"])
 
 
-def place(pod: Json, requests: Amounts, nodes: Iterable[NodeView]) -> Placement:
-    """The best node of those that fit; ties go to the first name."""
+def place(pod: Json, requests: Amounts, nodes: Iterable[NodeView], neighbours: Collection[Neighbour] = ()) -> Placement:
+    """The best node of those that fit; ties go to the first name.  ``neighbours`` are the pods that are placed."""
     views = sorted(nodes, key=lambda node: node.name)
     refusals: Counter[str] = Counter()
     best: tuple[float, NodeView] | None = None
+    company = filter_for(pod, neighbours, {node.name: node.labels for node in views})
     for node in views:
         reason = refusal(pod["spec"], node)
         reasons = [reason] if reason else lacking(requests, node.allocatable, node.used)
+        if not reasons and (reason := company(node.labels)):
+            reasons = [reason]
         refusals.update(reasons)
         if not reasons:
             score = _score(pod, requests, node)

@@ -7,10 +7,11 @@ A pod that did not fit is tried again when capacity came free or a node changed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from yodel.local.events import WARNING, EventRecorder, Source
+from yodel.local.neighbours import Neighbour, neighbour, terms_of
 from yodel.local.objects import Change, ObjectStore, Record
 from yodel.local.placement import Amounts, NodeView, node_view, place, pod_requests
 from yodel.local.registry import Registry
@@ -33,6 +34,8 @@ class Scheduler:
         self._bound: dict[_Key, tuple[str, Amounts]] = {}
         self._waiting: dict[_Key, None] = {}  # an ordered set: first come, first served
         self._unfit: dict[_Key, None] = {}
+        self._neighbours: dict[_Key, Neighbour] = {}
+        self._keep_others_away: dict[_Key, None] = {}
         self._wake = asyncio.Event()
         for record in store.list("nodes"):
             self._node_seen(record.item)
@@ -60,7 +63,7 @@ class Scheduler:
         if record is None or not _is_pending(record.item):
             return
         pod = record.item
-        placement = place(pod, pod_requests(pod), self._nodes.values())
+        placement = place(pod, pod_requests(pod), self._nodes.values(), self._neighbours_of(pod))
         source = Source(component=pod["spec"]["schedulerName"])
         if placement.node is None:
             self._unfit[key] = None
@@ -69,6 +72,12 @@ class Scheduler:
         self._registry.assign(record, placement.node)
         text = f"Successfully assigned {key[0]}/{key[1]} to {placement.node}"
         self._events.record(pod, "Scheduled", text, source=source)
+
+    def _neighbours_of(self, pod: Json) -> Collection[Neighbour]:
+        """All pods that are placed for a pod that minds them; else only those that mind others."""
+        if terms_of(pod, "podAffinity") or terms_of(pod, "podAntiAffinity"):
+            return self._neighbours.values()
+        return [self._neighbours[key] for key in self._keep_others_away]
 
     def _refuse(self, record: Record, message: str, source: Source) -> None:
         status = record.item["status"]
@@ -109,7 +118,20 @@ class Scheduler:
             self._pod_gone(key)
         elif pod["spec"].get("nodeName"):
             self._unfit.pop(key, None)
+            self._meet(key, pod)
             self._account_as(key, (pod["spec"]["nodeName"], pod_requests(pod)))
+
+    def _meet(self, key: _Key, pod: Json) -> None:
+        """A pod was placed: others may have waited for its company."""
+        is_new, self._neighbours[key] = key not in self._neighbours, neighbour(pod)
+        if self._neighbours[key].apart:
+            self._keep_others_away[key] = None
+        if is_new and any(self._wants_company(waiting) for waiting in self._unfit):
+            self._retry_unfit()
+
+    def _wants_company(self, key: _Key) -> bool:
+        record = self._store.find("pods", *key)
+        return record is not None and bool(terms_of(record.item, "podAffinity"))
 
     def _account_as(self, key: _Key, held: tuple[str, Amounts]) -> None:
         """A pod was bound, or resized since."""
@@ -126,6 +148,8 @@ class Scheduler:
     def _pod_gone(self, key: _Key) -> None:
         self._waiting.pop(key, None)
         self._unfit.pop(key, None)
+        self._neighbours.pop(key, None)
+        self._keep_others_away.pop(key, None)
         if key in self._bound:
             self._account(key, -1)
             del self._bound[key]

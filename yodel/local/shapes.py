@@ -124,8 +124,25 @@ class _NodeAffinity(_Shape):
     preferred_during_scheduling_ignored_during_execution: list[_Preferred] | None = None
 
 
+class _LabelSelector(_Shape):
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[_Expression] | None = None
+
+
+class _PodTerm(_Shape):
+    topology_key: str
+    label_selector: _LabelSelector | None = None
+    namespaces: list[str] | None = None
+
+
+class _PodAffinity(_Shape):
+    required_during_scheduling_ignored_during_execution: list[_PodTerm] | None = None
+
+
 class _Affinity(_Shape):
     node_affinity: _NodeAffinity | None = None
+    pod_affinity: _PodAffinity | None = None
+    pod_anti_affinity: _PodAffinity | None = None
 
 
 class _PodSpec(_Shape):

@@ -93,3 +93,39 @@ def test_use_is_known_again_after_a_restart(
     scheduler = a_scheduler(store, registry, clock)
     scheduler.schedule_waiting()
     assert node_of(store, "b") is None
+
+
+def beside(label: str, kind: str = "podAffinity") -> Json:
+    selector = {"matchExpressions": [{"key": label, "operator": "Exists"}]}
+    terms = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}]
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def test_pod_that_wants_company_is_placed_when_that_is(
+    store: ObjectStore, registry: Registry, clock: Callable[[], datetime]
+) -> None:
+    scheduler = a_scheduler(store, registry, clock)
+    registry.create("pods", "default", a_pod("a", cpu="100m", affinity=beside("zk")))
+    scheduler.schedule_waiting()
+    assert node_of(store, "a") is None
+    zk = a_pod("zk", cpu="100m")
+    registry.create("pods", "default", {**zk, "metadata": {"name": "zk", "labels": {"zk": ""}}})
+    scheduler.schedule_waiting()
+    scheduler.schedule_waiting()
+    assert (node_of(store, "zk"), node_of(store, "a")) == ("n1", "n1")
+
+
+def test_pod_that_stands_apart_waits_until_the_other_is_gone(
+    store: ObjectStore, registry: Registry, clock: Callable[[], datetime]
+) -> None:
+    scheduler = a_scheduler(store, registry, clock)
+    for name in ("a", "b"):
+        pod = a_pod(name, cpu="100m", affinity=beside("zk", "podAntiAffinity"))
+        registry.create("pods", "default", {**pod, "metadata": {"name": name, "labels": {"zk": ""}}})
+    scheduler.schedule_waiting()
+    assert (node_of(store, "a"), node_of(store, "b")) == ("n1", None)
+    message = store.get("pods", "default", "b").item["status"]["conditions"][0]["message"]
+    assert message == "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules."
+    registry.delete("pods", "default", "a", DeleteOptions(grace_s=0))
+    scheduler.schedule_waiting()
+    assert node_of(store, "b") == "n1"
