@@ -171,6 +171,7 @@ class Ledger:
 
     def _take_node(self, node: SeenNode) -> None:
         book = self.nodes.get(node.name)
+        is_new = book is None
         if book is None:
             book = self.nodes[node.name] = self._absent.pop(node.name, None) or NodeBook(node.name)
         facts = (True, node.ready, node.unschedulable, node.labels, node.taints)
@@ -180,7 +181,7 @@ class Ledger:
             self.growth += 1
         book.uid, book.version = node.uid, node.resource_version
         allocatable = amounts(node.allocatable)
-        if allocatable != book.allocatable or not any(book in order.level_of for order in self._orders.values()):
+        if allocatable != book.allocatable or is_new:
             book.allocatable = allocatable
             names = {*allocatable, *book.used}
             book.free = {name: allocatable.get(name, 0) - book.used.get(name, 0) for name in names}

@@ -29,6 +29,11 @@ class PodProfiles:
         return self.by_queue.get(queue_path, self.default)
 
     @property
+    def binds(self) -> bool:
+        """Some queue's nodes are chosen by the RM itself."""
+        return any(profile.binds for profile in (self.default, *self.by_queue.values()))
+
+    @property
     def gang_kinds(self) -> tuple[GangKind, ...]:
         """Kinds of groups that some queue wants, each once."""
         wanted = [profile.dialect.gang for profile in (self.default, *self.by_queue.values()) if profile.gang]
@@ -86,7 +91,21 @@ def _check(profile: PodSettings, section: str) -> None:
     if 0 < profile.ephemeral_storage_limit_mib < profile.ephemeral_storage_request_mib:
         field, limit = f"{section}.ephemeral_storage_limit_mib", profile.ephemeral_storage_limit_mib
         raise InvalidValue(field, limit, f"at least the request, {profile.ephemeral_storage_request_mib}")
+    if profile.binds:
+        _check_bound(profile, section)
     group_keys = {kind.pod_label, kind.pod_annotation} - {""} if kind is not None else set()
     taken = {*engine.labels, *engine.annotations, *group_keys}
     reserved = (profile.handover_dir, *profile.host_paths)
     templates.check(profile.template, f"{section}.pod_template", reserved, taken)
+
+
+def _check_bound(profile: PodSettings, section: str) -> None:
+    """Of what keeps pods together and apart only nodes are judged where the RM chooses."""
+    if profile.gang:
+        raise InvalidValue(f"{section}.gang", True, "false with placement bind: there is no scheduler to see the group")
+    spec = profile.template.get("spec") or {}
+    named = [f"affinity.{name}" for name in spec.get("affinity") or {} if name != "nodeAffinity"]
+    named += [name for name in ("topologySpreadConstraints",) if spec.get(name)]
+    if named:
+        expected = "nodeSelector, nodeAffinity and tolerations only, with placement bind"
+        raise InvalidValue(f"{section}.pod_template", f"spec.{named[0]}", expected)
