@@ -181,6 +181,11 @@ class _Rm:
             WatchHealth(clock.monotonic_s) for _ in range(3)
         )
         limits = _allocation_limits(settings)
+        self._ask_rules = AskRules(
+            minimum=limits.minimum,
+            are_node_labels_enabled=settings.node_labels_enabled,
+            opportunistic=settings.opportunistic_containers,
+        )
         self._users = OsUsers(
             min_user_id=settings.min_user_id,
             allowed_system_users=settings.allowed_system_users,
@@ -212,6 +217,7 @@ class _Rm:
                 completed_max=settings.completed_max,
             ),
             limits,
+            self._ask_rules,
         )
         self.master = MasterService(
             self.engine,
@@ -220,11 +226,7 @@ class _Rm:
             self.submission.require_allowed,
             limits.maximum,
             self.scheduler.wake,
-            AskRules(
-                minimum=limits.minimum,
-                are_node_labels_enabled=settings.node_labels_enabled,
-                opportunistic=settings.opportunistic_containers,
-            ),
+            self._ask_rules,
         )
         self.amrm_keys = AmrmKeys(self.engine, tokens, clock, secrets.token_bytes, settings.am_key_rolling_interval_s)
         self.changes = ApplicationChanges(

@@ -58,6 +58,7 @@ from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.dialects import dialect
 from yodel.translator.node_fit import requests_of
+from yodel.translator.placement import Landmarks
 from yodel.translator.pod_spec import PodSettings, manifest
 
 WEB_ADDRESS = "rm:8088"
@@ -251,9 +252,13 @@ class ResourceManager:
             NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
             are_labels_enabled=options.ask_rules.are_node_labels_enabled,
         )
-        self.scheduler = Scheduler(self.engine, options.allocation, clock, surroundings, self.misfits)
+        self.scheduler = Scheduler(
+            self.engine, options.allocation, clock, surroundings, self.misfits, lambda _: options.is_binding
+        )
         rules = AccessRules(admin_acl=Acl.parse(options.admin_acl), is_view_checked=options.acl_enable)
-        self.submission = SubmissionService(self.engine, NoGroups(), rules, options.submission, options.allocation)
+        self.submission = SubmissionService(
+            self.engine, NoGroups(), rules, options.submission, options.allocation, options.ask_rules
+        )
         self.master = MasterService(
             self.engine,
             tokens,
@@ -289,7 +294,12 @@ class ResourceManager:
     def manifest_of(self, container: Container) -> Manifest:
         submission = self.state.applications[container.id.application_id].submission
         closed = () if self._world.options.is_binding else self.state.closed_nodes
-        return manifest(container, POD_SETTINGS, None, submission.name, submission.application_type, closed)
+        landmarks = Landmarks(
+            hostname_of=self.topology.hostname_label,
+            are_labels_enabled=self._world.options.ask_rules.are_node_labels_enabled,
+        )
+        settings = replace(POD_SETTINGS, landmarks=landmarks)
+        return manifest(container, settings, None, submission.name, submission.application_type, closed)
 
 
 def _holds(pod: PodObservation) -> bool:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from yodel.domain import ask_rules
 from yodel.domain import queue as queues
 from yodel.domain.acl import AccessRules
 from yodel.domain.allocation import AllocationLimits
 from yodel.domain.application import Application, Submission
+from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.events import AttemptKillRequested, KillRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.resource import Resource, rounded_up
@@ -64,9 +66,10 @@ class SubmissionService:
         rules: AccessRules,
         limits: SubmissionLimits,
         allocation: AllocationLimits,
+        asks: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._groups, self._rules = engine, groups, rules
-        self._limits, self._allocation = limits, allocation
+        self._limits, self._allocation, self._asks = limits, allocation, asks
         self._next = self._reserved = engine.state.identity.application_sequence
 
     def use_rules(self, rules: AccessRules) -> None:
@@ -100,6 +103,7 @@ class SubmissionService:
 
         Raises:
             InvalidResourceRequest: the AM asks for more than the maximum or for a negative amount.
+            InvalidLabelRequest: labels are off, or no node has the AM's.
             InvalidValue: tags, name or context over their limits.
             InvalidTags: in Hadoop's words.
         """
@@ -188,6 +192,8 @@ class SubmissionService:
             raise InvalidValue("application name", submission.name[:80], f"at most {NAME_LENGTH_MAX} characters")
         _check_tags(submission.tags)
         self.require_allowed(submission.am_asked_capability)
+        if not submission.is_unmanaged:
+            ask_rules.check_known(submission.am_node_label, self._asks, self._engine.state.node_labels)
         cluster_max = self._limits.max_attempts
         asked = submission.max_attempts
         return replace(
