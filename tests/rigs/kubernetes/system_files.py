@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.rigs.kubernetes.daemons import RigError
 from tests.rigs.kubernetes.oci import Entry
 
 DPKG = Path("/var/lib/dpkg")
@@ -28,7 +29,7 @@ UNREAD = re.compile(
 NEEDED = re.compile(r"^\s*(\S+) => (/\S+)", re.MULTILINE)
 
 
-class MissingPackages(Exception):
+class MissingPackages(RigError):
     """Packages that images are made of are not installed."""
 
     def __init__(self, names: Sequence[str]) -> None:
