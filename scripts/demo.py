@@ -121,7 +121,7 @@ class Demo:
         return f"UNFINISHED after {JOB_TIMEOUT_S} s"
 
     def _see_pods(self, application_id: str) -> str:
-        listing = self.kubectl("get", "pods", "-A", "-o", "json", "-l", f"{LABEL}application-id={application_id}")
+        listing = self.kubectl("get", "pods", "-A", "-o", "json", "-l", f"{LABEL}application={application_id}")
         phases: Counter[str] = Counter()
         for item in json.loads(listing)["items"]:
             labels, phase = item["metadata"]["labels"], item["status"].get("phase", "")

@@ -139,7 +139,7 @@ class Cluster:
 
     def pods(self, application_id: str | None = None, role: str | None = None) -> list[Pod]:
         """Pods that Kubernetes has, ended ones left out."""
-        selector = ["-l", f"{LABEL}application-id={application_id}"] if application_id else []
+        selector = ["-l", f"{LABEL}application={application_id}"] if application_id else []
         listing = json.loads(self.kubectl("get", "pods", "-A", "-o", "json", *selector))
         found = [_pod(item) for item in listing["items"]]
         return [p for p in found if p.phase in ("Pending", "Running") and role in (None, p.role)]
@@ -180,7 +180,7 @@ def _pod(item: dict[str, Any]) -> Pod:
         name=item["metadata"]["name"],
         namespace=item["metadata"]["namespace"],
         uid=item["metadata"]["uid"],
-        application=labels.get(LABEL + "application-id", ""),
+        application=labels.get(LABEL + "application", ""),
         container=labels.get(LABEL + "container-id", ""),
         role=labels.get(LABEL + "role", ""),
         phase=item["status"].get("phase", ""),

@@ -10,8 +10,9 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
-from tests.conformance.cluster import ROOT, Cluster, java_home, wait_for
+from tests.conformance.cluster import ROOT, java_home, wait_for
 
 JOBS = pathlib.Path(__file__).parent / "spark_jobs"
 SUBMIT_TIMEOUT_S = 240
@@ -55,11 +56,23 @@ class OsUser:
     home: str
 
 
+class ClientConf(Protocol):
+    @property
+    def hadoop_conf_dir(self) -> pathlib.Path: ...
+
+
+class HasClientConf(Protocol):
+    """A cluster that has a configuration folder for its clients."""
+
+    @property
+    def ready(self) -> ClientConf: ...
+
+
 class Spark:
     """One PySpark release with the Hadoop client inside it, aimed at one cluster."""
 
     def __init__(
-        self, line: str, cluster: Cluster, *, home: pathlib.Path | None = None, python: str | None = None
+        self, line: str, cluster: HasClientConf, *, home: pathlib.Path | None = None, python: str | None = None
     ) -> None:
         """``home`` overrides the ``pyspark`` package's folder, ``python`` the interpreter of driver and workers."""
         venv = spark_venv(line)

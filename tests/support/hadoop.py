@@ -177,6 +177,14 @@ class Hadoop:
         return f"http://{HOST}:{self.servers.ports.rm_http}"
 
     @property
+    def default_fs(self) -> str:
+        return self.servers.default_fs
+
+    @property
+    def home(self) -> Path:
+        return self.servers.directory
+
+    @property
     def history_url(self) -> str:
         return f"http://{HOST}:{self.servers.ports.history_http}"
 

@@ -189,7 +189,11 @@ def framework_archive(target: Target) -> Outcome:
 
 
 def example(target: Target, name: str, *arguments: object) -> Result:
-    return target.java(EXAMPLES, name, *arguments).result(JOB_TIMEOUT_S)
+    return start_example(target, name, *arguments).result(JOB_TIMEOUT_S)
+
+
+def start_example(target: Target, name: str, *arguments: object) -> Submission:
+    return target.java(EXAMPLES, name, *arguments)
 
 
 def start_sleep(

@@ -14,12 +14,12 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.conformance.cluster import java_home, wait_for
 from tests.conformance.spark_submit import Result, Submission
-from tests.support.hadoop import Hadoop
 from tests.support.hadoop_jars import client_jars, jars
+from tests.support.hdfs import Hdfs
 
 CALL_TIMEOUT_S = 10
 COMMAND_TIMEOUT_S = 60
@@ -45,6 +45,25 @@ MAPRED_MAINS = {"job": "org.apache.hadoop.mapred.JobClient", "queue": "org.apach
 _folders = itertools.count(10001)  # all of one length, because Hadoop counts the bytes of paths it reads
 
 
+class Surroundings(Protocol):
+    """What a ResourceManager has beside it: a file system, a JobHistoryServer, folders of configuration."""
+
+    @property
+    def hdfs(self) -> Hdfs: ...
+
+    @property
+    def default_fs(self) -> str: ...
+
+    @property
+    def history_url(self) -> str: ...
+
+    @property
+    def home(self) -> Path:
+        """A folder for HADOOP_HOME, any."""
+
+    def conf_for(self, name: str, line: str, rm: Mapping[str, str]) -> Path: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """``line`` is the client's release line (``3.5``), ``addresses`` are the ResourceManager's properties."""
@@ -52,7 +71,9 @@ class Target:
     name: str
     line: str
     addresses: Mapping[str, str]
-    hadoop: Hadoop
+    hadoop: Surroundings
+    user: str = ""
+    """Whom HDFS and the ResourceManager believe the client to be; empty: who runs the tests."""
     spark_shuffle_port: int = 0
     """Of the node's external shuffle service; 0 without one."""
     jars: Path = field(init=False)
@@ -70,7 +91,8 @@ class Target:
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HADOOP_", "YARN_", "SPARK_", "PYSPARK_"))}
         here = {"HADOOP_CONF_DIR": str(self.conf_dir), "YARN_CONF_DIR": str(self.conf_dir), "USER": getpass.getuser()}
-        return {**kept, **here, "HADOOP_HOME": str(self.hadoop.servers.directory), "JAVA_HOME": str(java_home())}
+        named = {"HADOOP_USER_NAME": self.user} if self.user else {}
+        return {**kept, **here, **named, "HADOOP_HOME": str(self.hadoop.home), "JAVA_HOME": str(java_home())}
 
     def java(self, main: str, *arguments: object, options: tuple[str, ...] = (), more_classes: str = "") -> Submission:
         """A class of the release's, started."""

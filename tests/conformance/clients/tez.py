@@ -23,7 +23,7 @@ def ordered_word_count(target: Target) -> Outcome:
     text = "\n".join(" ".join(WORDS[i % 6 :] + WORDS[: i % 4]) for i in range(30_000))
     target.hadoop.hdfs.put(f"{folder}/in/text", text.encode(), user="hdfs")
     options = {
-        "tez.lib.uris": f"{target.hadoop.servers.default_fs}{LIBRARY}",
+        "tez.lib.uris": f"{target.hadoop.default_fs}{LIBRARY}",
         "tez.use.cluster.hadoop-libs": "true",
         # Its web service needs a Jersey that Hadoop 3.5 no longer has: the master would hang before it registers.
         "tez.am.tez-ui.webservice.enable": "false",

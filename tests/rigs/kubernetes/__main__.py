@@ -41,8 +41,8 @@ def main() -> int:
     node.add_argument("action", choices=NODE_ACTIONS)
     arguments = parser.parse_args()
     actions: dict[str, Callable[[], None]] = {
-        "up": lambda: rig.up(_own_kubeconfig(), nodes=arguments.nodes, bare=arguments.bare, say=_teller()),
-        "env": lambda: _print_env(),
+        "up": lambda: _up(arguments),
+        "env": _print_env,
         "status": lambda: print("\n".join(rig.status())),
         "down": lambda: rig.down(_teller()),
         "node": lambda: rig.node(arguments.number, arguments.action),
@@ -53,6 +53,11 @@ def main() -> int:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _up(arguments: argparse.Namespace) -> None:
+    rig.up(_own_kubeconfig(), nodes=arguments.nodes, bare=arguments.bare, say=_teller())
+    print('next: eval "$(make -s cluster-env)"; kubectl get nodes', file=sys.stderr)
 
 
 def _own_kubeconfig() -> Path | None:

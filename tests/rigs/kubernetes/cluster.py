@@ -10,13 +10,13 @@ import concurrent.futures
 import functools
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-
 from tests.rigs.kubernetes import certificates, layout, network
-from tests.rigs.kubernetes.control_plane import ControlPlane
+from tests.rigs.kubernetes.control_plane import CONTROL_PLANE, ControlPlane
 from tests.rigs.kubernetes.daemons import Daemons, RigError
 from tests.rigs.kubernetes.layout import NODES_MAX, Home
 from tests.rigs.kubernetes.node import Node, remove_cgroups
@@ -68,20 +68,23 @@ class Cluster:
         self.daemons.until("kube-controller-manager", self._has_service_account)
         self._say(f"{len(self.nodes)} nodes are Ready")
 
-    def down(self) -> None:
+    @staticmethod
+    def down(home: Home, daemons: Daemons) -> None:
         """Nothing is left but certificates and logs, which the next one uses."""
-        existing = [
-            Node(self.home, self.daemons, Path(), n) for n in range(1, NODES_MAX + 1) if self.home.node(n).exists()
-        ]
-        self.daemons.stop("kwok")
+        numbers = [number for number in range(1, NODES_MAX + 1) if home.node(number).exists()]
+        existing = [Node(home, daemons, Path(), number) for number in numbers]
+        daemons.stop("kwok")
         for node in existing:
             node.stop_kubelet()
-        self.control_plane.stop()
+        for name in CONTROL_PLANE:
+            daemons.stop(name, signal.SIGKILL)
         for node in existing:
             node.remove()
         network.remove_host()
         remove_cgroups()
-        shutil.rmtree(self.home.path / "etcd", ignore_errors=True)
+        for path in home.path.iterdir():
+            if path not in (home.pki, home.logs) and path.suffix != ".conf":
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
     def is_up(self) -> bool:
         return self.daemons.find("kube-apiserver") is not None and self.control_plane.is_ready()

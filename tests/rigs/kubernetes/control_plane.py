@@ -20,6 +20,8 @@ from tests.rigs.kubernetes.layout import (
 )
 
 CALL_TIMEOUT_S = 10.0
+CONTROL_PLANE = ("kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
+"""In the order in which they are ended."""
 NODE_GRACE_S = 25
 """Until a silent node is NotReady; a real cluster's 40 s would only make the tests wait."""
 TOLERATION_S = 10
@@ -114,11 +116,6 @@ class ControlPlane:
             )
         )
         self._start("kube-scheduler", f"--config={config}", "--bind-address=127.0.0.1", "--v=1")
-
-    def stop(self) -> None:
-        """All of it, at once; the state is thrown away with it."""
-        for name in ("kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"):
-            self._daemons.stop(name, signal.SIGKILL)
 
     def is_ready(self) -> bool:
         try:

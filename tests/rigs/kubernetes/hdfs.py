@@ -38,8 +38,20 @@ class ClusterHdfs:
     def __init__(self, home: Home, daemons: Daemons, nodes: int) -> None:
         self._daemons, self._nodes = daemons, nodes
         self._folder, self._jars = home.path / "hdfs", jars("hadoop")
-        self.files = Hdfs(directory=self._folder, jars=self._jars, rpc_port=RPC_PORT, http_port=HTTP_PORT)
+        self.hdfs = Hdfs(directory=self._folder, jars=self._jars, rpc_port=RPC_PORT, http_port=HTTP_PORT)
         """Reads and writes over WebHDFS."""
+
+    @property
+    def default_fs(self) -> str:
+        return URL
+
+    @property
+    def history_url(self) -> str:
+        return f"http://{HOST_ADDRESS}:{HISTORY_HTTP_PORT}"
+
+    @property
+    def home(self) -> Path:
+        return self._folder
 
     def start(self) -> None:
         """Raises RigError with the end of the log of what does not start."""
@@ -54,8 +66,8 @@ class ClusterHdfs:
             self._start(f"datanode-n{number}", DATA_NODE, conf, namespace(number))
         self._daemons.until("namenode", self._is_ready)
         for path in OPEN_FOLDERS:
-            self.files.make_dir(path, user=SUPERUSER, mode="1777")
-        self.files.make_dir(HISTORY, user=SUPERUSER)
+            self.hdfs.make_dir(path, user=SUPERUSER, mode="1777")
+        self.hdfs.make_dir(HISTORY, user=SUPERUSER)
         self._start("historyserver", HISTORY_SERVER, self._conf("historyserver", _history()))
         self._daemons.until("historyserver", self._history_answers)
 

@@ -1,0 +1,207 @@
+"""The rig as scenarios see it: kubectl, REST, clients outside the cluster, and hands on nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.clients.target import ENDED, Target
+from tests.conformance.cluster import TOOLS, wait_for
+from tests.conformance.spark_submit import Spark
+from tests.rigs.kubernetes import rig
+from tests.rigs.kubernetes.cluster import binaries
+from tests.rigs.kubernetes.control_plane import ControlPlane
+from tests.rigs.kubernetes.daemons import Daemons
+from tests.rigs.kubernetes.hdfs import ClusterHdfs
+from tests.rigs.kubernetes.node import Node
+
+CALL_TIMEOUT_S = 10
+KUBECTL_TIMEOUT_S = 120
+USER = "yodel-alice"
+PREFIX = "yodel.io/"
+SPARK_JARS = "/spark-jars"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod of a container, as ``kubectl get pods -o json`` tells it."""
+
+    name: str
+    container: str
+    role: str
+    node: str
+    phase: str
+    deleting: bool
+    body: Mapping[str, Any]
+
+    @property
+    def is_live(self) -> bool:
+        return self.phase in ("Pending", "Running") and not self.deleting
+
+
+class KubeCluster:
+    """``ready`` is this object itself: Spark asks it for the client's configuration."""
+
+    def __init__(self, state: rig.State) -> None:
+        self.state = state
+        self.namespace, self.container_namespace = state.namespace, state.container_namespace
+        self.daemons = Daemons(rig.HOME)
+        self.hdfs = ClusterHdfs(rig.HOME, self.daemons, state.nodes)
+
+    @property
+    def ready(self) -> KubeCluster:
+        return self
+
+    @property
+    def hadoop_conf_dir(self) -> Path:
+        return Path(self.state.conf_dir)
+
+    @cached_property
+    def target(self) -> Target:
+        """Hadoop's newest client, as an ordinary user."""
+        return self.target_as(USER)
+
+    def target_as(self, user: str) -> Target:
+        address = self.state.rest_url.removeprefix("http://")
+        addresses = {"yarn.resourcemanager.webapp.address": address}
+        return Target(name="kubernetes", line="3.5", addresses=addresses, hadoop=_Beside(self), user=user)
+
+    def node(self, number: int) -> Node:
+        return Node(rig.HOME, self.daemons, binaries("kubernetes"), number)
+
+    @cached_property
+    def control_plane(self) -> ControlPlane:
+        return ControlPlane(rig.HOME, self.daemons, binaries("kubernetes"), binaries("etcd"))
+
+    def kubectl(self, *words: str, given: str | None = None, check: bool = True) -> str:
+        """Standard output of stock kubectl; AssertionError with what it said when it fails."""
+        command = [str(TOOLS / "kubectl"), f"--kubeconfig={self.state.kubeconfig}", *words]
+        done = subprocess.run(command, timeout=KUBECTL_TIMEOUT_S, capture_output=True, text=True, input=given)
+        assert done.returncode == 0 or not check, f"kubectl {' '.join(words)}: {done.stderr}"
+        return done.stdout
+
+    def get(self, *words: str) -> Any:
+        """The JSON of ``kubectl get``."""
+        return json.loads(self.kubectl("get", *words, "--output=json"))
+
+    def pods(self, application_id: str, role: str = "") -> list[Pod]:
+        """All that the API server has of an application."""
+        selector = f"{PREFIX}application={application_id}" + (f",{PREFIX}role={role}" if role else "")
+        listing = self.get("pods", "--namespace", self.container_namespace, "--selector", selector)
+        return [_pod(item) for item in listing["items"]]
+
+    def live_pods(self, application_id: str, role: str = "") -> list[Pod]:
+        return [pod for pod in self.pods(application_id, role) if pod.is_live]
+
+    def running_pods(self, application_id: str, role: str, count: int, timeout_s: float = 120) -> list[Pod]:
+        """Those that run, once there are ``count``."""
+
+        def probe() -> list[Pod] | None:
+            app = self.application(application_id)
+            assert app["state"] not in ENDED, app["diagnostics"]
+            found = [pod for pod in self.live_pods(application_id, role) if pod.phase == "Running"]
+            return found if len(found) >= count else None
+
+        return wait_for(f"{count} running pods of {application_id}", probe, timeout_s)
+
+    def delete_pod(self, pod: Pod) -> None:
+        self.kubectl("delete", "pod", pod.name, "--wait=false", "--namespace", self.container_namespace)
+
+    def rest(self, path: str) -> Any:
+        """The JSON at ``/ws/v1/cluster`` + path."""
+        with urllib.request.urlopen(f"{self.state.rest_url}/ws/v1/cluster{path}", timeout=CALL_TIMEOUT_S) as answer:
+            return json.load(answer)
+
+    def application(self, application_id: str) -> dict[str, Any]:
+        app: dict[str, Any] = self.rest(f"/apps/{application_id}")["app"]
+        return app
+
+    def ended(self, application_id: str, timeout_s: float = 120) -> dict[str, Any]:
+        """The application once it is over."""
+
+        def probe() -> dict[str, Any] | None:
+            app = self.application(application_id)
+            return app if app["state"] in ENDED else None
+
+        return wait_for(f"the end of {application_id}", probe, timeout_s)
+
+    def spark(self, line: str = "4.x") -> Spark:
+        return _ClusterSpark(line, self)
+
+    def spark_conf(self, line: str = "4.x") -> dict[str, str]:
+        """Jars that are in HDFS already, and the user; everything else is Spark's default for small jobs."""
+        return {"spark.yarn.jars": f"{self.hdfs.default_fs}{SPARK_JARS}/{line}/*"}
+
+    def upload_spark(self, line: str = "4.x") -> None:
+        """As an operator does once, so that each submission does not."""
+        folder = f"{SPARK_JARS}/{line}"
+        self.hdfs.hdfs.make_dir(folder, user="hdfs", mode="755")
+        present = set(self.hdfs.hdfs.names(folder))
+        for jar in sorted((self.spark(line).home / "jars").glob("*.jar")):
+            if jar.name not in present:
+                self.hdfs.hdfs.put(f"{folder}/{jar.name}", jar.read_bytes(), user="hdfs")
+
+    def patch_node(self, name: str, body: Mapping[str, Any], *more: str) -> None:
+        self.kubectl("patch", "node", name, "--type=merge", f"--patch={json.dumps(body)}", *more)
+
+
+class _ClusterSpark(Spark):
+    """Submits as an ordinary user; the interpreter of driver and executors is the image's, of the same version."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "HADOOP_USER_NAME": USER, "PYSPARK_PYTHON": "python3"}
+
+    def command(
+        self,
+        deploy_mode: str,
+        job: str,
+        *arguments: object,
+        conf: Mapping[str, str] | None = None,
+        more: tuple[str, ...] = (),
+    ) -> list[str]:
+        assert isinstance(self.cluster, KubeCluster)
+        conf = {**self.cluster.spark_conf(self.line), **(conf or {})}
+        return super().command(deploy_mode, job, *arguments, conf=conf, more=more)
+
+
+class _Beside:
+    """The surroundings of a target."""
+
+    def __init__(self, cluster: KubeCluster) -> None:
+        self._cluster = cluster
+        self.hdfs = cluster.hdfs.hdfs
+        self.default_fs, self.history_url, self.home = cluster.hdfs.default_fs, cluster.hdfs.history_url, rig.FOLDER
+
+    def conf_for(self, name: str, line: str, rm: Mapping[str, str]) -> Path:
+        return self._cluster.hadoop_conf_dir
+
+
+def _pod(item: Mapping[str, Any]) -> Pod:
+    labels = item["metadata"].get("labels", {})
+    return Pod(
+        name=item["metadata"]["name"],
+        container=labels.get(f"{PREFIX}container-id", ""),
+        role=labels.get(f"{PREFIX}role", ""),
+        node=item["spec"].get("nodeName", ""),
+        phase=item["status"].get("phase", ""),
+        deleting="deletionTimestamp" in item["metadata"],
+        body=item,
+    )
+
+
+def nodes_of(pods: Sequence[Pod]) -> set[str]:
+    return {pod.node for pod in pods}
+
+
+def environment_of_rig() -> Path | None:
+    """KUBECONFIG when it names a cluster of somebody's own."""
+    path = os.environ.get("KUBECONFIG")
+    return Path(path) if path and Path(path) != rig.KUBECONFIG else None
