@@ -10,7 +10,7 @@ PYTEST := $(VENV)/pytest
 QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
 SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance bench demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -50,6 +50,19 @@ conformance: setup ## every client script on a real Hadoop and on Yodel (about a
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
 	YODEL_CONFORMANCE=full $(PYTEST) tests/conformance/test_hadoop_clients.py
+
+cluster: setup ## a real Kubernetes on this machine with Yodel and HDFS in it (as root; 12 minutes the first time)
+	@$(VENV)/python -m tests.rigs.kubernetes up
+
+cluster-env: ## what to export for kubectl, Hadoop and Spark: eval "$$(make -s cluster-env)"
+	@$(VENV)/python -m tests.rigs.kubernetes env
+
+cluster-down: ## end that cluster; nothing is left
+	@$(VENV)/python -m tests.rigs.kubernetes down
+
+e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down when it is not there
+	scripts/spark-venv 4.x
+	$(PYTEST) tests/e2e
 
 bench: setup ## measure; results are printed and never judged
 	@for name in heartbeats submissions latency pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
