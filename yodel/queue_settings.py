@@ -107,7 +107,9 @@ class QueueSettings(BaseModel):
         default=None, description="further fields of the group's spec, as Volcano's `queue`"
     )
     placement: Literal["kubernetes", "bind"] | None = Field(
-        default=None, description="who chooses the node: kubernetes: the scheduler; bind: this RM"
+        default=None,
+        description="who chooses the node: kubernetes: the scheduler; bind: this RM, from what is free on the nodes, "
+        "which takes the right to list and watch nodes and the pods of all namespaces",
     )
     read_only_root: bool | None = Field(default=None, description="readOnlyRootFilesystem, with an empty /tmp")
     ephemeral_storage_request_mib: int | None = Field(default=None, ge=0, description="0: none")

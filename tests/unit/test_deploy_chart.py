@@ -23,6 +23,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.kube import inspection
 from yodel.kube.api import Request
 from yodel.kube.groups import GroupedPods
+from yodel.kube.holdings import watch_holdings
 from yodel.kube.nodes import list_nodes, watch_nodes
 from yodel.kube.pod_driver import PodDriver
 from yodel.kube.watch_loop import watch_pods
@@ -75,6 +76,7 @@ FUNCTIONS = frozenset(
         "nindent",
         "not",
         "or",
+        "prepend",
         "printf",
         "quote",
         "randAlphaNum",
@@ -90,6 +92,7 @@ FUNCTIONS = frozenset(
         "trunc",
         "uniq",
         "urlquery",
+        "values",
         "with",
     ]
 )
@@ -111,7 +114,7 @@ EVENT = PodEvent(pod_name="p", pod_uid="u", reason="Granted", message="m", at_ms
 # Who in yodel/kube asks the API server for what: (module, verb, resource).  The chart's rules are these and no others.
 CALLS = {
     "pod_driver": {("create", "pods"), ("delete", "pods"), ("get", "pods"), ("patch", "pods/resize")},
-    "watch_loop": {("list", "pods"), ("watch", "pods"), ("list", "nodes"), ("watch", "nodes")},
+    "watch_loop": {(verb, kind) for verb in ("list", "watch") for kind in ("pods", "nodes", "pods everywhere")},
     "nodes": {("list", "nodes")},
     # Server-side apply is a patch, and a create where there was nothing.
     "inspection": {
@@ -123,6 +126,8 @@ CALLS = {
     "client": set(),  # /version: everybody who is known may ask
 }
 CLUSTER_WIDE = {"nodes"}
+# Rules only where rbac.allPods asks for them.
+EVERYWHERE = {("list", "pods everywhere"), ("watch", "pods everywhere")}
 GROUPS = GangKind(api_version="scheduling.example/v1", kind="PodGroup", plural="podgroups")
 
 
@@ -352,6 +357,8 @@ def asked_for(request: Request) -> set[tuple[str, str]]:
     parts = request.path.strip("/").split("/")
     parts = parts[parts.index("namespaces") + 2 :] if "namespaces" in parts else parts[2:]
     resource = "/".join([parts[0], *parts[2:]])
+    if resource == "pods" and "namespaces" not in request.path:
+        resource += " everywhere"
     if request.path.startswith("/apis/"):
         resource += "." + request.path.split("/")[2]
     if request.method == "GET":
@@ -390,6 +397,8 @@ async def asked_by(module: str) -> set[tuple[str, str]]:
             await watch_pods(api, "n", "", _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
         with pytest.raises(_Recorded):
             await watch_nodes(api, "", _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
+        with pytest.raises(_Recorded):
+            await watch_holdings(api, _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
     return set().union(*map(asked_for, api.asked))
 
 
@@ -407,7 +416,7 @@ def test_no_other_module_asks_the_api_server() -> None:
 
 @pytest.mark.parametrize(("kind", "is_cluster_wide"), [("Role", False), ("ClusterRole", True)])
 def test_the_rights_are_exactly_the_calls(kind: str, is_cluster_wide: bool) -> None:
-    calls = set().union(*CALLS.values()) - CALLS["groups"]
+    calls = set().union(*CALLS.values()) - CALLS["groups"] - EVERYWHERE
     wanted = {call for call in calls if (call[1] in CLUSTER_WIDE) is is_cluster_wide}
     granted = []
     for document in (ROOT / "deploy" / "manifests" / "yodel.yaml").read_text().split("\n---\n"):
@@ -420,6 +429,16 @@ def test_the_rights_are_exactly_the_calls(kind: str, is_cluster_wide: bool) -> N
             resources = [f"{resource}.{group}".strip(".") for resource in rule["resources"]]
             granted += [(verb, resource) for verb in rule["verbs"] for resource in resources]
     assert sorted(granted) == sorted(wanted)
+
+
+def test_the_rule_for_all_pods_has_their_calls_and_is_a_cluster_role_s() -> None:
+    text = (CHART / "templates" / "rbac.yaml").read_text()
+    cluster_role = text[text.index("kind: ClusterRole") : text.index("kind: ClusterRoleBinding")]
+    rule = re.search(
+        r"if \.Values\.rbac\.allPods.*?resources: \[([a-z]+)\]\s+verbs: \[([a-z, ]+)\].*?end", cluster_role, re.DOTALL
+    )
+    assert rule is not None
+    assert {(verb, f"{rule[1]} everywhere") for verb in rule[2].split(", ")} == EVERYWHERE
 
 
 def test_the_rule_for_groups_has_their_calls() -> None:

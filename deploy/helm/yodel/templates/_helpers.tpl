@@ -252,6 +252,16 @@ capabilities:
 {{- if and .Values.networkPolicy.enabled .Values.networkPolicy.clients .Values.containers.hostNetwork (not .Values.networkPolicy.nodeCidrs) -}}
 {{- fail "networkPolicy.clients: ApplicationMasters call from their nodes' addresses; name these in networkPolicy.nodeCidrs" -}}
 {{- end -}}
+{{- if and .Values.rbac.allPods (not .Values.rbac.nodes) -}}
+{{- fail "rbac.allPods: what pods take of their nodes is of use only with rbac.nodes" -}}
+{{- end -}}
+{{- with .Values.resourceManager.settings -}}
+{{- range prepend (values (default (dict) .queue_settings)) (default (dict) .queue_defaults) -}}
+{{- if and (eq (default "" .placement) "bind") (not $.Values.rbac.allPods) -}}
+{{- fail "resourceManager.settings: placement bind needs rbac.allPods" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range .Values.users.accounts -}}
 {{- if and (lt (int .uid) (int $.Values.users.minUserId)) (not (has .name $.Values.users.allowedSystemUsers)) -}}
 {{- fail (printf "users.accounts: %s has uid %d, below users.minUserId, and is not in users.allowedSystemUsers" .name (int .uid)) -}}
