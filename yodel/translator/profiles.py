@@ -102,10 +102,13 @@ def _check(profile: PodSettings, section: str) -> None:
 def _check_bound(profile: PodSettings, section: str) -> None:
     """Of what keeps pods together and apart only nodes are judged where the RM chooses."""
     if profile.gang:
-        raise InvalidValue(f"{section}.gang", True, "false with placement bind: there is no scheduler to see the group")
+        raise InvalidValue(f"{section}.gang", True, "false with placement bind: no scheduler sees the group")
     spec = profile.template.get("spec") or {}
-    named = [f"affinity.{name}" for name in spec.get("affinity") or {} if name != "nodeAffinity"]
-    named += [name for name in ("topologySpreadConstraints",) if spec.get(name)]
-    if named:
-        expected = "nodeSelector, nodeAffinity and tolerations only, with placement bind"
-        raise InvalidValue(f"{section}.pod_template", f"spec.{named[0]}", expected)
+    judged_by_schedulers = {
+        **{f"affinity.{kind}": value for kind, value in (spec.get("affinity") or {}).items() if kind != "nodeAffinity"},
+        "topologySpreadConstraints": spec.get("topologySpreadConstraints"),
+    }
+    for name, value in judged_by_schedulers.items():
+        if value:
+            expected = "none with placement bind: nodeSelector, nodeAffinity and tolerations are judged there"
+            raise InvalidValue(f"{section}.pod_template.spec.{name}", value, expected)

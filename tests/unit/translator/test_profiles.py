@@ -64,7 +64,6 @@ def test_every_field_reaches_the_profile() -> None:
             "gang": True,
             "gang_min_member": 2,
             "gang_spec": {"queue": "q"},
-            "placement": "bind",
             "read_only_root": True,
             "ephemeral_storage_request_mib": 3,
             "ephemeral_storage_limit_mib": 4,
@@ -88,12 +87,21 @@ def test_every_field_reaches_the_profile() -> None:
         gang=True,
         gang_min_member=2,
         gang_spec={"queue": "q"},
-        placement="bind",
         read_only_root=True,
         ephemeral_storage_request_mib=3,
         ephemeral_storage_limit_mib=4,
         template=template,
     )
+
+
+def test_who_chooses_nodes_is_said_by_queue() -> None:
+    assert not built().binds
+    found = built(queue={"placement": "bind", "pod_template": {"spec": {"affinity": {"nodeAffinity": {}}}}})
+    assert found.binds
+    assert found.of("root.a").binds
+    assert not found.of("root.other").binds
+    assert built({"placement": "bind"}).binds
+    assert not built({"placement": "bind"}, {"placement": "kubernetes"}).of("root.a").binds
 
 
 def test_dialect_of_the_house_is_named_like_any_other() -> None:
@@ -115,6 +123,17 @@ def test_kinds_of_groups_are_those_that_queues_want_each_once() -> None:
         ({"dialect": "slurm"}, "dialect", "one of house, katalyst, koordinator, native, volcano"),
         ({"gang": True}, "gang", "a dialect with groups (koordinator, volcano), native has none"),
         ({"dialect": "katalyst", "gang": True}, "gang", "katalyst has none"),
+        ({"dialect": "volcano", "gang": True, "placement": "bind"}, "gang", "no scheduler sees the group"),
+        (
+            {"placement": "bind", "pod_template": {"spec": {"affinity": {"podAntiAffinity": {"a": []}}}}},
+            "pod_template.spec.affinity.podAntiAffinity",
+            "nodeSelector, nodeAffinity and tolerations",
+        ),
+        (
+            {"placement": "bind", "pod_template": {"spec": {"topologySpreadConstraints": [{"maxSkew": 1}]}}},
+            "pod_template.spec.topologySpreadConstraints",
+            "none with placement bind",
+        ),
         ({"pod_template": {"spec": {"hostIPC": True}}}, "pod_template.spec.hostIPC", "one of affinity"),
         (
             {"dialect": "koordinator", "pod_template": {"metadata": {"labels": {"koordinator.sh/qosClass": "LS"}}}},
