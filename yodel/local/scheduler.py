@@ -13,10 +13,11 @@ from datetime import datetime
 from yodel.local.events import WARNING, EventRecorder, Source
 from yodel.local.neighbours import Neighbour, neighbour, terms_of
 from yodel.local.objects import Change, ObjectStore, Record
-from yodel.local.placement import Amounts, NodeView, node_view, place, pod_requests
+from yodel.local.placement import NodeView, node_view, place, pod_requests
 from yodel.local.registry import Registry
 from yodel.local.statuses import Json
 from yodel.local.times import to_text
+from yodel.translator.node_fit import Amounts
 
 YIELD_EVERY = 20  # pods decided before the loop gets a turn for heartbeats and watches
 

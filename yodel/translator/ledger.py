@@ -173,7 +173,8 @@ class Ledger:
         book = self.nodes.get(node.name)
         is_new = book is None
         if book is None:
-            book = self.nodes[node.name] = self._absent.pop(node.name, None) or NodeBook(node.name)
+            known = self._absent.pop(node.name) if node.name in self._absent else NodeBook(node.name)
+            book = self.nodes[node.name] = known
         facts = (True, node.ready, node.unschedulable, node.labels, node.taints)
         if facts != (book.is_there, book.ready, book.unschedulable, book.labels, book.taints):
             book.is_there, book.ready, book.unschedulable, book.labels, book.taints = facts

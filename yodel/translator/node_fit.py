@@ -123,7 +123,8 @@ def term_matches(term: Object, node: Fitted) -> bool:
 
 def expression_matches(expression: Object, labels: Mapping[str, str]) -> bool:
     """v1.NodeSelectorRequirement; NotIn and DoesNotExist match what has no such label."""
-    operator, key, values = expression["operator"], expression["key"], expression.get("values") or ()
+    operator, key = expression["operator"], expression["key"]
+    values: Sequence[str] = expression.get("values") or ()
     if operator in ("Gt", "Lt"):
         try:
             actual, bound = int(labels[key]), int(values[0])
