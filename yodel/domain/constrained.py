@@ -79,7 +79,7 @@ def _by_rules(
         places.assume(node, capability)
         places.guess(node, own, request.tags)
         found.append(replace(placement, rules=tuple(places.with_slot(own, rule) for rule in rules)))
-    return Spots(placements=found)
+    return Spots(placements=tuple(found))
 
 
 def _by_us(
@@ -95,4 +95,4 @@ def _by_us(
         return Spots()
     places.send(own, request.tags)
     hosts = tuple(sorted(node.id.host for node in with_room))
-    return Spots(placements=[replace(placement, nodes=hosts)])
+    return Spots(placements=(replace(placement, nodes=hosts),))

@@ -98,8 +98,9 @@ class Scheduler:
             is_live = self._engine.state.containers[container_id].is_live
             if plan.key is not None and runtime is not None and is_live:
                 runtime.in_flight.setdefault(plan.key, set()).add(container_id)
-            if plan.is_local and plan.key is not None and runtime is not None:
-                runtime.waits_since_s.pop(plan.key, None)  # patience begins anew (resetSchedulingOpportunities)
+            if plan.is_local and plan.key is not None and runtime is not None and plan.key in runtime.waits_since_s:
+                # Patience begins anew (SchedulerApplicationAttempt.resetSchedulingOpportunities).
+                runtime.waits_since_s[plan.key] = self._clock.monotonic_s()
         for increase in decision.increases:
             self._forget_increase(increase)
         return len(decision.plans) >= self._limits.per_tick_max

@@ -28,6 +28,7 @@ AVOID_MAX = 10_000
 """As many as an ApplicationMaster may blacklist (services.master.BLACKLIST_MAX)."""
 CLOSED_MAX = 500
 """Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed anew."""
+_DIGEST = "sha256-"
 _KEY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
@@ -98,7 +99,9 @@ def _slot_key(rule: TagRule) -> str:
 
 def _key_name(tag: str) -> str:
     """A tag as the name in a label's key: itself where it may be that, else a name that stands for it alone."""
-    return tag if _KEY_NAME.fullmatch(tag) else "sha256-" + hashlib.sha256(tag.encode()).hexdigest()[:48]
+    if _KEY_NAME.fullmatch(tag) and not tag.startswith(_DIGEST):
+        return tag
+    return _DIGEST + hashlib.sha256(tag.encode(errors="surrogatepass")).hexdigest()[:48]
 
 
 def _required(placement: Placement, landmarks: Landmarks) -> list[dict[str, Any]]:

@@ -3,8 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.records import an_attempt_id
+from tests.unit.domain.test_places import the_places
 from yodel.domain.allocation import AllocationLimits, Capacity, Decision, Demand, TakeBack, decide
-from yodel.domain.ask_book import AskKey, Wish
+from yodel.domain.ask_book import AskKey, SchedulingAsk, Wish
+from yodel.domain.constraints import Single, Target
 from yodel.domain.container import Placement
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
@@ -117,3 +119,73 @@ def test_share_of_ams_is_of_memory_and_cores_only() -> None:
 
 def test_nothing_wanted_is_nothing_decided() -> None:
     assert decide([], room(1), LIMITS) == decide([demand()], room(1), LIMITS) == Decision(plans=(), take_backs=())
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+NODES = the_places().nodes
+NOT_ZK = Single(maximum=0, targets=(Target("zk"),))
+WITH_ZK = Single(minimum=1, targets=(Target("zk"),))
+
+
+def request(number: int, tag: str, constraint: Single | None, count: int = 1) -> Wish:
+    key = AskKey(1, number, ExecutionType.GUARANTEED, SIZE)
+    ask = SchedulingAsk(key=key, count=count, tags=(tag,), constraint=constraint)
+    return Wish(key=key, count=count, placement=Placement(), request=ask)
+
+
+def test_what_no_node_can_take_is_not_planned_and_told() -> None:
+    strict = wish(3, hosts=("nowhere",), is_strict=True)
+    decision = decide([demand(wishes=[strict])], room(100, places=the_places()), LIMITS)
+    assert decision.plans == ()
+    (misfit,) = decision.misfits
+    assert (misfit.key, misfit.count, misfit.is_constraint) == (KEY, 3, False)
+    assert str(misfit) == (
+        "Cannot be placed: 3 of <memory:1024, vCores:1> (priority 1): locality is strict and none of nowhere is in the "
+        "cluster"
+    )
+
+
+def test_misfit_holds_up_nobody_else() -> None:
+    strict = wish(3, hosts=("nowhere",), is_strict=True)
+    decision = decide([demand(1, wishes=[strict]), demand(2, wishes=[wish(1)])], room(9, places=the_places()), LIMITS)
+    assert planned(decision) == [2]
+
+
+def test_master_that_fits_nowhere_is_told_too() -> None:
+    large = Resource(5000, 1)
+    decision = decide([demand(am_capability=large)], room(100, places=the_places()), LIMITS)
+    assert decision.plans == ()
+    assert str(decision.misfits[0]).startswith("Cannot be placed: 1 of <memory:5000, vCores:1> (the ApplicationMaster)")
+
+
+def test_masters_label_becomes_its_placement() -> None:
+    placement = Placement(node_label="gpu")
+    decision = decide([demand(am_capability=SIZE, am_placement=placement)], room(9), LIMITS)
+    assert decision.plans[0].placement == placement
+
+
+def test_patience_with_hosts_leaves_the_rest_for_later() -> None:
+    wanted = demand(wishes=[wish(6, hosts=("a",))], waited_s={KEY: 0.25})
+    decision = decide([wanted], room(100, places=the_places()), LIMITS)
+    assert [plan.is_local for plan in decision.plans] == [True] * 4
+    assert decision.again_in_s == 0.75
+
+
+def test_request_finds_company_that_is_planned_in_the_same_tick_whatever_the_order() -> None:
+    wishes = [request(1, "hbase", WITH_ZK), request(2, "zk", NOT_ZK)]
+    decision = decide([demand(wishes=wishes)], room(100, places=the_places()), LIMITS)
+    assert [plan.tags for plan in decision.plans] == [("zk",), ("hbase",)]
+    assert decision.misfits == ()
+
+
+def test_request_without_company_is_told_once_a_tick() -> None:
+    decision = decide([demand(wishes=[request(1, "hbase", WITH_ZK)])], room(100, places=the_places()), LIMITS)
+    assert [(misfit.is_constraint, misfit.count) for misfit in decision.misfits] == [(True, 1)]
+
+
+def test_requests_of_one_each_that_stand_apart_get_a_node_each() -> None:
+    wishes = [request(number, "zk", NOT_ZK) for number in range(5)]
+    decision = decide([demand(wishes=wishes)], room(100, places=the_places()), LIMITS)
+    assert len(decision.plans) == len(NODES)
+    assert [misfit.is_constraint for misfit in decision.misfits] == [True, True]

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from yodel.domain import ask_book
-from yodel.domain.ask_book import ANY, Ask, AskBook, AskKey
+from yodel.domain.ask_book import ANY, Ask, AskBook, AskKey, SchedulingAsk
+from yodel.domain.constraints import Single, Target
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidResourceRequest
@@ -118,3 +120,23 @@ def test_line_that_does_not_fit_leaves_nothing_behind(monkeypatch: pytest.Monkey
     with pytest.raises(InvalidResourceRequest):
         book.replace(line(1, "host", key=a_key(9)))  # it would take two: its own and its wish's
     assert [one.key for one in book.lines()] == [KEY]
+
+
+def test_scheduling_request_is_a_wish_with_its_constraint() -> None:
+    constraint = Single(maximum=0, targets=(Target("zk"),))
+    asked = SchedulingAsk(key=KEY, count=2, tags=("zk",), constraint=constraint, message=b"as it came")
+    book = AskBook()
+    book.request(asked)
+    assert [(wish.count, wish.request) for wish in book.wishes()] == [(2, asked)]
+    assert book.scheduling_ask(KEY) is asked
+    book.handed_over(KEY, "host", "/rack")
+    assert book.count(KEY) == 1
+
+
+def test_scheduling_request_for_none_or_withdrawn_is_no_wish() -> None:
+    asked = SchedulingAsk(key=KEY, count=2)
+    for end in (lambda book: book.request(replace(asked, count=0)), lambda book: book.withdraw(KEY)):
+        book = AskBook()
+        book.request(asked)
+        end(book)
+        assert (book.wishes(), book.scheduling_ask(KEY), book.pending()[0]) == ([], None, 0)

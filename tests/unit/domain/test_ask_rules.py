@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.support.playbook import ask
-from yodel.domain.ask_book import Ask
-from yodel.domain.ask_rules import AskRules, check_blacklist, checked
+from yodel.domain.ask_book import Ask, SchedulingAsk
+from yodel.domain.ask_rules import AskRules, check_blacklist, check_known, checked, merged
+from yodel.domain.constraints import AllOf, Single, Target
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, InvalidResourceRequest
 
@@ -77,3 +78,29 @@ def test_everywhere_cannot_be_blacklisted() -> None:
     check_blacklist(["host-1", "/rack"])
     with pytest.raises(InvalidBlacklistRequest, match=r"^Cannot add \* to the blacklist!$"):
         check_blacklist(["host-1", "*"])
+
+
+def test_label_that_no_node_has_is_refused_in_hadoops_words() -> None:
+    with pytest.raises(InvalidLabelRequest) as raised:
+        checked(replace(ask(1), node_label="gpu"), LABELS, "", "default", {"fast"})
+    assert str(raised.value) == "Invalid label resource request, cluster do not contain , label= gpu"
+    assert checked(replace(ask(1), node_label="fast"), LABELS, "", "default", {"fast"}).node_label == "fast"
+
+
+def test_label_of_a_submission_follows_the_same_rules() -> None:
+    check_known("", DEFAULT, ())
+    check_known("fast", LABELS, ("fast",))
+    with pytest.raises(InvalidLabelRequest, match="cluster do not contain"):
+        check_known("gpu", LABELS, ("fast",))
+    with pytest.raises(InvalidLabelRequest, match="node label not enabled"):
+        check_known("gpu", DEFAULT, ("gpu",))
+
+
+def test_registered_constraint_holds_beside_the_requests_own() -> None:
+    apart, near = Single(maximum=0, targets=(Target("zk"),)), Single(minimum=1, targets=(Target("hbase"),))
+    plain = SchedulingAsk(key=ask(1).key, count=1, tags=("zk",))
+    assert merged(plain, {}) is plain
+    assert merged(plain, {"zk": apart}).constraint == apart
+    assert merged(replace(plain, constraint=apart), {"zk": apart}).constraint == apart
+    assert merged(replace(plain, constraint=near), {"zk": apart}).constraint == AllOf((near, apart))
+    assert merged(replace(plain, tags=("zk", "x")), {"zk": apart}).constraint is None  # Hadoop looks at single tags

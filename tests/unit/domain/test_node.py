@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from tests.support.records import a_node
-from yodel.domain.effects import NodeChanged, StopContainersOnNode
+from yodel.domain.effects import NodeChanged, NodeRelabelled, StopContainersOnNode
 from yodel.domain.events import (
     NodeCapabilityOrdered,
     NodeDecommissioned,
     NodeDecommissionStarted,
     NodeExpired,
     NodeHealthReported,
+    NodePlaced,
     NodeRecommissioned,
     NodeRegistered,
     NodeUnregistered,
@@ -137,3 +138,12 @@ def test_ordered_capability_outlives_what_the_agent_says() -> None:
 
 def test_node_may_be_ordered_to_have_nothing() -> None:
     assert after(RUNNING, NodeCapabilityOrdered(Resource(0, 0)), REGISTERED).capability == Resource(0, 0)
+
+
+@pytest.mark.parametrize("state", NodeState)
+def test_place_is_known_in_every_state_and_told_when_it_changes(state: NodeState) -> None:
+    node = a_node(state=state)
+    step = NODE_MACHINE.apply(node, NodePlaced("/r1", ("gpu",)))
+    assert (step.entity.rack, step.entity.labels, step.entity.state) == ("/r1", ("gpu",), state)
+    assert step.effects == (NodeRelabelled(node.id),)
+    assert NODE_MACHINE.apply(step.entity, NodePlaced("/r1", ("gpu",))).effects == ()

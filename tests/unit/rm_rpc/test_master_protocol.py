@@ -19,6 +19,7 @@ from yodel.pb_convert import ids
 from yodel.rm_rpc.master_protocol import NAME, MasterProtocol
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.rpc_io.server import ServerSecurity
+from yodel.services.state import RejectedAsk
 
 
 @pytest.fixture
@@ -150,6 +151,32 @@ async def test_placement_constraints_are_refused_before_anything_is_registered(
     with pytest.raises(RemoteFault, match="Rejecting this registerApplicationMaster operation"):
         await call(protocol, "registerApplicationMaster", caller, request)
     assert not world.rm.state.runtimes[am.attempt_id].is_registered
+
+
+async def test_constraints_and_scheduling_requests_are_taken_where_a_handler_is_configured(world: World) -> None:
+    am = await launched(world)
+    rm, caller = world.rm, context(attempt_id=am.attempt_id, world=world)
+    taking = MasterProtocol(rm.master, rm.queries, rm.tokens, are_constraints_taken=True).protocol()
+    register = msg.RegisterApplicationMasterRequestProto(host="h")
+    entry = register.placement_constraints.add(allocation_tags=["zk"])
+    simple = entry.placement_constraint.simpleConstraint
+    simple.scope, simple.minCardinality, simple.maxCardinality = "node", 0, 0
+    simple.targetExpressions.add(targetType="ALLOCATION_TAG", targetKey="self", targetValues=["zk"])
+    await call(taking, "registerApplicationMaster", caller, register)
+
+    request = allocate(0)
+    sizing = pb.ResourceSizingProto(numAllocations=2, resources=ids.resource_pb(Resource(1024, 1)))
+    asked = request.scheduling_requests.add(allocationRequestId=5, allocationTags=["zk"], resourceSizing=sizing)
+    await call(taking, "allocate", caller, request)
+    await world.settle()
+    await world.bind_and_settle()
+    answer = await call(taking, "allocate", caller, allocate(1))
+    (granted,) = answer.allocated_containers
+    assert (list(granted.allocation_tags), granted.allocation_request_id) == (["zk"], 5)
+
+    rm.state.runtimes[am.attempt_id].rejected.append(RejectedAsk(asked.SerializeToString(), True))
+    (rejected,) = (await call(taking, "allocate", caller, allocate(2))).rejected_scheduling_requests
+    assert (rejected.reason, rejected.request) == (pb.RRP_COULD_NOT_PLACE_ON_NODE, asked)
 
 
 async def test_am_gets_a_new_token_when_the_master_key_was_rolled(world: World, protocol: RpcProtocol) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import World, complete, running
+from tests.support.playbook import World, ask, complete, running
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, pod_name
 from yodel.domain.states import ContainerState
@@ -186,3 +186,21 @@ async def test_what_keeps_the_am_waiting_is_in_the_line(world: World) -> None:
     line = board.lines[application_id]
     assert line is not None
     assert "0/3 nodes are available" in line.waits_for
+
+
+async def test_ask_that_cannot_be_placed_is_an_event_of_the_masters_pod_and_a_line_of_its_application(
+    world: World,
+) -> None:
+    inspection = inspecting(world, events := Events(), board := Board())
+    world.rm.misfits.tell = inspection.misfit
+    am = await world.running_am()
+    await am.beat(ask(2, "nowhere"), ask(2, relax_locality=False))
+    await world.settle()
+    await during(inspection, 3)
+
+    told = events.told[-1]
+    assert (told.reason, told.pod_name, told.is_warning) == ("AskCannotBePlaced", pod_name(am.container.id), True)
+    assert told.message.startswith("Cannot be placed: 2 of <memory:1024, vCores:1> (priority 1): locality is strict")
+    line = board.lines[am.application_id]
+    assert line is not None
+    assert line.waits_for == told.message

@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.records import texts
+from tests.support.records import a_container, texts
+from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Placement
-from yodel.translator.placement import CLOSED_MAX, HOSTS_MAX, affinity
+from yodel.translator.placement import CLOSED_MAX, HOSTS_MAX, Landmarks, affinity, tag_labels
 
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 names = st.lists(texts, max_size=3).map(tuple)
@@ -123,3 +124,84 @@ def test_closed_nodes_have_a_limit() -> None:
     names = [f"node-{number}" for number in range(CLOSED_MAX + 1)]
     (term,) = closed_terms(Placement(), *names)
     assert len(term["matchFields"]) == CLOSED_MAX
+
+
+# --- landmarks, nodes and rules --------------------------------------------------------------------------------------
+
+ZONES = Landmarks(rack_label="topology.kubernetes.io/zone", hostname_of=lambda host: host.partition(".")[0])
+
+
+def expressions(placement: Placement, landmarks: Landmarks) -> Any:
+    required = affinity(placement, (), landmarks)["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    return [term["matchExpressions"] for term in required["nodeSelectorTerms"]]
+
+
+def test_rack_label_and_host_names_are_the_operators() -> None:
+    placement = Placement(hosts=("a.example", "a.local"), racks=("/r1", "/default-rack"), is_strict=True)
+    assert expressions(placement, ZONES) == [
+        [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["a"]}],
+        [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["r1"]}],
+        [{"key": "topology.kubernetes.io/zone", "operator": "DoesNotExist"}],
+    ]
+    ((avoid, rack),) = expressions(Placement(avoid=("b.example", "/r1")), ZONES)
+    assert (avoid["values"], rack["key"]) == (["b"], "topology.kubernetes.io/zone")
+
+
+def test_only_nodes_that_satisfy_a_constraint_are_required_whatever_is_preferred() -> None:
+    found = affinity(Placement(hosts=("a",), nodes=("b", "c")))["nodeAffinity"]
+    (term,) = found["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term == {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["b", "c"]}]}
+    assert len(found["preferredDuringSchedulingIgnoredDuringExecution"]) == 1
+
+
+def test_labelled_nodes_are_kept_for_who_asks_for_them() -> None:
+    labels = Landmarks(are_labels_enabled=True)
+    assert expressions(Placement(), labels) == [[{"key": "yodel.io/node-label", "operator": "DoesNotExist"}]]
+    assert affinity(Placement(node_label="gpu"), (), labels) == {}  # the node selector says it
+
+
+def a_rule(*, is_apart: bool = True, **changes: Any) -> TagRule:
+    return TagRule(**{"is_apart": is_apart, "scope": Scope.NODE, "tag": "zk", **changes})
+
+
+def pod_terms(rule: TagRule) -> Any:
+    kind = "podAntiAffinity" if rule.is_apart else "podAffinity"
+    (term,) = affinity(Placement(rules=(rule,)), cluster="prod")[kind]["requiredDuringSchedulingIgnoredDuringExecution"]
+    return term
+
+
+def test_rule_becomes_a_term_over_the_pods_of_its_cluster() -> None:
+    term = pod_terms(a_rule(applications=("application_1_0001",)))
+    assert term == {
+        "labelSelector": {
+            "matchExpressions": [
+                {"key": "yodel.io/cluster", "operator": "In", "values": ["prod"]},
+                {"key": "tag.yodel.io/zk", "operator": "Exists"},
+                {"key": "yodel.io/application", "operator": "In", "values": ["application_1_0001"]},
+            ]
+        },
+        "topologyKey": "kubernetes.io/hostname",
+    }
+
+
+def test_rules_of_racks_of_others_and_of_everybody() -> None:
+    assert pod_terms(a_rule(scope=Scope.RACK))["topologyKey"] == "topology.kubernetes.io/rack"
+    others = pod_terms(a_rule(applications=("application_1_0001",), are_excluded=True))
+    assert others["labelSelector"]["matchExpressions"][-1]["operator"] == "NotIn"
+    assert len(pod_terms(a_rule(is_apart=False))["labelSelector"]["matchExpressions"]) == 2
+
+
+def test_slot_is_a_label_that_only_its_like_stand_apart_from() -> None:
+    rule = a_rule(slots=3, slot=2)
+    slot = {"key": "slot.yodel.io/zk", "operator": "In", "values": ["2"]}
+    assert pod_terms(rule)["labelSelector"]["matchExpressions"][-1] == slot
+    by_rack = a_rule(slots=3, slot=1, scope=Scope.RACK)
+    container = a_container(placement=Placement(rules=(rule, by_rack)), allocation_tags=("zk",))
+    assert tag_labels(container) == {"tag.yodel.io/zk": "", "slot.yodel.io/zk": "2", "rack-slot.yodel.io/zk": "1"}
+
+
+@given(st.lists(texts, max_size=5, unique=True))
+def test_whatever_the_tags_are_their_labels_are_legal_and_their_own(tags: list[str]) -> None:
+    found = tag_labels(a_container(allocation_tags=tuple(tags)))
+    assert len(found) == len(tags)
+    assert all(re.fullmatch(r"[a-z.]+/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", key) for key in found)
