@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.records import a_container, an_attempt_id
 from yodel.domain.container import CONTAINER_MACHINE, DIAGNOSTICS_LENGTH_MAX, Container
-from yodel.domain.effects import CleanUpContainer, Grant, Reconcile, ReportCompleted, Tell
+from yodel.domain.effects import CleanUpContainer, Grant, Reconcile, ReportCompleted, Tell, Withdraw
 from yodel.domain.events import (
     AmContainerBound,
     AmContainerCompleted,
@@ -17,6 +17,7 @@ from yodel.domain.events import (
     ContainerEnded,
     ContainerStarted,
     PodBound,
+    PodTurnedAway,
     StopRequested,
 )
 from yodel.domain.ids import NodeId
@@ -66,6 +67,21 @@ def test_am_container_speaks_to_its_attempt_and_is_never_granted() -> None:
         Tell(an_attempt_id(), AmContainerCompleted(1, "x", 5)),
     )
     assert after(running, ContainerEnded(1, "x", 5)).is_acknowledged
+
+
+def test_task_whose_pod_was_refused_is_planned_again_until_it_is_handed_out() -> None:
+    bound = after(TASK, PodBound(NODE))
+    assert after(bound, PodTurnedAway()) == TASK
+    assert effects(bound, PodTurnedAway()) == (Withdraw(TASK.id),)
+    acquired = after(bound, ContainerAcquired())
+    assert after(acquired, PodTurnedAway()) is acquired
+    assert after(TASK, PodTurnedAway()) is TASK
+
+
+def test_am_whose_pod_was_refused_keeps_its_node_for_its_attempt_knows_it() -> None:
+    bound = after(AM, PodBound(NODE))
+    assert after(bound, PodTurnedAway()) is bound
+    assert effects(bound, PodTurnedAway()) == ()
 
 
 def test_container_that_started_before_its_grant_was_collected_runs() -> None:

@@ -1,7 +1,16 @@
 from __future__ import annotations
 
 from tests.support.playbook import NODE, World, ask
-from yodel.domain.effects import ExpectAttempt, ForgetAttempt, Grant, LaunchAm, NodeChanged, Reconcile, ReportCompleted
+from yodel.domain.effects import (
+    ExpectAttempt,
+    ForgetAttempt,
+    Grant,
+    LaunchAm,
+    NodeChanged,
+    Reconcile,
+    ReportCompleted,
+    Withdraw,
+)
 from yodel.domain.ids import ApplicationAttemptId
 
 
@@ -43,6 +52,19 @@ async def test_end_takes_a_container_out_of_what_is_under_way(world: World) -> N
     await world.step()
     assert container_id not in runtime.granted
     assert container_id not in {i for ids in runtime.in_flight.values() for i in ids}
+
+
+async def test_grant_that_is_withdrawn_stays_under_way(world: World) -> None:
+    am = await world.running_am()
+    await am.beat(ask(1))
+    await world.settle()
+    await world.bind_and_settle()
+    runtime = world.rm.state.runtimes[am.attempt_id]
+    (container_id,) = runtime.granted
+    for _ in range(2):
+        world.rm.performer.perform(Withdraw(container_id))
+    assert runtime.granted == []
+    assert container_id in {i for ids in runtime.in_flight.values() for i in ids}
 
 
 async def test_nodes_that_changed_are_told_to_registered_ams(world: World) -> None:
