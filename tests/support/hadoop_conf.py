@@ -173,6 +173,7 @@ def _resource_manager(servers: Servers) -> dict[str, str]:
         **addresses(servers.ports),
         "yarn.resourcemanager.bind-host": HOST,
         "yarn.resourcemanager.recovery.enabled": "true",
+        "yarn.resourcemanager.placement-constraints.handler": "scheduler",  # as Yodel's own default
         "yarn.resourcemanager.store.class": store,
         "yarn.resourcemanager.leveldb-state-store.path": f"{servers.directory}/rm-store",
         "yarn.resourcemanager.scheduler.class": scheduler,

@@ -281,7 +281,10 @@ class Reconciler:
         """What a container waits for, for reports; nothing when it does not wait."""
         line = pod_events.meaning_of(pod, now_ms)
         waits = line.becomes in (pod_events.Becomes.WAITS, pod_events.Becomes.STARTS)
-        self._engine.state.explain_wait(container.id, line.diagnostics(pod) if waits else "")
+        text = line.diagnostics(pod) if waits else ""
+        if text and container.id not in self._engine.state.waits:
+            log.info("container waits", container_id=str(container.id), reason=text)
+        self._engine.state.explain_wait(container.id, text)
 
     def _remember(self, pod: PodObservation) -> None:
         while len(self._gone) >= GONE_MAX:

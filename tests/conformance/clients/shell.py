@@ -52,6 +52,18 @@ def retried_on_codes(target: Target) -> Outcome:
     return _run(target, "-shell_command", "exit 7", *codes)
 
 
+def placed(target: Target) -> Outcome:
+    """Constraints that one node can satisfy: one alone of its kind, and two beside it."""
+    spec = ("-placement_spec", "zk(1),NOTIN,NODE,zk:hbase(2),IN,NODE,zk", "-container_memory", 256)
+    return _run(target, "-shell_command", "echo placed", *spec)
+
+
+def never_placed(target: Target) -> Outcome:
+    """Two that must stand apart on one node: the second waits until the client has had enough."""
+    spec = ("-placement_spec", "zk(2),NOTIN,NODE,zk", "-container_memory", 256)
+    return _run(target, "-shell_command", "sleep 120", *spec, "-timeout", 15_000)
+
+
 def killed(target: Target) -> Outcome:
     job = start(target, "-shell_command", "sleep 120")
     application_id = working(target, job)
@@ -149,6 +161,8 @@ SCENARIOS = (
     scenario("exit code is not retried", retried_on_codes),
     scenario("killed", killed, short=True),
     scenario("client's timeout", client_timeout),
+    scenario("placement constraints", placed, short=True),
+    scenario("constraint that no node satisfies", never_placed),
     scenario("application's lifetime", lifetime),
     scenario("master outside the cluster", unmanaged, short=True, client="Unmanaged AM launcher"),
 )
