@@ -272,7 +272,6 @@ def _proxy(home: Home, number: int) -> dict[str, object]:
         "mode": "iptables",
         "clusterCIDR": POD_NETWORK,
         "hostnameOverride": node_name(number),
-        "nodeIPOverride": [node_address(number)],
         "bindAddress": node_address(number),
         "healthzBindAddress": f"{node_address(number)}:10256",
         "metricsBindAddress": f"{node_address(number)}:10249",
@@ -290,8 +289,8 @@ def _unmount_below(*folders: Path) -> None:
 
 
 def _write_json(path: Path, content: dict[str, object]) -> None:
-    """Left alone when it says the same: kube-proxy ends when its file is written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Not when it is there already: kube-proxy ends when somebody touches its configuration."""
     text = json.dumps(content)
+    path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
