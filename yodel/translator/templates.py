@@ -208,8 +208,14 @@ def _check_mount_path(path: Json, field: str, reserved_paths: Collection[str]) -
 
 def _check_keys(entries: Mapping[str, str], field: str, taken: Collection[str]) -> None:
     for key in entries:
-        if key.startswith(RESERVED_PREFIX) or key == RESERVED_LABEL or key in taken:
+        if _is_ours(key) or key == RESERVED_LABEL or key in taken:
             raise InvalidValue(f"{field}.{key}", entries[key], "a key that neither we nor the dialect set")
+
+
+def _is_ours(key: str) -> bool:
+    """Below our domain or one of its subdomains: tags and slots of containers have their own."""
+    domain = key.partition("/")[0] + "/"
+    return domain == RESERVED_PREFIX or domain.endswith("." + RESERVED_PREFIX)
 
 
 def _closed(found: Mapping[str, Json], allowed: Collection[str], field: str) -> None:

@@ -163,6 +163,7 @@ def test_all_that_is_allowed_passes() -> None:
         ({"kind": "Pod"}, "pod_template.kind", "one of metadata, spec"),
         ({"metadata": {"name": "x"}}, "pod_template.metadata.name", "one of annotations, labels"),
         ({"metadata": {"labels": {"yodel.io/role": "am"}}}, "labels.yodel.io/role", "neither we nor the dialect"),
+        ({"metadata": {"labels": {"tag.yodel.io/zk": ""}}}, "labels.tag.yodel.io/zk", "neither we nor the dialect"),
         ({"metadata": {"labels": {"app.kubernetes.io/managed-by": "x"}}}, "managed-by", "neither we nor the dialect"),
         ({"metadata": {"labels": {"koordinator.sh/qosClass": "LS"}}}, "qosClass", "neither we nor the dialect"),
         ({"metadata": {"labels": {"n": 1}}}, "metadata.labels.n", "a text"),
