@@ -193,7 +193,7 @@ class _Rm:
         )
         rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
         self.engine = Engine(state, store, clock)
-        self.topology = Topology(self.engine, settings.rack_label)
+        self.topology = Topology(self.engine, settings.rack_label, are_labels_enabled=settings.node_labels_enabled)
         self._misfits = Misfits(state, clock, settings.placement_constraints_handler)
         self.scheduler = Scheduler(
             self.engine,

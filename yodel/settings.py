@@ -102,7 +102,8 @@ class Settings(BaseSettings):
     )
     kube_requests_burst: int = Field(default=800, ge=1, description="requests at once after a quiet time")
     watch_nodes: bool = Field(
-        default=True, description="cordoned nodes leave gracefully; takes the right to list and watch nodes"
+        default=True,
+        description="cordoned nodes leave gracefully, labels become racks; takes the right to list and watch nodes",
     )
     pod_events: bool = Field(default=True, description="tell of grants, launches and ends by events on the pods")
     pod_events_per_second: float = Field(default=10.0, gt=0)

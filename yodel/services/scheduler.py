@@ -41,6 +41,7 @@ from yodel.services.surroundings import Surroundings
 AM_PRIORITY = 0  # RMAppAttemptImpl.AM_CONTAINER_PRIORITY
 TICK_INTERVAL_MIN_S = 0.01
 RETRY_S = 1.0
+ANYWHERE = Placement()
 log = structlog.get_logger("yodel.scheduler")
 
 
@@ -137,7 +138,7 @@ class Scheduler:
             priority=application.submission.priority,
             submitted_ms=application.submitted_ms,
             am_capability=application.submission.am_capability if needs_am else None,
-            am_placement=Placement(node_label=self._surroundings.label(application.submission.am_node_label)),
+            am_placement=self._am_placement(application.submission.am_node_label) if needs_am else ANYWHERE,
             wishes=wishes,
             in_flight=in_flight,
             avoid=tuple(sorted(runtime.blacklist)),
@@ -145,6 +146,9 @@ class Scheduler:
             waited_s=self._waited_s(runtime, wishes, in_flight),
             may_have_rules=not self._binds_itself(application.submission.queue),
         )
+
+    def _am_placement(self, node_label: str) -> Placement:
+        return Placement(node_label=self._surroundings.label(node_label))
 
     def _waited_s(
         self, runtime: AttemptRuntime, wishes: Sequence[Wish], in_flight: Mapping[AskKey, int]

@@ -22,10 +22,12 @@ log = structlog.get_logger("yodel.topology")
 
 
 class Topology:
-    """``rack_label`` is the key of the label whose value names a node's rack."""
+    """``rack_label`` is the key of the label whose value names a node's rack; with ``are_labels_enabled`` nodes have
+    YARN's node labels too."""
 
-    def __init__(self, engine: Engine, rack_label: str = RACK_LABEL) -> None:
+    def __init__(self, engine: Engine, rack_label: str = RACK_LABEL, *, are_labels_enabled: bool = True) -> None:
         self._engine, self._rack_label = engine, rack_label
+        self._are_labels_enabled = are_labels_enabled
         self._nodes: dict[str, NodeObservation] = {}
         self._by_name: dict[str, str] = {}
         """Kubernetes nodes by every name and address they have."""
@@ -78,7 +80,8 @@ class Topology:
             self._engine.tell_later(row.id, place)
 
     def _place(self, node: NodeObservation) -> NodePlaced:
-        return NodePlaced(rack_of(node.labels, self._rack_label), label_of(node.labels))
+        labels = label_of(node.labels) if self._are_labels_enabled else ()
+        return NodePlaced(rack_of(node.labels, self._rack_label), labels)
 
 
 def rack_of(labels: Mapping[str, str], rack_label: str) -> str:

@@ -123,3 +123,11 @@ async def test_another_label_is_a_setting(world: World) -> None:
     place = topology.place_of(NODE.host)
     assert place is not None
     assert place.rack == "/eu-1a"
+
+
+async def test_without_node_labels_nodes_have_none(world: World) -> None:
+    topology = Topology(world.rm.engine, are_labels_enabled=False)
+    topology.nodes_listed([a_node(labels={"yodel.io/node-label": "gpu"})])
+    place = topology.place_of(NODE.host)
+    assert place is not None
+    assert place.labels == ()
