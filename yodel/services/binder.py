@@ -13,8 +13,9 @@ place.  Nothing is tried while nothing changes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import structlog
 
@@ -45,11 +46,16 @@ ADMISSION_S = 5.0
 EXPIRY_INTERVAL_S = 1.0
 EXPLAINED_EVERY_S = 1.0
 """How often a line may ask why it does not fit: that looks at every node."""
+EXPLANATION_PAUSE_S = 0.05
+"""Between the explanations of any two lines; who comes sooner is told so much as NO_ROOM."""
+NO_ROOM = "no node that it may go to has room for it"
+LINES_AT_ONCE = 50
+"""Lines tried in one piece; the event loop is let go between two (about 0.3 ms each with 1,000 nodes)."""
 UNKNOWN = "the ResourceManager has not seen yet what is free on the nodes: nodes and pods are being listed"
 TOO_LITTLE = "OutOf"
 """How a kubelet's reasons begin when a resource is short."""
 
-Line = tuple[object, ...]
+Line = tuple[tuple[object, ...], frozenset[str]]
 """What a container wants, and the nodes that it keeps away from."""
 log = structlog.get_logger("yodel.binder")
 
@@ -69,7 +75,7 @@ class _Waiting:
     wants: Wants
     containers: dict[ContainerId, None]
     growth: int = -1
-    reason: str = ""
+    reason: str = NO_ROOM
     explained_s: float = float("-inf")
 
 
@@ -95,6 +101,7 @@ class Binder:
         self._agents: dict[NodeId, str] = {}
         self._tried_at_growth = -1
         self._is_pass_due = False
+        self._explained_s = float("-inf")
         self.published(list(state.nodes.values()))
 
     # --- what is asked ---------------------------------------------------------------------------------------------
@@ -243,9 +250,9 @@ class Binder:
         if not self._ledger.is_known:
             return NoPlace(UNKNOWN)
         line, now_s = self._lines[self._line_of[container_id]], self._clock.monotonic_s()
-        if now_s - line.explained_s >= EXPLAINED_EVERY_S:
+        if now_s - line.explained_s >= EXPLAINED_EVERY_S and now_s - self._explained_s >= EXPLANATION_PAUSE_S:
             line.reason = self._chooser.explain(line.wants, self._ledger.turned_away.union(own))
-            line.explained_s = now_s
+            line.explained_s = self._explained_s = now_s
         return NoPlace(line.reason, min(self._avoided[container_id].values()) - now_s if own else None)
 
     def _after_change(self) -> None:
@@ -255,16 +262,27 @@ class Binder:
             asyncio.get_running_loop().call_soon(self._try_lines)
 
     def _try_lines(self) -> None:
-        self._is_pass_due = False
         self._tried_at_growth = self._ledger.growth
-        if not self._ledger.is_known:
-            return
-        for (_, own), line in self._lines.items():
-            assert isinstance(own, frozenset)
-            fits = self._chooser.choose(line.wants, self._ledger.turned_away.union(own)) is not None
-            line.growth = -1 if fits else self._ledger.growth
-            if fits:
-                self._enqueue(next(iter(line.containers)))
+        self._try_some(iter([*self._lines] if self._ledger.is_known else ()))
+
+    def _try_some(self, keys: Iterator[Line]) -> None:
+        """A slice now, the others as soon as the loop has done what else there is."""
+        some = [*islice(keys, LINES_AT_ONCE)]
+        for key in some:
+            line = self._lines.get(key)
+            if line is not None:
+                self._try(line, key[1])
+        if len(some) == LINES_AT_ONCE:
+            asyncio.get_running_loop().call_soon(self._try_some, keys)
+        else:
+            self._is_pass_due = False
+            self._after_change()  # what has changed meanwhile
+
+    def _try(self, line: _Waiting, own: frozenset[str]) -> None:
+        fits = self._chooser.choose(line.wants, self._ledger.turned_away.union(own)) is not None
+        line.growth = -1 if fits else self._ledger.growth
+        if fits:
+            self._enqueue(next(iter(line.containers)))
 
     def _avoided_by(self, container_id: ContainerId) -> frozenset[str]:
         avoided = self._avoided.get(container_id)

@@ -137,6 +137,7 @@ class Ledger:
 
     def nodes_listed(self, nodes: Sequence[SeenNode]) -> None:
         """The whole truth."""
+        self._orders.clear()  # made anew when it is asked for, which costs less than keeping it true meanwhile
         names = {node.name for node in nodes}
         for name in [name for name in self.nodes if name not in names]:
             self.node_gone(name)
@@ -193,6 +194,7 @@ class Ledger:
 
     def pods_listed(self, pods: Sequence[PodHolding]) -> None:
         """The whole truth; pods that are assumed may be younger than it."""
+        self._orders.clear()
         listed = {(pod.namespace, pod.name) for pod in pods}
         for key in [key for key in self._held if key not in listed]:
             self._let_go(self._held.pop(key))

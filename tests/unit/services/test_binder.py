@@ -13,6 +13,7 @@ from yodel.domain.container import Container, Placement
 from yodel.domain.ids import ContainerId, pod_name
 from yodel.domain.node import Node
 from yodel.domain.pod import PodHolding, PodObservation, PodPhase
+from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerType, NodeState
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.store import Identity
@@ -22,6 +23,8 @@ from yodel.services.binder import (
     AVOIDED_MAX,
     AVOIDED_S,
     EXPIRY_INTERVAL_S,
+    LINES_AT_ONCE,
+    NO_ROOM,
     SEEN_WITHIN_S,
     TURNED_AWAY_S,
     UNKNOWN,
@@ -168,6 +171,18 @@ async def test_those_who_want_less_are_not_held_up() -> None:
     strict = a_container(container=10, placement=Placement(hosts=("node-9",), is_strict=True))
     assert "didn't match" in reason(desk.place(strict))
     assert desk.place(a_container(container=11)) in NAMES
+
+
+async def test_many_lines_are_tried_a_slice_at_a_time() -> None:
+    desk = Desk()
+    desk.fill()
+    many = [a_container(container=number, capability=Resource(1024 + number, 2)) for number in range(10, 10 + 120)]
+    reasons = [reason(desk.place(container)) for container in many]
+    assert reasons[:2] == ["0/2 nodes are available: 2 Insufficient cpu.", NO_ROOM]  # looking at all nodes is rationed
+    await desk.heard()
+    desk.binder.node_seen(machine("node-1", "64", version=2))
+    slices = [await desk.heard() for _ in range(4)]
+    assert [len(some) for some in slices] == [LINES_AT_ONCE, LINES_AT_ONCE, 20, 0]
 
 
 async def test_assumptions_fall_after_their_time() -> None:
