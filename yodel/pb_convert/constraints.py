@@ -30,7 +30,7 @@ NEGATIVE = "numAllocation in ResourceSizing field must be >= 0, updating schedul
 
 
 def scheduling_ask(message: pb.SchedulingRequestProto) -> SchedulingAsk:
-    """Raises InvalidValue, and InvalidResourceRequest in SingleConstraintAppPlacementAllocator's words if it has some."""
+    """As SingleConstraintAppPlacementAllocator takes it.  Raises InvalidValue, InvalidResourceRequest."""
     if not message.HasField("resourceSizing"):
         raise InvalidResourceRequest(NO_SIZING)
     sizing, type_ = message.resourceSizing, ExecutionType(message.executionType.execution_type)

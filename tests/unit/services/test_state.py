@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.actors import derived
-from tests.support.records import a_container, a_container_id, a_node, an_application, an_application_id, an_attempt
+from tests.support.records import (
+    a_container,
+    a_container_id,
+    a_node,
+    an_application,
+    an_application_id,
+    an_attempt,
+    an_attempt_id,
+)
+from yodel.domain.allocation import Misfit
 from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE, Resource
@@ -141,3 +152,38 @@ def test_leaving_node_counts_as_what_it_holds() -> None:
     assert (state.usable_resource, state.total_resource) == (NONE, running.capability)
     state.publish([a_node(state=NodeState.DECOMMISSIONED, capability=size)])
     assert state.total_resource == NONE
+
+
+def test_node_is_found_by_the_host_of_its_agent_those_in_use_first() -> None:
+    lost = a_node("h", state=NodeState.LOST)
+    used = replace(lost, id=NodeId("h", 2), state=NodeState.RUNNING)
+    state = state_of(lost, used)
+    assert state.node_of_host("h") == used
+    assert state.node_of_host("elsewhere") is None
+    assert state.nodes_version == 2
+
+
+def test_labels_are_those_that_some_node_has() -> None:
+    assert state_of(a_node("a", labels=("gpu",)), a_node("b", labels=("ssd",)), a_node("c")).node_labels == {
+        "gpu",
+        "ssd",
+    }
+
+
+def test_tagged_containers_are_known_while_they_live() -> None:
+    tagged = a_container(container=2, allocation_tags=("zk",))
+    state = state_of(tagged, a_container(container=3))
+    assert list(state.tagged) == [tagged.id]
+    state.publish([replace(tagged, state=ContainerState.COMPLETED)])
+    assert state.tagged == {}
+
+
+def test_misfits_change_the_version_that_bodies_are_cached_by() -> None:
+    state = state_of()
+    misfit = Misfit(attempt_id=an_attempt_id(), key=None, count=1, capability=Resource(1, 1), reason="why")
+    key = (misfit.attempt_id, None)
+    before = state.version
+    for given_misfit, more in ((misfit, 1), (misfit, 1), (None, 2), (None, 2)):
+        state.explain_misfit(key, given_misfit)
+        assert state.version == before + more
+    assert state.misfits == {}
