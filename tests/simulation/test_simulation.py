@@ -1,15 +1,16 @@
 """Many ApplicationMasters on fake Kubernetes and fake time, with faults between any two steps, from a seed.
 
 A ``Storm`` is what happens to everybody; in a ``BusyStorm`` people and ApplicationMasters also change their minds:
-tasks outlive attempts and are resized, applications are moved and killed, nodes are told to leave and to come back.  A
-failing seed is a complete report: put it into ``KEPT_SEEDS`` or ``KEPT_BUSY_SEEDS`` with the bug's name and mend the
-bug.
+tasks outlive attempts and are resized, applications are moved and killed, nodes are told to leave and to come back.  In
+a ``BindingStorm`` the ResourceManager chooses the nodes, which are small, and others place pods there too.  A failing
+seed is a complete report: put it into ``KEPT_SEEDS`` or ``KEPT_BUSY_SEEDS`` with the bug's name and mend the bug.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,17 +20,21 @@ from tests.support.playbook import Options
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
+from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.queue import leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerUpdateType, NodeState
 from yodel.errors import NotFound, Refused, Unavailable
 from yodel.pb_convert.times import iso_8601
+from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.changes import LIFETIME
 from yodel.services.liveness import LivenessSettings
 from yodel.services.submission import SubmissionLimits
 
 SEEDS = range(20)
 BUSY_SEEDS = range(12)
+BINDING_SEEDS = range(12)
+CORES = 4
 KEPT_SEEDS = {1133: "a container that could not be given back at a restart was granted on top of its replacement"}
 JOBS, NODES = 5, 3
 SIZES_SETTLE_ROUNDS = 6
@@ -129,6 +134,79 @@ class Storm:
 
     def _chance(self, odds: float) -> bool:
         return self._random.random() < odds
+
+
+class BoundCluster(Cluster):
+    """Nodes of few cores with kubelets; every pod wants one core."""
+
+    def __init__(self, jobs: list[Job], nodes: int, options: Options) -> None:
+        super().__init__(jobs, nodes, options)
+        allocatable = {"cpu": str(CORES), "memory": "64Gi", "pods": "110"}
+        self.kube_nodes = [
+            NodeObservation(name=agent.node_id.host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
+            for agent in self.nodes
+        ]
+        self.others: dict[str, int] = {}
+        """Cores that pods of others have taken; the ResourceManager hears of them by its next listing."""
+        self.refuses: Callable[[], bool] = lambda: False
+        self.refused = 0
+
+    def relist(self) -> None:
+        super().relist()
+        for host, cores in self.others.items():
+            self.rm.binder.holding_seen(
+                PodHolding(
+                    namespace="others",
+                    name=host,
+                    uid="u",
+                    resource_version="",
+                    node_name=host,
+                    amounts={"cpu": cores * 1000, "pods": 1000},
+                )
+            )
+
+    def pods_step(self) -> None:
+        """Kubelets take the pods of their nodes, or refuse them."""
+        free = {node.name: CORES - self.others.get(node.name, 0) for node in self.kube_nodes}
+        bound = [pod for pod in self.pods.pods.values() if pod.node_name is not None]
+        for pod in bound:
+            free[str(pod.node_name)] -= pod.phase is PodPhase.RUNNING
+        for pod in bound:
+            host = str(pod.node_name)
+            if pod.phase is not PodPhase.PENDING:
+                continue
+            reason = "OutOfcpu" if free[host] < 1 else "UnexpectedAdmissionError" if self.refuses() else ""
+            if reason:
+                self.refused += 1
+                self.pods.change(pod.name, phase=PodPhase.FAILED, reason=reason)
+            else:
+                free[host] -= 1
+                self.pods.change(pod.name, phase=PodPhase.RUNNING, is_ready=True)
+        super().pods_step()
+
+    def check(self) -> None:
+        super().check()
+        for pod in self.pods.pods.values():
+            assert pod.node_name is not None, "a pod was left to a scheduler"
+
+
+class BindingStorm(Storm):
+    """Others come and go on the nodes, unheard of for a while."""
+
+    def __init__(self, cluster: BoundCluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._bound_cluster = cluster
+        cluster.refuses = lambda: self.is_on and self._chance(0.3)
+
+    def calm(self) -> None:
+        super().calm()
+        self._bound_cluster.others.clear()
+
+    def _deeds(self) -> list[Coroutine[Any, Any, object]]:
+        if self.is_on and self._chance(0.3):
+            host = self._random.choice(self._bound_cluster.kube_nodes).name
+            self._bound_cluster.others[host] = self._random.randrange(CORES + 1)
+        return []
 
 
 class BusyStorm(Storm):
@@ -234,6 +312,27 @@ async def test_nothing_is_lost_or_done_twice_in_a_storm(seed: int) -> None:
         storm = Storm(cluster, seed)
         for _ in range(STORMY_ROUNDS):
             await storm.round()
+        storm.calm()
+        cluster.relist()
+        for _ in range(QUIET_ROUNDS_MAX):
+            await storm.round()
+            if all(j.application_id and cluster.application(j.application_id).state.is_final for j in cluster.jobs):
+                break
+        for _ in range(3):
+            await cluster.pass_time(700)
+            await storm.round()
+        cluster.check()
+        cluster.check_at_rest()
+
+
+@pytest.mark.parametrize("seed", BINDING_SEEDS)
+async def test_nodes_are_chosen_in_a_storm(seed: int) -> None:
+    options = replace(OPTIONS, is_binding=True)
+    async with BoundCluster([Job(tasks=n % 4) for n in range(JOBS)], NODES, options) as cluster:
+        storm = BindingStorm(cluster, seed)
+        for _ in range(STORMY_ROUNDS):
+            await storm.round()
+        assert cluster.refused, "a storm without refusals shows nothing"
         storm.calm()
         cluster.relist()
         for _ in range(QUIET_ROUNDS_MAX):

@@ -427,7 +427,8 @@ class World:
         elif rm.scheduler_woken:
             rm.scheduler_woken = False
             try:
-                rm.scheduler_woken |= await self.run(rm.scheduler.tick())
+                more = await self.run(rm.scheduler.tick())
+                rm.scheduler_woken |= more  # not in one line: what woke it meanwhile would be lost
             except Unavailable:
                 rm.scheduler_woken = True
         else:
@@ -466,6 +467,7 @@ class World:
         self.clock.advance(seconds)
         self.rm.liveness.look()
         self.rm.decommission.look()
+        self.rm.binder.expire()
         await self.run(self.rm.master_keys.look())
         await self.settle()
 
