@@ -143,6 +143,23 @@ async def test_alternatives_are_kept_by_us_one_container_after_another(world: Wo
     assert required["nodeSelectorTerms"][0]["matchExpressions"][0]["values"] == ["node-2", "node-3"]
 
 
+async def test_container_whose_named_nodes_are_all_gone_is_planned_anew(world: World) -> None:
+    am = await three_nodes(world)
+    either = AnyOf((NOT_ZK, Single(minimum=1, targets=(Target("hbase"),))))
+    await ask(am, *requests("zk", 3, either))
+    await bind(world, *tasks(world, "zk"))
+    await bind(world, tasks(world, "zk")[1], nodes=NODES[1:])
+    *_, third = tasks(world, "zk")
+    assert third.placement.nodes == ("node-3",)
+    await world.run(world.rm.nodes.unregister(NODES[2]))
+    await world.settle()
+    assert third.id not in [task.id for task in tasks(world, "zk")]
+    assert "no node satisfies" in world.rm.queries.application(am.application_id).application.diagnostics
+    await world.register_node(NodeId("node-4", 8041))
+    await world.settle()
+    assert tasks(world, "zk")[-1].placement.nodes == ("node-4",)
+
+
 async def test_where_we_bind_constraints_are_kept_by_us() -> None:
     world = World(Options(is_binding=True))
     world.kube_nodes = [machine(node_id.host) for node_id in NODES]

@@ -42,6 +42,7 @@ AM_PRIORITY = 0  # RMAppAttemptImpl.AM_CONTAINER_PRIORITY
 TICK_INTERVAL_MIN_S = 0.01
 RETRY_S = 1.0
 ANYWHERE = Placement()
+STRANDED = "No node is left of those where the placement constraint held"
 log = structlog.get_logger("yodel.scheduler")
 
 
@@ -90,9 +91,10 @@ class Scheduler:
         decision = decide(demands, self._capacity(demands), self._limits)
         again_in_s = self._misfits.note(demands, decision)
         self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
-        if not decision.plans and not decision.take_backs and not decision.increases:
+        stranded = self._stranded()
+        if not decision.plans and not decision.take_backs and not decision.increases and not stranded:
             return False
-        planned = await self._engine.do(lambda tx: self._write(tx, decision))
+        planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded))
         for plan, container_id in planned:
             runtime = self._engine.state.runtimes.get(plan.attempt_id)
             # It may be over already: ended in the batch that planned it.
@@ -187,7 +189,25 @@ class Scheduler:
             if runtime.increases.get(increase.container_id) == increase.target:
                 del runtime.increases[increase.container_id]
 
-    def _write(self, tx: Transaction, decision: Decision) -> list[tuple[Plan, ContainerId]]:
+    def _stranded(self) -> list[ContainerId]:
+        """Containers on their way to nodes that we named for a constraint, and of which none is left: others may do."""
+        state = self._engine.state
+
+        def may_go_to(host: str) -> bool:
+            node = state.node_of_host(host)
+            return node is not None and node.is_usable
+
+        return [
+            container_id
+            for container_id in state.tagged
+            if (container := state.containers[container_id]).state is ContainerState.PLANNED
+            and container.placement.nodes
+            and not any(map(may_go_to, container.placement.nodes))
+        ]
+
+    def _write(
+        self, tx: Transaction, decision: Decision, stranded: Sequence[ContainerId]
+    ) -> list[tuple[Plan, ContainerId]]:
         written = [
             (plan, self._write_plan(tx, plan))
             for plan in decision.plans
@@ -196,6 +216,9 @@ class Scheduler:
         ]
         for take_back in decision.take_backs:
             self._take_back(tx, take_back)
+        for container_id in stranded:
+            if tx.has(container_id):
+                tx.tell(container_id, StopRequested(ContainerExitStatus.ABORTED, STRANDED, tx.now_ms))
         for increase in decision.increases:
             if tx.has(increase.container_id):
                 tx.tell(increase.container_id, IncreaseDecided(increase.target))
