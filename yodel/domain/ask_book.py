@@ -43,6 +43,8 @@ class Ask:
     relax_locality: bool = True
     node_label: str = ""
     is_execution_type_enforced: bool = False
+    request: SchedulingAsk | None = None
+    """In reports: the SchedulingRequest that the line stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +192,8 @@ class AskBook:
         found = []
         for key, lines in self._lines.items():
             relax = not lines.is_strict
-            found.append(Ask(key=key, resource_name=ANY, count=lines.any_count, relax_locality=relax))
+            request, count = lines.request, lines.any_count
+            found.append(Ask(key=key, resource_name=ANY, count=count, relax_locality=relax, request=request))
             found += [Ask(key=key, resource_name=name, count=count) for name, count in lines.places.items()]
         return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from yodel.domain.application import Application
-from yodel.domain.ask_book import Ask
+from yodel.domain.ask_book import Ask, SchedulingAsk
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.node import Node
@@ -214,6 +214,8 @@ def _live_details(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
 
 def _ask(ask: Ask) -> dict[str, Any]:
     """ResourceRequestInfo."""
+    if ask.request is not None:
+        return _scheduling_ask(ask, ask.request)
     return {
         "priority": ask.key.priority,
         "allocationRequestId": ask.key.allocation_request_id,
@@ -224,3 +226,17 @@ def _ask(ask: Ask) -> dict[str, Any]:
         "nodeLabelExpression": ask.node_label,
         "executionTypeRequest": {"executionType": ask.key.execution_type.name, "enforceExecutionType": False},
     }
+
+
+def _scheduling_ask(ask: Ask, request: SchedulingAsk) -> dict[str, Any]:
+    """ResourceRequestInfo of a SchedulingRequest, which has no place of its own."""
+    found = {
+        "priority": ask.key.priority,
+        "allocationRequestId": ask.key.allocation_request_id,
+        "capability": resource(ask.key.capability),
+        "numContainers": ask.count,
+        "relaxLocality": False,
+        "executionTypeRequest": {"executionType": ask.key.execution_type.name, "enforceExecutionType": False},
+        "allocationTags": list(request.tags),
+    }
+    return {**found, "placementConstraint": str(request.constraint)} if request.constraint is not None else found

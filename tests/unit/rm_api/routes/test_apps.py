@@ -11,7 +11,8 @@ from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, a_container
 from tests.support.records import a_submission as submission_of
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.ask_book import Ask, AskKey
+from yodel.domain.ask_book import Ask, AskKey, SchedulingAsk
+from yodel.domain.constraints import Single, Target
 from yodel.domain.node import Node
 from yodel.domain.resource import Resource
 from yodel.domain.states import (
@@ -92,6 +93,20 @@ async def test_outstanding_asks_are_listed(world: RestWorld) -> None:
     assert (pending["memory"], pending["vCores"]) == (1024, 2)
     without = (await world.json(f"/apps/{an_application(1).id}?deSelects=resourceRequests"))["app"]
     assert "resourceRequests" not in without
+
+
+async def test_outstanding_scheduling_requests_are_listed_with_their_constraint(world: RestWorld) -> None:
+    await put_running(world)
+    runtime = AttemptRuntime(attempt_id=an_attempt(1).id, last_seen_s=0)
+    for number, constraint in ((7, Single(maximum=0, targets=(Target("zk"),))), (8, None)):
+        key = AskKey(3, number, ExecutionType.GUARANTEED, Resource(512, 1))
+        runtime.asks.request(SchedulingAsk(key=key, count=2, tags=("zk",), constraint=constraint))
+    world.state.runtimes[runtime.attempt_id] = runtime
+    apart, plain = (await world.json(f"/apps/{an_application(1).id}"))["app"]["resourceRequests"]
+    assert (apart["allocationRequestId"], apart["numContainers"], apart["allocationTags"]) == (7, 2, ["zk"])
+    assert apart["placementConstraint"] == "notin,node,zk"
+    assert not {"resourceName", "nodeLabelExpression"} & {*apart}
+    assert "placementConstraint" not in plain
 
 
 @pytest.mark.parametrize(
