@@ -64,13 +64,12 @@ def spots_near(
     total_s = patience.delays.node_s + patience.delays.rack_s
     if placement.is_strict or waited_s >= total_s or not (placement.hosts or placement.racks):
         return Spots.anywhere(placement, count)
-    allowed = places.allowed(placement)
-    hosts = [node for node in allowed if not node.names.isdisjoint(placement.hosts)]
+    hosts = places.named(placement)
     if hosts and waited_s < patience.delays.node_s:
         return _local(hosts, placement, capability, places, patience, patience.delays.node_s - waited_s, count)
     racks = {*placement.racks, *(node.rack for node in hosts)}
-    near = [node for node in allowed if node.rack in racks]
-    if near and len(near) < len(allowed):
+    near = places.near(placement, racks)
+    if near and len(near) < len(places.nodes):
         return _local(near, placement, capability, places, patience, total_s - waited_s, count)
     return Spots.anywhere(placement, count)
 

@@ -17,6 +17,8 @@ from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.node import DEFAULT_RACK
 from yodel.domain.resource import NONE, Resource
 
+VERDICTS_MAX = 10_000
+"""Answers remembered; what is asked for repeats itself at every tick."""
 NAMED_MAX = 3
 """Places that a text names; of more it says how many."""
 
@@ -45,24 +47,40 @@ class Tagged:
     placement: Placement
 
 
+class NodeIndex:
+    """Nodes by name and by rack, and what was found out about them: good until one of them changes."""
+
+    def __init__(self, nodes: Sequence[NodePlace]) -> None:
+        self.nodes = nodes
+        self.by_id = {node.id: node for node in nodes}
+        self.by_name: dict[str, list[NodePlace]] = {}
+        self.by_rack: dict[str, list[NodePlace]] = {}
+        self.verdicts: dict[tuple[Placement, Resource, bool], str] = {}
+        """Why a placement of a size is never to be had."""
+        for node in nodes:
+            self.by_rack.setdefault(node.rack, []).append(node)
+            for name in node.names:
+                self.by_name.setdefault(name, []).append(node)
+
+
 class Places:
     """See the module.  ``free_on`` is what is left on a node by the ledger of bound containers."""
 
     def __init__(
         self,
-        nodes: Sequence[NodePlace],
+        nodes: Sequence[NodePlace] | NodeIndex,
         free_on: Callable[[NodeId], Resource],
         *,
         are_labels_enabled: bool = False,
         tagged: Iterable[Tagged] = (),
         tags_of: ApplicationTags = lambda _: (),
     ) -> None:
-        self.nodes, self._free_on = nodes, free_on
+        self._index = nodes if isinstance(nodes, NodeIndex) else NodeIndex(nodes)
+        self.nodes, self._free_on = self._index.nodes, free_on
         self._are_labels_enabled, self._tags_of = are_labels_enabled, tags_of
         self._taken: dict[NodeId, Resource] = {}
         self._on_node: dict[NodeId, Counter[tuple[ApplicationId, str]]] = {}
         self._on_rack: dict[str, Counter[tuple[ApplicationId, str]]] = {}
-        self._by_id = {node.id: node for node in nodes}
         self._under_way: set[tuple[ApplicationId, str]] = set()
         """Tags of containers whose node nobody knows yet."""
         self._guessed: set[tuple[ApplicationId, str]] = set()
@@ -77,7 +95,7 @@ class Places:
 
     @property
     def are_racks_labelled(self) -> bool:
-        return all(node.rack != DEFAULT_RACK for node in self.nodes)
+        return DEFAULT_RACK not in self._index.by_rack
 
     def free(self, node: NodePlace) -> Resource:
         return self._free_on(node.id) - self._taken.get(node.id, NONE)
@@ -134,6 +152,16 @@ class Places:
         """Nodes where the placement may be had, however full they are; constraints are not looked at."""
         return [node for node in self.labelled(placement) if _is_allowed(node, placement)]
 
+    def named(self, placement: Placement) -> list[NodePlace]:
+        """Of the hosts asked for those where it may go."""
+        found = {node.id: node for host in placement.hosts for node in self._index.by_name.get(host, ())}
+        return [node for node in found.values() if self._is_open_to(node, placement)]
+
+    def near(self, placement: Placement, racks: Collection[str]) -> list[NodePlace]:
+        """Nodes of the racks where it may go."""
+        found = (node for rack in racks for node in self._index.by_rack.get(rack, ()))
+        return [node for node in found if self._is_open_to(node, placement)]
+
     def satisfying(
         self, nodes: Iterable[NodePlace], constraint: Constraint, application_id: ApplicationId
     ) -> list[NodePlace]:
@@ -141,6 +169,14 @@ class Places:
 
     def why_never(self, placement: Placement, capability: Resource) -> str:
         """Why no node could take it even if all were empty; empty when one could."""
+        key, verdicts = (placement, capability, self._are_labels_enabled), self._index.verdicts
+        if key not in verdicts:
+            if len(verdicts) >= VERDICTS_MAX:
+                verdicts.clear()
+            verdicts[key] = self._verdict(placement, capability)
+        return verdicts[key]
+
+    def _verdict(self, placement: Placement, capability: Resource) -> str:
         if any(capability.fits_in(n.capability) and self._is_open_to(n, placement) for n in self.nodes):
             return ""
         if not self.nodes:
@@ -177,7 +213,7 @@ class Places:
     def _count(self, application_id: ApplicationId, tags: Collection[str], node_id: NodeId) -> None:
         keys = [(application_id, tag) for tag in tags]
         self._on_node.setdefault(node_id, Counter()).update(keys)
-        node = self._by_id.get(node_id)
+        node = self._index.by_id.get(node_id)
         if node is not None:
             self._on_rack.setdefault(node.rack, Counter()).update(keys)
 

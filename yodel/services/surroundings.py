@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.domain.places import NodePlace, Places, Tagged
+from yodel.domain.places import NodeIndex, NodePlace, Places, Tagged
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState
 from yodel.services.state import ClusterState
@@ -29,7 +29,7 @@ class Surroundings:
     ) -> None:
         self._state, self._names = state, names or NodeNames()
         self._are_labels_enabled = are_labels_enabled
-        self._nodes: list[NodePlace] = []
+        self._nodes = NodeIndex(())
         self._version = (-1, -1)
 
     def places(self, *, is_locality_wanted: bool) -> Places:
@@ -57,11 +57,12 @@ class Surroundings:
         used = self._state.used_by_node.get(node_id)
         return node.capability - used.resource if used is not None else node.capability
 
-    def _current_nodes(self) -> list[NodePlace]:
+    def _current_nodes(self) -> NodeIndex:
         version = (self._state.nodes_version, self._names.version())
         if version != self._version:
             self._version = version
-            self._nodes = [
+            usable = (node for node in self._state.nodes.values() if node.is_usable)
+            nodes = [
                 NodePlace(
                     id=node.id,
                     rack=node.rack,
@@ -69,9 +70,9 @@ class Surroundings:
                     capability=node.capability,
                     names=frozenset((node.id.host, *self._names.of(node.kubernetes_node_name))),
                 )
-                for node in self._state.nodes.values()
-                if node.is_usable
+                for node in usable
             ]
+            self._nodes = NodeIndex(nodes)
         return self._nodes
 
     def _tagged(self) -> Iterator[Tagged]:
