@@ -2,7 +2,8 @@
 
 Their paths, users and programs are those of docker/Dockerfile and docker/runtime.Dockerfile, so the chart needs no more
 than their names.  A name's tag is of its content: a pod that is up to date is told from one that is not.  Yodel's code
-is the last and smallest layer.
+is the last and smallest layer, in an archive without the ones below: these come with another, which a change of code
+leaves as it is.
 
 The archives are kept in the user's cache; what was not used for a week goes.
 """
@@ -72,7 +73,8 @@ SWITCH = "passwd: files\ngroup: files\nhosts: files dns\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """One for containerd: ``ctr images import ARCHIVE`` brings it, with the others of the same archive."""
+    """One for containerd: ``ctr images import ARCHIVE`` brings it and the others of the same archive.  Layers may have
+    come with an archive before it: see ``RigImages.archives``."""
 
     name: str
     archive: Path
@@ -89,9 +91,11 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RigImages:
-    """All there are.  ``archives`` are what to import, in this order."""
+    """All there are.  ``archives`` are what to import, in this order.  ``environment`` is what the others are made
+    from: a shell, the interpreter and the packages that Yodel needs."""
 
     pause: Image
+    environment: Image
     resource_manager: Image
     node_agent: Image
     hadoop_runtime: Image
@@ -99,7 +103,8 @@ class RigImages:
 
     @property
     def all(self) -> Sequence[Image]:
-        return (self.pause, self.postgres, self.hadoop_runtime, self.resource_manager, self.node_agent)
+        others = (self.postgres, self.hadoop_runtime, self.resource_manager, self.node_agent)
+        return (self.pause, self.environment, *others)
 
     @property
     def archives(self) -> Sequence[Path]:
@@ -119,31 +124,43 @@ def build_images(cache: Path | None = None) -> RigImages:
     folder = (cache or cache_dir()) / "images"
     with _lock(folder):
         layers = _Layers(folder)
-        pause = _archive(folder, "pause", {"pause": _pause(layers)}, {"pause": PAUSE_IMAGE})
-        apart = _archive(folder, "runtime", {"hadoop-runtime": _runtime(layers), "postgres": _postgres(layers)})
-        own = _archive(folder, "yodel", {"rm": _resource_manager(layers), "node-agent": _node_agent(layers)})
+        pause = _archive(folder, "pause", {"pause": _pause(layers)}, names={"pause": PAUSE_IMAGE})
+        known = layers.environment
+        below = ImageContent(layers=known, process=Process(command=["/bin/bash"]))
+        environment = _archive(folder, "environment", {"environment": below})
+        apart = {"hadoop-runtime": _runtime(layers), "postgres": _postgres(layers)}
+        runtime = _archive(folder, "runtime", apart, without=known)
+        code = {"rm": _resource_manager(layers), "node-agent": _node_agent(layers)}
+        own = _archive(folder, "yodel", code, without=known)
         sweep(folder, KEPT_S, time.time())
     return RigImages(
         pause=pause["pause"],
+        environment=environment["environment"],
         resource_manager=own["rm"],
         node_agent=own["node-agent"],
-        hadoop_runtime=apart["hadoop-runtime"],
-        postgres=apart["postgres"],
+        hadoop_runtime=runtime["hadoop-runtime"],
+        postgres=runtime["postgres"],
     )
 
 
 def _archive(
-    folder: Path, name: str, contents: Mapping[str, ImageContent], names: Mapping[str, str] | None = None
+    folder: Path,
+    name: str,
+    contents: Mapping[str, ImageContent],
+    *,
+    names: Mapping[str, str] | None = None,
+    without: Sequence[LayerFile] = (),
 ) -> dict[str, Image]:
     """One file for several images, which share layers."""
     named = {
         key: (names or {}).get(key, f"{HOST}/{key}:{image.digest.partition(':')[2][:12]}")
         for key, image in contents.items()
     }
-    key = hashlib.sha256("".join(image.digest for image in contents.values()).encode()).hexdigest()[:12]
+    digests = [*(image.digest for image in contents.values()), *(layer.digest for layer in without)]
+    key = hashlib.sha256("".join(digests).encode()).hexdigest()[:12]
     path = folder / f"{name}-{key}.tar"
     if not path.exists():
-        write_archive({named[key]: image for key, image in contents.items()}, path)
+        write_archive({named[key]: image for key, image in contents.items()}, path, without)
     used(path)
     return {key: Image(name=named[key], archive=path, digest=image.digest) for key, image in contents.items()}
 
@@ -183,6 +200,10 @@ class _Layers:
     def packages(self) -> LayerFile:
         return self.write(python_files.runtime_packages())
 
+    @property
+    def environment(self) -> list[LayerFile]:
+        return [self.base, self.interpreter, self.packages]
+
     @cached_property
     def code(self) -> LayerFile:
         return self.write(python_files.code())
@@ -204,15 +225,13 @@ def _resource_manager(layers: _Layers) -> ImageContent:
         environment=_yodel_environment(),
         user=f"{RM_USER}:{RM_USER}",
     )
-    below = [layers.base, layers.interpreter, layers.packages]
-    return ImageContent(layers=[*below, home, layers.code], process=process)
+    return ImageContent(layers=[*layers.environment, home, layers.code], process=process)
 
 
 def _node_agent(layers: _Layers) -> ImageContent:
     command = ["--config", "/etc/yodel/nm.toml"]
     process = Process(entrypoint=["yodel-nm"], command=command, environment=_yodel_environment())
-    below = [layers.base, layers.interpreter, layers.packages]
-    return ImageContent(layers=[*below, layers.code], process=process)
+    return ImageContent(layers=[*layers.environment, layers.code], process=process)
 
 
 def _runtime(layers: _Layers) -> ImageContent:

@@ -244,10 +244,11 @@ def _known_bytecode(source: Path) -> bytes | None:
 # --- archives
 
 
-def write_archive(images: Mapping[str, ImageContent], path: Path) -> None:
-    """An archive that ``ctr images import`` takes, of images by name."""
+def write_archive(images: Mapping[str, ImageContent], path: Path, without: Iterable[LayerFile] = ()) -> None:
+    """An archive that ``ctr images import`` takes, of images by name.  Layers that were imported before, with another
+    archive, may be left out."""
     with replacing(path) as work, tarfile.open(work, "w", format=tarfile.GNU_FORMAT) as tar:
-        blobs: set[str] = set()
+        blobs = {layer.digest for layer in without}
         index = {"schemaVersion": 2, "manifests": [_described(name, image) for name, image in images.items()]}
         _add(tar, Entry(path="oci-layout"), b'{"imageLayoutVersion":"1.0.0"}', 0o644)
         _add(tar, Entry(path="index.json"), _json(index), 0o644)

@@ -30,7 +30,7 @@ def test_a_name_tells_the_content(tmp_path: Path) -> None:
 
 
 def test_a_name_may_be_given(tmp_path: Path) -> None:
-    made = images._archive(tmp_path, "pause", {"pause": image_content(tmp_path, b"1")}, {"pause": PAUSE_IMAGE})
+    made = images._archive(tmp_path, "pause", {"pause": image_content(tmp_path, b"1")}, names={"pause": PAUSE_IMAGE})
     assert made["pause"].name == PAUSE_IMAGE
 
 
@@ -48,13 +48,14 @@ def test_each_archive_is_imported_once() -> None:
 
     rig = RigImages(
         pause=image("pause", "pause.tar"),
+        environment=image("environment", "environment.tar"),
         resource_manager=image("rm", "yodel.tar"),
         node_agent=image("node-agent", "yodel.tar"),
         hadoop_runtime=image("hadoop-runtime", "runtime.tar"),
         postgres=image("postgres", "runtime.tar"),
     )
-    assert [path.name for path in rig.archives] == ["pause.tar", "runtime.tar", "yodel.tar"]
-    assert len(rig.all) == 5
+    assert [path.name for path in rig.archives] == ["pause.tar", "environment.tar", "runtime.tar", "yodel.tar"]
+    assert len(rig.all) == 6
 
 
 INITDB = """#!/bin/bash

@@ -144,6 +144,19 @@ def test_an_archive_holds_each_blob_once_under_its_digest(tmp_path: Path) -> Non
     assert [layer["digest"] for layer in manifest["layers"]] == [shared.digest, own.digest]
 
 
+def test_layers_that_came_with_another_archive_are_left_out(tmp_path: Path) -> None:
+    below = write_layer([Entry(path="below", data=b"b")], tmp_path / "layers")
+    above = write_layer([Entry(path="above", data=b"a")], tmp_path / "layers")
+    image = ImageContent(layers=[below, above], process=Process())
+    archive = tmp_path / "images.tar"
+    write_archive({"localhost/yodel/a:1": image}, archive, without=[below])
+    found = members(archive)
+    assert f"blobs/{above.digest.replace(':', '/')}" in found
+    assert f"blobs/{below.digest.replace(':', '/')}" not in found
+    manifest = json.loads(content(archive, f"blobs/{image.digest.replace(':', '/')}"))
+    assert [layer["digest"] for layer in manifest["layers"]] == [below.digest, above.digest]
+
+
 def test_an_images_config_says_how_it_starts(tmp_path: Path) -> None:
     layer = write_layer([Entry(path="x", data=b"x")], tmp_path)
     process = Process(command=["serve"], environment={"LANG": "C.UTF-8"}, user="10001:10001", stop_signal="SIGINT")

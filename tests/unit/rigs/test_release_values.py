@@ -27,6 +27,7 @@ def image(name: str) -> Image:
 
 IMAGES = RigImages(
     pause=image("pause"),
+    environment=image("environment"),
     resource_manager=image("rm"),
     node_agent=image("node-agent"),
     hadoop_runtime=image("hadoop-runtime"),
