@@ -30,6 +30,8 @@ CGROUPS = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "devices", "freezer", "systemd", "hugetlb")
 CNI_PLUGINS = "/usr/lib/cni"
 POD_LOGS = "podlogs"
+# Of all pods of all nodes together: each process outside has 1024, the control plane's too, which must not starve.
+CPU_SHARES = 4 * 1024
 LEASE_S = 20
 IMPORT_TIMEOUT_S = 300.0
 
@@ -203,6 +205,7 @@ def _make_cgroups(number: int) -> None:
             for name in ("cpuset.cpus", "cpuset.mems") if controller == "cpuset" else ():
                 if not (path / name).read_text().strip():
                     (path / name).write_text((path.parent / name).read_text())
+    (CGROUPS / "cpu" / CGROUP / "cpu.shares").write_text(str(CPU_SHARES))
 
 
 def _network_plugins(folder: Path, number: int) -> dict[str, object]:
