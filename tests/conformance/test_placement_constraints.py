@@ -16,6 +16,7 @@ from tests.support.hadoop_yodel import rm_addresses, running_yodel
 
 pytestmark = pytest.mark.timeout(900)
 RUNNING_TIMEOUT_S = 120
+REJECTED_TIMEOUT_S = 240
 TAG = "tag.yodel.io/"
 
 
@@ -80,3 +81,14 @@ def test_no_more_than_so_many_on_a_node(target: Target, three_nodes: Cluster) ->
 def test_alternatives_are_counted_by_the_resource_manager(target: Target, three_nodes: Cluster) -> None:
     found = placed(target, three_nodes, "zk(3),OR(NOTIN,NODE,zk:IN,NODE,hbase)", zk=3)
     assert len({*found["zk"]}) == 3
+
+
+def test_placement_processor_gives_back_what_no_node_satisfies(rig: Hadoop) -> None:
+    """The shell's master asks again until its retries are over, and ends; with the other handler it would wait."""
+    settings = {"YODEL_PLACEMENT_CONSTRAINTS_HANDLER": "placement-processor"}
+    with running_yodel(rig, settings=settings) as cluster:
+        target = Target(name="rejected", line="3.5", addresses=rm_addresses(cluster), hadoop=rig)
+        spec = ("-placement_spec", "zk(2),NOTIN,NODE,zk", "-container_memory", 256)
+        result = shell.start(target, "-shell_command", "sleep 600", *spec).result(REJECTED_TIMEOUT_S)
+        app = cluster.ended(result.application_id)
+        assert (app["state"], app["finalStatus"]) == ("FINISHED", "FAILED")
