@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +16,18 @@ from typing import Any
 from tests.conformance.clients.target import ENDED, Target
 from tests.conformance.cluster import TOOLS, wait_for
 from tests.conformance.spark_submit import Spark
-from tests.rigs.kubernetes import rig
-from tests.rigs.kubernetes.cluster import binaries
+from tests.rigs.kubernetes import rig as rigs
+from tests.rigs.kubernetes.cluster import RACK_LABEL, binaries
 from tests.rigs.kubernetes.control_plane import ControlPlane
 from tests.rigs.kubernetes.daemons import Daemons
 from tests.rigs.kubernetes.hdfs import ClusterHdfs
+from tests.rigs.kubernetes.install import COLOCATION
+from tests.rigs.kubernetes.layout import node_name, rack
 from tests.rigs.kubernetes.node import Node
 
 CALL_TIMEOUT_S = 10
 KUBECTL_TIMEOUT_S = 120
+HEAL_TIMEOUT_S = 180
 USER = "yodel-alice"
 PREFIX = "yodel.io/"
 SPARK_JARS = "/spark-jars"
@@ -49,11 +53,11 @@ class Pod:
 class KubeCluster:
     """``ready`` is this object itself: Spark asks it for the client's configuration."""
 
-    def __init__(self, state: rig.State) -> None:
+    def __init__(self, state: rigs.State) -> None:
         self.state = state
         self.namespace, self.container_namespace = state.namespace, state.container_namespace
-        self.daemons = Daemons(rig.HOME)
-        self.hdfs = ClusterHdfs(rig.HOME, self.daemons, state.nodes)
+        self.daemons = Daemons(rigs.HOME)
+        self.hdfs = ClusterHdfs(rigs.HOME, self.daemons, state.nodes)
 
     @property
     def ready(self) -> KubeCluster:
@@ -74,11 +78,11 @@ class KubeCluster:
         return Target(name="kubernetes", line="3.5", addresses=addresses, hadoop=_Beside(self), user=user)
 
     def node(self, number: int) -> Node:
-        return Node(rig.HOME, self.daemons, binaries("kubernetes"), number)
+        return Node(rigs.HOME, self.daemons, binaries("kubernetes"), number)
 
     @cached_property
     def control_plane(self) -> ControlPlane:
-        return ControlPlane(rig.HOME, self.daemons, binaries("kubernetes"), binaries("etcd"))
+        return ControlPlane(rigs.HOME, self.daemons, binaries("kubernetes"), binaries("etcd"))
 
     def kubectl(self, *words: str, given: str | None = None, check: bool = True) -> str:
         """Standard output of stock kubectl; AssertionError with what it said when it fails."""
@@ -148,6 +152,69 @@ class KubeCluster:
             if jar.name not in present:
                 self.hdfs.hdfs.put(f"{folder}/{jar.name}", jar.read_bytes(), user="hdfs")
 
+    def placed(self, application_id: str, role: str) -> set[str]:
+        """Names of the pods that have been on a node, ended ones too."""
+        return {pod.name for pod in self.pods(application_id, role) if pod.node}
+
+    def yarn_node(self, name: str) -> dict[str, Any]:
+        """The node in YARN's words."""
+        address = self.get("node", name)["status"]["addresses"]
+        host = next(one["address"] for one in address if one["type"] == "InternalIP")
+        nodes = self.rest("/nodes")["nodes"]["node"]
+        found: dict[str, Any] = next(node for node in nodes if node["nodeHostName"] == host)
+        return found
+
+    def node_is_ready(self, name: str) -> bool:
+        conditions = self.get("node", name)["status"]["conditions"]
+        return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+    def logs(self, application_id: str) -> str:
+        """What ``yarn logs`` prints; AssertionError when it fails."""
+        result = self.target.yarn("logs", "-applicationId", application_id, timeout_s=KUBECTL_TIMEOUT_S)
+        assert result.returncode == 0, result.text[-4000:]
+        return result.stdout
+
+    def lend(self, amounts: Mapping[str, int], nodes: Sequence[str] = ()) -> None:
+        """What an engine's agent publishes, on all nodes or on some."""
+        known = {name: str(amount) for name, amount in amounts.items()}
+        for node in nodes or [node["metadata"]["name"] for node in self.get("nodes")["items"]]:
+            self.patch_node(node, {"status": {"capacity": known, "allocatable": known}}, "--subresource=status")
+
+    def heal(self) -> None:
+        """All nodes are there, Ready, open, and lend what they had."""
+        plane = self.control_plane
+        if not plane.is_ready():
+            plane.start_api_server()
+            wait_for("the API server", plane.is_ready, HEAL_TIMEOUT_S)
+        for number in range(1, self.state.nodes + 1):
+            name = node_name(number)
+            if not self._works(name):
+                self.node(number).restart()
+                wait_for(f"{name} Ready", lambda name=name: self._works(name), HEAL_TIMEOUT_S)
+            self.kubectl("uncordon", name)
+            self.kubectl("taint", "node", name, f"{PREFIX}e2e-", check=False)
+            self.kubectl("label", "node", name, "--overwrite", f"{RACK_LABEL}={rack(number)}")
+            if not COLOCATION.keys() <= self.get("node", name)["status"]["allocatable"].keys():
+                self.lend(COLOCATION, (name,))  # it was deleted, and is there anew
+        wait_for("the ResourceManager and its nodes", self._is_whole, HEAL_TIMEOUT_S)
+
+    def hold(self, seconds: float) -> None:
+        """Let time pass in which nothing should happen."""
+        threading.Event().wait(seconds)
+
+    def _works(self, name: str) -> bool:
+        try:
+            return self.node_is_ready(name)
+        except AssertionError:
+            return False
+
+    def _is_whole(self) -> bool:
+        try:
+            metrics = self.rest("/metrics")["clusterMetrics"]
+        except OSError:
+            return False
+        return bool(metrics["activeNodes"] == self.state.nodes)
+
     def patch_node(self, name: str, body: Mapping[str, Any], *more: str) -> None:
         self.kubectl("patch", "node", name, "--type=merge", f"--patch={json.dumps(body)}", *more)
 
@@ -178,7 +245,7 @@ class _Beside:
     def __init__(self, cluster: KubeCluster) -> None:
         self._cluster = cluster
         self.hdfs = cluster.hdfs.hdfs
-        self.default_fs, self.history_url, self.home = cluster.hdfs.default_fs, cluster.hdfs.history_url, rig.FOLDER
+        self.default_fs, self.history_url, self.home = cluster.hdfs.default_fs, cluster.hdfs.history_url, rigs.FOLDER
 
     def conf_for(self, name: str, line: str, rm: Mapping[str, str]) -> Path:
         return self._cluster.hadoop_conf_dir
@@ -204,4 +271,4 @@ def nodes_of(pods: Sequence[Pod]) -> set[str]:
 def environment_of_rig() -> Path | None:
     """KUBECONFIG when it names a cluster of somebody's own."""
     path = os.environ.get("KUBECONFIG")
-    return Path(path) if path and Path(path) != rig.KUBECONFIG else None
+    return Path(path) if path and Path(path) != rigs.KUBECONFIG else None

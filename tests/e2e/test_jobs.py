@@ -31,8 +31,7 @@ def test_spark_in_cluster_mode_and_its_pods(cluster: KubeCluster) -> None:
     assert result.returncode == 0, result.text[-6000:]
     assert cluster.application(application_id)["finalStatus"] == "SUCCEEDED"
     wait_for("no pod left", lambda: not cluster.pods(application_id), 120)
-    logs = cluster.target.yarn("logs", "-applicationId", application_id)
-    assert PI.search(logs.stdout), logs.text[-4000:]
+    assert PI.search(cluster.logs(application_id))
 
 
 def test_spark_in_client_mode_from_outside(cluster: KubeCluster) -> None:
@@ -70,8 +69,7 @@ def test_distributed_shell(cluster: KubeCluster) -> None:
     result = job.result(240)
     assert result.returncode == 0, result.text[-6000:]
     wait_for("no pod left", lambda: not cluster.pods(result.application_id), 120)
-    logs = cluster.target.yarn("logs", "-applicationId", result.application_id)
-    assert logs.stdout.count("shell says hello\n") == 3, logs.text[-4000:]
+    assert cluster.logs(result.application_id).count("shell says hello\n") == 3
 
 
 def test_nodes_are_those_of_the_cluster(cluster: KubeCluster) -> None:

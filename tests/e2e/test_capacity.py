@@ -1,0 +1,55 @@
+"""Pods live on what colocation lends: when a node has nothing to lend, nothing new comes, and what runs goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.clients import shell
+from tests.conformance.cluster import wait_for
+from tests.e2e.kube_cluster import KubeCluster
+from tests.rigs.kubernetes.install import COLOCATION
+
+QUIET_S = 15
+
+
+@pytest.fixture(autouse=True)
+def _lent_again(cluster: KubeCluster) -> Iterator[None]:
+    yield
+    cluster.lend(COLOCATION)
+
+
+def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
+    running = shell.start(cluster.target, "-shell_command", "sleep 90", "-num_containers", 2, "-container_memory", 256)
+    first = running.application_id()
+    pods = cluster.running_pods(first, "task", 2, 240)
+
+    cluster.lend(dict.fromkeys(COLOCATION, 0))
+    waiting = shell.start(cluster.target, "-shell_command", "date", "-container_memory", 256)
+    second = waiting.application_id()
+    cluster.hold(QUIET_S)
+    assert cluster.application(second)["state"] == "ACCEPTED"
+    assert not [pod for pod in cluster.pods(second) if pod.node]
+    assert "kubernetes.io/batch-" in cluster.application(second)["diagnostics"]
+    assert {pod.name for pod in pods} <= {pod.name for pod in cluster.live_pods(first)}
+
+    cluster.lend(COLOCATION)
+    assert waiting.result(240).returncode == 0
+    assert running.result(240).returncode == 0
+
+
+def test_a_job_grows_with_what_is_lent(cluster: KubeCluster) -> None:
+    """Room for the master and one more; then for all."""
+    cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": 0}, nodes=("node2", "node3"))
+    cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": 1024 << 20}, nodes=("node1",))
+    words = ("-shell_command", "sleep 30", "-num_containers", 4, "-container_memory", 512)
+    job = shell.start(cluster.target, *words)
+    application_id = job.application_id()
+    cluster.running_pods(application_id, "task", 1, 240)
+    cluster.hold(QUIET_S)
+    assert len(cluster.running_pods(application_id, "task", 1)) == 1
+    cluster.lend(COLOCATION)
+    wait_for("all that was asked for", lambda: len(cluster.placed(application_id, "task")) == 4, 120)
+    result = job.result(240)
+    assert result.returncode == 0, result.text[-4000:]
