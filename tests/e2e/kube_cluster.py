@@ -119,7 +119,7 @@ class KubeCluster:
         self.kubectl("delete", "pod", pod.name, "--wait=false", "--namespace", self.container_namespace)
 
     def delete_pods(self, application_id: str) -> None:
-        """Those of an application that is over; they would stay some minutes for ``kubectl logs``.  None may be live."""
+        """Of an application that is over; they would stay some minutes for ``kubectl logs``.  None may be live."""
         wait_for("no live pod", lambda: not self.live_pods(application_id), KUBECTL_TIMEOUT_S)
         selector = f"--selector={PREFIX}application={application_id}"
         self.kubectl("delete", "pods", "--namespace", self.container_namespace, selector)
