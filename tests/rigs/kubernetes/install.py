@@ -131,7 +131,8 @@ def publish(tools: Tools, node: str, amounts: Mapping[str, int]) -> None:
     """What an engine's agent does: extended resources in the node's status.  The kubelet leaves them alone."""
     path = f"/api/v1/nodes/{node}"
     found = json.loads(tools.kubectl("get", "--raw", path))
-    del found["metadata"]["resourceVersion"], found["metadata"]["managedFields"]  # whatever the kubelet wrote since
+    for name in ("resourceVersion", "managedFields"):  # whatever the kubelet wrote since
+        found["metadata"].pop(name, None)
     for known in (found["status"]["capacity"], found["status"]["allocatable"]):
         known |= {name: str(amount) for name, amount in amounts.items()}
     tools.kubectl("replace", "--raw", f"{path}/status", "--filename", "-", given=json.dumps(found))
