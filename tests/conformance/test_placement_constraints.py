@@ -83,6 +83,27 @@ def test_alternatives_are_counted_by_the_resource_manager(target: Target, three_
     assert len({*found["zk"]}) == 3
 
 
+def test_racks_are_labels_that_may_come_while_nodes_are_in_use(target: Target, three_nodes: Cluster) -> None:
+    names = sorted(node["name"] for node in three_nodes.ready.nodes)
+    racks = dict(zip(names, ("r1", "r1", "r2"), strict=True))
+
+    def shown() -> dict[str, str]:
+        nodes = three_nodes.rest("/nodes")["nodes"]["node"]
+        return {node["nodeHostName"]: node["rack"] for node in nodes}
+
+    assert {*shown().values()} == {"/default-rack"}
+    try:
+        for name, rack in racks.items():
+            three_nodes.kubectl("label", "node", name, f"topology.kubernetes.io/rack={rack}")
+        wait_for("racks", lambda: sorted(shown().values()) == ["/r1", "/r1", "/r2"], RUNNING_TIMEOUT_S)
+        found = placed(target, three_nodes, "zk(2),NOTIN,RACK,zk", zk=2)
+        assert sorted(racks[node] for node in found["zk"]) == ["r1", "r2"]
+    finally:
+        for name in racks:
+            three_nodes.kubectl("label", "node", name, "topology.kubernetes.io/rack-")
+    wait_for("no racks", lambda: {*shown().values()} == {"/default-rack"}, RUNNING_TIMEOUT_S)
+
+
 def test_placement_processor_gives_back_what_no_node_satisfies(rig: Hadoop) -> None:
     """The shell's master asks again until its retries are over, and ends; with the other handler it would wait."""
     settings = {"YODEL_PLACEMENT_CONSTRAINTS_HANDLER": "placement-processor"}
