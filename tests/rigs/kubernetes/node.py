@@ -33,6 +33,9 @@ POD_LOGS = "podlogs"
 # Of all pods of all nodes together: each process outside has 1024, the control plane's too, which must not starve.
 CPU_SHARES = 4 * 1024
 LEASE_S = 20
+# Nobody listens there, so that a look-up fails at once.  Without a line pods would get the machine's own file, whose
+# server they do not reach: each look-up of an address then takes half a minute.
+NO_NAMES = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
 IMPORT_TIMEOUT_S = 300.0
 
 # Without restrict_oom_score_adj no pod starts where root lacks CAP_SYS_RESOURCE.
@@ -103,7 +106,7 @@ class Node:
         """And kube-proxy, without which there are no Services."""
         for folder in (self._folder / "kubelet", self._folder / POD_LOGS):
             folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / "resolv.conf").write_text("")
+        (self._folder / "resolv.conf").write_text(NO_NAMES)
         _write_json(self._folder / "kubelet.json", _kubelet(self._home, self._folder, self._run, self.number))
         kubeconfig = certificates.write_kubeconfig(self._home, self.name, certificates.INSIDE)
         self._start(
