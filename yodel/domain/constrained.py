@@ -7,16 +7,20 @@ time, for the nodes where the constraint holds at that moment, when it is known 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from yodel.domain.ask_book import SchedulingAsk
-from yodel.domain.constraints import Constraint, TagRule, rules_of
+from yodel.domain.constraints import rules_of
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId
 from yodel.domain.locality import Spots
 from yodel.domain.places import NodePlace, Places
 from yodel.domain.resource import Resource
+
+NODES_MAX = 100
+"""Nodes named for one container, those with the most room: a pod's affinity is no list of the cluster."""
 
 
 def spots_within(
@@ -48,51 +52,51 @@ def spots_within(
         )
     if not places.is_settled(constraint, own, are_guesses_good=rules is not None):
         return Spots()
-    allowed = [node for node in places.allowed(placement) if capability.fits_in(node.capability)]
-    fitting = places.satisfying(allowed, constraint, own)
+    fitting = [n for n in places.satisfying(placement, constraint, own) if capability.fits_in(n.capability)]
     if not fitting:
         text = f"no node satisfies the placement constraint {constraint}"
         return Spots(why_none=text, is_constraint=True)
-    if rules is not None:
-        return _by_rules(rules, constraint, request, placement, capability, places, own, count, allowed)
-    return _by_us(fitting, request, placement, capability, places, own)
+    with_room = [node for node in fitting if places.room(node, capability) > 0]
+    with_room.sort(key=lambda node: -places.free(node).memory_mib)
+    if rules is None:
+        return _by_us(with_room, request, placement, places, own)
 
-
-def _by_rules(
-    rules: Sequence[TagRule],
-    constraint: Constraint,
-    request: SchedulingAsk,
-    placement: Placement,
-    capability: Resource,
-    places: Places,
-    own: ApplicationId,
-    count: int,
-    allowed: Sequence[NodePlace],
-) -> Spots:
-    found: list[Placement] = []
-    while len(found) < count:
-        fitting = places.satisfying(allowed, constraint, own)
-        with_room = [node for node in fitting if places.room(node, capability) > 0]
-        if not with_room:
-            break
-        node = max(with_room, key=lambda candidate: places.free(candidate).memory_mib)
+    def take(node: NodePlace) -> Placement:
         places.assume(node, capability)
         places.guess(node, own, request.tags)
-        found.append(replace(placement, rules=tuple(places.with_slot(own, rule) for rule in rules)))
-    return Spots(placements=tuple(found))
+        return replace(placement, rules=tuple(places.with_slot(own, rule) for rule in rules))
+
+    def may_take(node: NodePlace) -> bool:
+        return places.room(node, capability) > 0 and places.satisfies(node, constraint, own)
+
+    return Spots(placements=tuple(_in_turn(with_room, count, may_take, take)))
+
+
+def _in_turn(
+    nodes: Sequence[NodePlace],
+    count: int,
+    may_take: Callable[[NodePlace], bool],
+    take: Callable[[NodePlace], Placement],
+) -> Iterator[Placement]:
+    """One placement for each node in turn, until all have been given or no node may take another."""
+    queue, given = deque(nodes), 0
+    while queue and given < count:
+        node = queue.popleft()
+        if may_take(node):
+            yield take(node)
+            queue.append(node)
+            given += 1
 
 
 def _by_us(
-    fitting: Sequence[NodePlace],
+    with_room: Sequence[NodePlace],
     request: SchedulingAsk,
     placement: Placement,
-    capability: Resource,
     places: Places,
     own: ApplicationId,
 ) -> Spots:
-    with_room = [node for node in fitting if places.room(node, capability) > 0]
     if not with_room:
         return Spots()
     places.send(own, request.tags)
-    hosts = tuple(sorted(node.id.host for node in with_room))
+    hosts = tuple(sorted(node.id.host for node in with_room[:NODES_MAX]))
     return Spots(placements=(replace(placement, nodes=hosts),))

@@ -86,6 +86,8 @@ class Places:
         self._guessed: set[tuple[ApplicationId, str]] = set()
         """Tags that this decision has put where they will probably go."""
         self._slots: Counter[tuple[ApplicationId, TagRule]] = Counter()
+        self._satisfying: dict[tuple[Placement, Constraint, ApplicationId], Sequence[NodePlace]] = {}
+        """Found so far; good until something is counted."""
         for one in tagged:
             self._slots.update((one.application_id, rule) for rule in one.placement.rules if rule.slots)
             if one.node_id is None:
@@ -163,9 +165,14 @@ class Places:
         return [node for node in found if self._is_open_to(node, placement)]
 
     def satisfying(
-        self, nodes: Iterable[NodePlace], constraint: Constraint, application_id: ApplicationId
-    ) -> list[NodePlace]:
-        return [node for node in nodes if self._satisfies(node, constraint, application_id)]
+        self, placement: Placement, constraint: Constraint, application_id: ApplicationId
+    ) -> Sequence[NodePlace]:
+        """Nodes where the placement may be had and the constraint holds, however full they are."""
+        key = (placement, constraint, application_id)
+        if key not in self._satisfying:
+            allowed = self.allowed(placement)
+            self._satisfying[key] = [node for node in allowed if self.satisfies(node, constraint, application_id)]
+        return self._satisfying[key]
 
     def why_never(self, placement: Placement, capability: Resource) -> str:
         """Why no node could take it even if all were empty; empty when one could."""
@@ -197,7 +204,7 @@ class Places:
         is_label_checked = self._are_labels_enabled or bool(placement.node_label)
         return (not is_label_checked or node.label == placement.node_label) and _is_allowed(node, placement)
 
-    def _satisfies(self, node: NodePlace, constraint: Constraint, own: ApplicationId) -> bool:
+    def satisfies(self, node: NodePlace, constraint: Constraint, own: ApplicationId) -> bool:
         def count(scope: Scope, target: Target) -> int:
             held: Mapping[tuple[ApplicationId, str], int] = (
                 self._on_node.get(node.id, {}) if scope is Scope.NODE else self._on_rack.get(node.rack, {})
@@ -211,6 +218,7 @@ class Places:
         return holds(constraint, count, lambda label: node.label == label)
 
     def _count(self, application_id: ApplicationId, tags: Collection[str], node_id: NodeId) -> None:
+        self._satisfying.clear()
         keys = [(application_id, tag) for tag in tags]
         self._on_node.setdefault(node_id, Counter()).update(keys)
         node = self._index.by_id.get(node_id)

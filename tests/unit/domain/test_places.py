@@ -102,15 +102,15 @@ def test_room_shrinks_by_what_is_assumed() -> None:
 
 def test_constraint_is_judged_by_what_stands_on_the_node_or_in_its_rack() -> None:
     places = the_places(tagged=[tagged(A, "zk"), tagged(C, "zk", application=OTHER)])
-    assert names(places.satisfying(places.nodes, NOT_ZK, APP)) == ["b", "c"]
+    assert names(places.satisfying(Placement(), NOT_ZK, APP)) == ["b", "c"]
     by_rack = Single(scope=Scope.RACK, maximum=0, targets=(Target("zk"),))
-    assert names(places.satisfying(places.nodes, by_rack, APP)) == ["c"]
+    assert names(places.satisfying(Placement(), by_rack, APP)) == ["c"]
 
 
 def test_guess_counts_at_once_and_what_was_sent_is_not_settled() -> None:
     places = the_places()
     places.guess(A, APP, ["zk"])
-    assert names(places.satisfying(places.nodes, NOT_ZK, APP)) == ["b", "c"]
+    assert names(places.satisfying(Placement(), NOT_ZK, APP)) == ["b", "c"]
     assert places.is_settled(NOT_ZK, APP, are_guesses_good=True)
     assert not places.is_settled(NOT_ZK, APP, are_guesses_good=False)
     places.send(APP, ["zk"])
