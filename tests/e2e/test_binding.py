@@ -15,6 +15,7 @@ from tests.e2e.kube_cluster import KubeCluster
 
 QUEUE = "bind"
 BATCH_CPU = "kubernetes.io/batch-cpu"
+START_S = 300
 
 
 @pytest.mark.timeout(900)
@@ -27,8 +28,8 @@ def test_no_room_is_told_and_room_that_comes_is_used_without_a_scheduler(cluster
         text = f"0/{nodes} nodes are available: {nodes} Insufficient {BATCH_CPU}."
         wait_for("the reason", lambda: cluster.application(application_id)["diagnostics"] == text, 60)
         assert cluster.pods(application_id) == []
-    (master,) = cluster.running_pods(application_id, "am", 1)
-    tasks = cluster.running_pods(application_id, "task", 2)
+    (master,) = cluster.running_pods(application_id, "am", 1, START_S)
+    tasks = cluster.running_pods(application_id, "task", 2, START_S)
     assert len({pod.node for pod in (master, *tasks)}) >= 2, "pods are not spread"
     result = job.result()
     assert result.returncode == 0, result.text[-6000:]
