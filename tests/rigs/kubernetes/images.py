@@ -304,8 +304,8 @@ def _java_links(files: Sequence[Entry]) -> list[Entry]:
 
 
 def _hadoop() -> list[Entry]:
-    """The jars of the Hadoop rig, all in one folder."""
-    found = sorted(jars("hadoop").glob("*.jar"))
+    """The jars of the Hadoop rig, all in one folder; and what the distributed shell asks for and no release has."""
+    found = sorted(path for name in ("hadoop", "dshell") for path in jars(name).glob("*.jar"))
     return [Entry(path=f"{HADOOP_HOME[1:]}/lib/{path.name}", source=path) for path in found]
 
 
