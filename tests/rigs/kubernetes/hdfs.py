@@ -25,6 +25,8 @@ HISTORY_HTTP_PORT = 19888
 URL = f"hdfs://{HOST_ADDRESS}:{RPC_PORT}"
 FORMAT_TIMEOUT_S = 60.0
 REPLICATION = 1
+# Names of addresses are asked for at every write, and a node reaches nobody who knows: seconds would pass each time.
+WITHOUT_DNS = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
 OPEN_FOLDERS = ("/user", "/tmp", "/tmp/logs", STAGING)
 # The other calculators leave room for what is not there on a full disk.
 RESERVED = (
@@ -57,6 +59,7 @@ class ClusterHdfs:
         """Raises RigError with the end of the log of what does not start."""
         for name in ("hdfs", "datanode", "static"):  # the Maven artifacts lack them; they are looked for, not into
             (self._folder / "web" / "webapps" / name).mkdir(parents=True, exist_ok=True)
+        (self._folder / "no-dns").touch()
         conf = self._conf("namenode", _name_node(self._folder))
         if not (self._folder / "name").exists():
             self._format(conf)
@@ -77,8 +80,9 @@ class ClusterHdfs:
                 self._daemons.stop(name)
 
     def _start(self, name: str, main: str, conf: Path, netns: str = "") -> None:
-        words = ["env", *(f"{k}={v}" for k, v in self._environment(conf).items())]
-        self._daemons.start(name, [*words, *self._java(conf), main], netns)
+        environment = ["env", *(f"{k}={v}" for k, v in self._environment(conf).items())]
+        nameless = ["unshare", "--mount", "sh", "-c", WITHOUT_DNS, str(self._folder / "no-dns")] if netns else []
+        self._daemons.start(name, [*nameless, *environment, *self._java(conf), main], netns)
 
     def _java(self, conf: Path) -> list[str]:
         command = java_command(conf, self._jars)
