@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -108,8 +110,9 @@ class KubeCluster:
         """Those that run, once there are ``count``."""
 
         def probe() -> list[Pod] | None:
-            app = self.application(application_id)
-            assert app["state"] not in ENDED, app["diagnostics"]
+            with contextlib.suppress(urllib.error.HTTPError):  # a client names the id before it submits
+                app = self.application(application_id)
+                assert app["state"] not in ENDED, app["diagnostics"]
             found = [pod for pod in self.live_pods(application_id, role) if pod.phase == "Running"]
             return found if len(found) >= count else None
 
