@@ -280,8 +280,8 @@ async def test_watch_continues_where_a_list_ended(kubernetes: Kubernetes) -> Non
     path = f"{PODS}/{name_of(pod)}"
     await kubernetes.call("PATCH", path, 200, patch, Content_Type="application/merge-patch+json")
     await kubernetes.call("DELETE", f"{path}?gracePeriodSeconds=0", 200)
-    events = await watched(kubernetes, 3, resourceVersion=version, fieldSelector=f"metadata.name={name_of(pod)}")
-    assert [event["type"] for event in events] == ["ADDED", "MODIFIED", "DELETED"]
+    events = await watched(kubernetes, 4, resourceVersion=version, fieldSelector=f"metadata.name={name_of(pod)}")
+    assert [event["type"] for event in events] == ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
     assert versions == sorted(set(versions))
 

@@ -216,8 +216,8 @@ async def test_the_watch_lists_all_pages_and_tells_changes_of_selected_pods_in_o
         await pods.create(manifest("f"))
         await sink.heard(2)
         await pods.delete("a")
-        transcript = await sink.heard(3)
-    assert transcript[1:] == [("seen", "f"), ("gone", "a")]
+        transcript = await sink.heard(4)
+    assert transcript[1:] == [("seen", "f"), ("seen", "a"), ("gone", "a")]
     assert sink.alive == {"b", "c", "d", "e", "f"}
 
 

@@ -164,14 +164,19 @@ class Registry:
         return self._store.replace(resource, item, expected_version=str(given.get("resourceVersion") or ""))
 
     def _delete_pod(self, record: Record, options: DeleteOptions) -> Record:
+        """Marked first, even where it is removed at once: a watch tells both (rest.Store.Delete)."""
         pod = record.item
         own_grace_s = pod["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
         grace_s = max(0, own_grace_s if options.grace_s is None else options.grace_s)
         if not pod["spec"].get("nodeName") or pod["status"].get("phase") in ("Succeeded", "Failed") or grace_s == 0:
+            self._mark(pod, 0)
             return self._store.remove("pods", record.key[1], record.key[2])
         marked_grace_s = pod["metadata"].get("deletionGracePeriodSeconds")
         if marked_grace_s is not None and marked_grace_s <= grace_s:
             return record  # a repeated deletion may only shorten the time
+        return self._mark(pod, grace_s)
+
+    def _mark(self, pod: Json, grace_s: int) -> Record:
         deadline = to_text(self._now() + timedelta(seconds=grace_s))
         marks = {"deletionTimestamp": deadline, "deletionGracePeriodSeconds": grace_s}
         return self._store.replace("pods", {**pod, "metadata": {**pod["metadata"], **marks}})

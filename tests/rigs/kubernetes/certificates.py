@@ -27,7 +27,6 @@ LIFE = timedelta(days=3650)
 BACKDATED = timedelta(hours=1)
 NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 ADDRESSES = ("127.0.0.1", HOST_ADDRESS, KUBERNETES_SERVICE)
-OUTSIDE = f"https://127.0.0.1:{API_PORT}"
 INSIDE = f"https://{HOST_ADDRESS}:{API_PORT}"
 
 
@@ -68,7 +67,7 @@ def prepare(home: Home) -> None:
     for client in CLIENTS:
         _issue(home.pki, authority, client.name, _subject(client.user, client.group), None)
     for name in ("admin", "controller-manager", "scheduler"):
-        write_kubeconfig(home, name, OUTSIDE)
+        write_kubeconfig(home, name, f"https://127.0.0.1:{home.api_port}")
     write_kubeconfig(home, "proxy", INSIDE)
     done.touch()
 

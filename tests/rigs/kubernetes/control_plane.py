@@ -11,8 +11,6 @@ from typing import Any
 
 from tests.rigs.kubernetes.daemons import Daemons
 from tests.rigs.kubernetes.layout import (
-    API_PORT,
-    ETCD_PORT,
     HOST_ADDRESS,
     SECOND_SCHEDULERS,
     SERVICE_NETWORK,
@@ -33,7 +31,7 @@ class ControlPlane:
         self._home, self._daemons, self._binaries, self._etcd = home, daemons, binaries, etcd
 
     def start_etcd(self) -> None:
-        clients = f"http://127.0.0.1:{ETCD_PORT}"
+        clients = f"http://127.0.0.1:{self._home.etcd_port}"
         self._daemons.start(
             "etcd",
             [
@@ -42,7 +40,7 @@ class ControlPlane:
                 f"--data-dir={self._home.path}/etcd",
                 f"--listen-client-urls={clients}",
                 f"--advertise-client-urls={clients}",
-                f"--listen-peer-urls=http://127.0.0.1:{ETCD_PORT + 1}",
+                f"--listen-peer-urls=http://127.0.0.1:{self._home.etcd_peer_port}",
                 "--log-level=warn",
                 "--unsafe-no-fsync",
             ],
@@ -52,9 +50,9 @@ class ControlPlane:
         pki = self._home.pki
         self._start(
             "kube-apiserver",
-            f"--etcd-servers=http://127.0.0.1:{ETCD_PORT}",
+            f"--etcd-servers=http://127.0.0.1:{self._home.etcd_port}",
             "--bind-address=0.0.0.0",
-            f"--secure-port={API_PORT}",
+            f"--secure-port={self._home.api_port}",
             f"--advertise-address={HOST_ADDRESS}",
             f"--tls-cert-file={pki}/apiserver.crt",
             f"--tls-private-key-file={pki}/apiserver.key",
@@ -127,7 +125,9 @@ class ControlPlane:
         """As the administrator.  The answer's body is text when it is no JSON."""
         context = ssl.create_default_context(cafile=self._home.pki / "ca.crt")
         context.load_cert_chain(self._home.pki / "admin.crt", self._home.pki / "admin.key")
-        connection = http.client.HTTPSConnection("127.0.0.1", API_PORT, context=context, timeout=CALL_TIMEOUT_S)
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self._home.api_port, context=context, timeout=CALL_TIMEOUT_S
+        )
         try:
             data = None if body is None else json.dumps(body)
             connection.request(method, path, data, {"Content-Type": kind})

@@ -27,6 +27,9 @@ class Home:
     """The folder of the running cluster; gone after ``down`` but for ``pki``, ``log`` and the binaries elsewhere."""
 
     path: Path
+    api_port: int = API_PORT
+    etcd_port: int = ETCD_PORT
+    etcd_peer_port: int = ETCD_PORT + 1
 
     @property
     def pki(self) -> Path:
