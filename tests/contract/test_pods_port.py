@@ -36,7 +36,10 @@ LIMITS = WatchLimits(page_size=2, backoff=Backoff(initial_s=0.05, cap_s=0.5))
 async def client(tmp_path: Path) -> AsyncIterator[KubeClient]:
     async with embedded_kubernetes(tmp_path) as kubeconfig, await open_kube(kubeconfig, None) as connected:
         await send(connected, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        node = {"metadata": {"name": "node-1", "labels": {"zone": "a"}}, "status": {"allocatable": {"cpu": "4"}}}
+        node = {
+            "metadata": {"name": "node-1", "labels": {"zone": "a"}},
+            "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}},
+        }
         await send(connected, "POST", "/api/v1/nodes", node)
         yield connected
 
@@ -142,6 +145,14 @@ async def test_a_pod_is_resized_in_place(client: KubeClient, pods: PodDriver) ->
     assert before is not None
     assert after is not None
     assert (after.uid, after.node_name) == (before.uid, "node-1")
+
+
+async def test_no_pod_grows_beyond_its_node(client: KubeClient, pods: PodDriver) -> None:
+    await pods.create(sized("a", cpu="1", memory="1Gi"))
+    await bind(client, "a")
+    words = r"node didn't have enough allocatable resources: cpu, requested: 5000, allocatable: 4000"
+    with pytest.raises(Refused, match=words):
+        await pods.resize(sized("a", cpu="5", memory="1Gi"))
 
 
 async def test_only_cpu_and_memory_can_be_resized(pods: PodDriver) -> None:

@@ -49,6 +49,17 @@ def rejection(pod: Json, node: Json, others: Iterable[Json]) -> Rejection | None
     return None
 
 
+def beyond(pod: Json, node: Json) -> str:
+    """Of what (cpu, memory) the pod asks more than its node has, in the API server's words; empty when it fits."""
+    wanted, view = requests_of(pod["spec"]), node_view(node)
+    found = []
+    for name, unit in (("cpu", 1), ("memory", 1000)):
+        asked, has = wanted.get(name, 0), view.allocatable.get(name, 0)
+        if asked > has:
+            found.append(f"{name}, requested: {asked // unit}, allocatable: {has // unit}")
+    return "; ".join(found)
+
+
 def _too_little(name: str, wanted: int, used: int, capacity: int) -> Rejection:
     """Cpu is told in thousandths, all else in whole numbers."""
     unit = 1 if name == "cpu" else 1000

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from yodel.local import pod_rules
+from yodel.local import admission, pod_rules
 from yodel.local.discovery import RESOURCES
 from yodel.local.objects import ObjectStore, Record
 from yodel.local.patches import apply_patch
@@ -155,6 +155,7 @@ class Registry:
             item = {**old.item, **named, "status": new.get("status") or {}}
         elif subresource == "resize":
             item = {**old.item, "spec": pod_rules.resized_spec(old.item, new)}
+            self._check_room(item)
         elif RESOURCES[resource].has_status:
             item = {**new, **named, "status": old.item.get("status") or {}}
         else:
@@ -162,6 +163,14 @@ class Registry:
         if resource == "pods" and not subresource:
             pod_rules.check_pod_update(old.item, item)
         return self._store.replace(resource, item, expected_version=str(given.get("resourceVersion") or ""))
+
+    def _check_room(self, pod: Json) -> None:
+        """A pod may not grow beyond all that its node has; what others take of it is the kubelet's matter."""
+        node = self._store.find("nodes", "", pod["spec"].get("nodeName") or "")
+        lacks = admission.beyond(pod, node.item) if node is not None else ""
+        if lacks:
+            name = pod["metadata"]["name"]
+            raise forbidden("pods", name, f"node didn't have enough allocatable resources: {lacks}")
 
     def _delete_pod(self, record: Record, options: DeleteOptions) -> Record:
         """Marked first, even where it is removed at once: a watch tells both (rest.Store.Delete)."""
