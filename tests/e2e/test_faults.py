@@ -160,8 +160,12 @@ def test_memory_limit(cluster: KubeCluster) -> None:
     assert "beyond the 'PHYSICAL' memory limit" in log, log[-4000:]
 
 
-def test_image_that_is_not_there(cluster: KubeCluster) -> None:
+@pytest.mark.parametrize(
+    ("queue", "why"), [("default", "is not allowed in this queue"), ("images", "no image for pod")]
+)
+def test_image_that_may_not_be_used_or_is_not_there(cluster: KubeCluster, queue: str, why: str) -> None:
     conf = {
+        "spark.yarn.queue": queue,
         "spark.yarn.appMasterEnv.YARN_CONTAINER_RUNTIME_TYPE": "docker",
         "spark.yarn.appMasterEnv.YARN_CONTAINER_RUNTIME_DOCKER_IMAGE": "localhost/yodel/nowhere:1",
         "spark.yarn.maxAppAttempts": "1",
@@ -170,4 +174,4 @@ def test_image_that_is_not_there(cluster: KubeCluster) -> None:
     assert result.returncode != 0
     app = cluster.ended(result.application_id)
     assert app["finalStatus"] == "FAILED"
-    assert "no image for pod" in app["diagnostics"]
+    assert why in app["diagnostics"]
