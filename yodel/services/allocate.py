@@ -21,6 +21,8 @@ from yodel.domain.tokens import Token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateRequest:
+    """One heartbeat (AllocateRequestProto).  ``response_id`` is the last answer's; ``progress`` is 0 to 1."""
+
     response_id: int
     asks: Sequence[Ask] = ()
     releases: Sequence[ContainerId] = ()
@@ -42,6 +44,8 @@ class Granted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateResult:
+    """The answer (AllocateResponseProto): what is new since the last one, and counts."""
+
     response_id: int
     headroom: Resource
     node_count: int
@@ -59,6 +63,8 @@ class AllocateResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
+    """The answer to registerApplicationMaster; earlier attempts' containers when the submission keeps them."""
+
     application: Application
     maximum_capability: Resource
     previous_containers: Sequence[Granted] = field(default=())
