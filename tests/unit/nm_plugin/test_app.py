@@ -8,7 +8,6 @@ import hmac
 import os
 import stat
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -278,12 +277,12 @@ async def test_record_does_not_come_back_when_its_end_is_acknowledged_while_it_i
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     container, save = container_id(2), NodeStore.save_container
-    saving, saved = threading.Event(), threading.Event()
+    saving, saved, pause = threading.Event(), threading.Event(), threading.Event()
 
     def slow_save(store: NodeStore, record: Container) -> None:
         if record.state is State.DONE:
             saving.set()
-            time.sleep(0.5)  # two heartbeats
+            pause.wait(0.5)  # two heartbeats; nobody sets it
         save(store, record)
         if record.state is State.DONE:
             saved.set()
