@@ -183,8 +183,8 @@ class ContainerManager:
         if application is None or application.finished:
             return
         application = replace(application, finished=True)
-        self._applications[application_id] = application
         await self._parts.threads.run(self._parts.store.save_application, application)
+        self._applications[application_id] = application  # not before: a clean-up may remove what is being saved
         for container in self._of(application_id):
             await self.kill(
                 container.container_id,
@@ -248,9 +248,13 @@ class ContainerManager:
             self._log.error("state_not_saved", container=str(container.container_id), reason=str(error))
 
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
+        if container_id not in self._containers:
+            return
         async with self._locks.setdefault(container_id, asyncio.Lock()):
-            container = replace(self._containers[container_id], **changes)
-            self._containers[container_id] = container
+            container = self._containers.get(container_id)
+            if container is None:
+                return
+            self._containers[container_id] = container = replace(container, **changes)
             await self._save(container)
 
     def _perform(self, effect: Effect, container_id: ContainerId) -> None:
@@ -377,13 +381,16 @@ class ContainerManager:
             self._perform(effect, container_id)
 
     async def _forget(self, container_id: ContainerId) -> None:
-        del self._containers[container_id]
-        self._acknowledged.discard(container_id)
-        self._locks.pop(container_id, None)
-        if len(self._recent) >= RECENTLY_STOPPED_MAX:
-            del self._recent[next(iter(self._recent))]
-        self._recent[container_id] = time.monotonic()
-        await self._parts.threads.run(self._parts.store.remove_container, container_id)
+        """Under its lock: a record that is still being saved would come back after its removal."""
+        async with self._locks.setdefault(container_id, asyncio.Lock()):
+            if self._containers.pop(container_id, None) is None:
+                return
+            self._acknowledged.discard(container_id)
+            self._locks.pop(container_id, None)
+            if len(self._recent) >= RECENTLY_STOPPED_MAX:
+                del self._recent[next(iter(self._recent))]
+            self._recent[container_id] = time.monotonic()
+            await self._parts.threads.run(self._parts.store.remove_container, container_id)
 
 
 _IN_PODS = (State.SCHEDULED, State.RUNNING, State.REINITIALIZING, State.RELAUNCHING, State.KILLING)

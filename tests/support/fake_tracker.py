@@ -94,9 +94,11 @@ class FakeTracker:
         return status
 
     async def until_running(self, container_id: ContainerId) -> None:
+        """Until its script runs: the state alone is C_RUNNING while it is still localized."""
+
         def running() -> bool:
             status = self.last_status(container_id)
-            return status is not None and status.state == pb.C_RUNNING
+            return status is not None and status.container_sub_state == pb.CSS_RUNNING
 
         await self.until(running)
 

@@ -22,6 +22,8 @@ from yodel.services.state import RejectedAsk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateRequest:
+    """One heartbeat (AllocateRequestProto).  ``response_id`` is the last answer's; ``progress`` is 0 to 1."""
+
     response_id: int
     asks: Sequence[Ask] = ()
     releases: Sequence[ContainerId] = ()
@@ -44,6 +46,8 @@ class Granted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateResult:
+    """The answer (AllocateResponseProto): what is new since the last one, and counts."""
+
     response_id: int
     headroom: Resource
     node_count: int
@@ -62,6 +66,8 @@ class AllocateResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
+    """The answer to registerApplicationMaster; earlier attempts' containers when the submission keeps them."""
+
     application: Application
     maximum_capability: Resource
     previous_containers: Sequence[Granted] = field(default=())

@@ -7,11 +7,14 @@ import hashlib
 import hmac
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from nm_plugin.app import NODE_TOKEN_KIND, NodeAgent
+from nm_plugin.containers import Container, State
+from nm_plugin.node_store import NodeStore
 from nm_plugin.tracker import ShutdownOrdered
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import (
@@ -268,6 +271,31 @@ async def test_restarted_agent_takes_over_a_running_container(
         assert (await tracker.until_complete(container)).exit_status == 7
         assert (await tracker.until_complete(ended)).exit_status == 8
         assert await pod.wait() == 7
+
+
+async def test_record_does_not_come_back_when_its_end_is_acknowledged_while_it_is_being_saved(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container, save = container_id(2), NodeStore.save_container
+    saving, saved, pause = threading.Event(), threading.Event(), threading.Event()
+
+    def slow_save(store: NodeStore, record: Container) -> None:
+        if record.state is State.DONE:
+            saving.set()
+            pause.wait(0.5)  # two heartbeats; nobody sets it
+        save(store, record)
+        if record.state is State.DONE:
+            saved.set()
+
+    monkeypatch.setattr(NodeStore, "save_container", slow_save)
+    rig.tracker.acknowledges = False
+    await rig.pod(container)
+    await rig.start(container, context_of("exit 0"))
+    await eventually(saving.is_set)
+    rig.tracker.acknowledges = True
+    await eventually(saved.is_set)
+    await rig.tracker.until(lambda: not rig.tracker.heartbeats[-1].node_status.containersStatuses)
+    await eventually(lambda: not list((rig.root / "state" / "containers").iterdir()))
 
 
 async def test_resync_registers_again_and_keeps_the_containers(rig: Rig) -> None:
