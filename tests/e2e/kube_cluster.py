@@ -132,6 +132,13 @@ class KubeCluster:
         with urllib.request.urlopen(f"{self.state.rest_url}/ws/v1/cluster{path}", timeout=CALL_TIMEOUT_S) as answer:
             return json.load(answer)
 
+    def serves(self) -> bool:
+        """Whether a ResourceManager answers."""
+        try:
+            return bool(self.rest("/info")["clusterInfo"]["state"] == "STARTED")
+        except OSError:
+            return False
+
     def application(self, application_id: str) -> dict[str, Any]:
         app: dict[str, Any] = self.rest(f"/apps/{application_id}")["app"]
         return app
@@ -173,6 +180,9 @@ class KubeCluster:
         found: dict[str, Any] = next(node for node in nodes if node["nodeHostName"] == host)
         return found
 
+    def node_names(self) -> list[str]:
+        return [node["metadata"]["name"] for node in self.get("nodes")["items"]]
+
     def node_is_ready(self, name: str) -> bool:
         conditions = self.get("node", name)["status"]["conditions"]
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
@@ -186,7 +196,7 @@ class KubeCluster:
     def lend(self, amounts: Mapping[str, int], nodes: Sequence[str] = ()) -> None:
         """What an engine's agent publishes, on all nodes or on some."""
         known = {name: str(amount) for name, amount in amounts.items()}
-        for node in nodes or [node["metadata"]["name"] for node in self.get("nodes")["items"]]:
+        for node in nodes or self.node_names():
             self.patch_node(node, {"status": {"capacity": known, "allocatable": known}}, "--subresource=status")
 
     def heal(self) -> None:

@@ -1,0 +1,184 @@
+"""A Spark job and a MapReduce job that last as long as a test wants, so that one pair lives through many faults.
+
+Both ApplicationMasters are on the first node, which no scenario hurts unless it means them.  The Spark job has an
+executor on every node and works in rounds.  A map of the MapReduce job is held, its real process stopped by a signal;
+when that is lost with its pod, the next attempt is held.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from tests.conformance.clients.mapreduce import start_sleep
+from tests.conformance.cluster import wait_for
+from tests.conformance.held_mapreduce import processes_of
+from tests.conformance.spark_submit import Submission
+from tests.e2e.kube_cluster import KubeCluster, Pod
+from tests.support.processes import has_ended
+
+UNTIL_TOLD = str(Path(__file__).parent / "spark_jobs" / "until_told.py")
+EXECUTORS = 3
+ATTEMPTS_MAX = 20  # of an AM as the frameworks count it; the ResourceManager counts those that are somebody's fault
+START_TIMEOUT_S = 240
+END_TIMEOUT_S = 240
+HELD = "_m_000000_"
+NEVER_S = 100_000
+MASTERS_NODE = "node1"
+
+
+class LongJobs:
+    """Both, running.  ``finish`` or ``stop`` ends them."""
+
+    def __init__(self, cluster: KubeCluster) -> None:
+        self.cluster = cluster
+        self.folder = cluster.target.folder()
+        self._held: psutil.Process | None = None
+        others = [name for name in cluster.node_names() if name != MASTERS_NODE]
+        cluster.kubectl("cordon", *others)
+        try:
+            self._spark_client, self._map_client = self._start_spark(), self._start_mapreduce()
+            self.spark = self._spark_client.application_id()
+            self.mapreduce = self._map_client.application_id()
+            for application_id in (self.spark, self.mapreduce):
+                cluster.running_pods(application_id, "am", 1, START_TIMEOUT_S)
+        finally:
+            cluster.kubectl("uncordon", *others)
+        self.until_whole()
+
+    def _start_spark(self) -> Submission:
+        conf = {
+            "spark.executor.instances": str(EXECUTORS),
+            "spark.yarn.maxAppAttempts": str(ATTEMPTS_MAX),
+            "spark.hadoop.yarn.resourcemanager.am.max-attempts": str(ATTEMPTS_MAX),
+        }
+        return self.cluster.spark().start(
+            "cluster", UNTIL_TOLD, f"{self.cluster.hdfs.default_fs}{self.folder}", conf=conf
+        )
+
+    def _start_mapreduce(self) -> Submission:
+        more = {
+            "mapreduce.am.max-attempts": ATTEMPTS_MAX,
+            "yarn.resourcemanager.am.max-attempts": ATTEMPTS_MAX,
+            "mapreduce.task.timeout": 0,
+            "mapreduce.task.stuck.timeout-ms": NEVER_S * 1000,
+        }
+        return start_sleep(self.cluster.target, maps=2, reduces=1, seconds=5, more=more)
+
+    @property
+    def applications(self) -> tuple[str, str]:
+        return self.spark, self.mapreduce
+
+    def tasks(self, node: str = "") -> list[Pod]:
+        """Live pods of executors and of the held map, of one node or of all."""
+        found = [pod for application_id in self.applications for pod in self.cluster.live_pods(application_id, "task")]
+        return [pod for pod in found if node in ("", pod.node)]
+
+    def masters(self) -> list[Pod]:
+        return [pod for application_id in self.applications for pod in self.cluster.live_pods(application_id, "am")]
+
+    def node_with_work(self) -> str:
+        """The node of the held map; when that one has the masters, another with an executor."""
+        maps = [pod.node for pod in self.cluster.live_pods(self.mapreduce, "task")]
+        executors = [pod.node for pod in self.cluster.live_pods(self.spark, "task")]
+        found = [node for node in (*maps, *executors) if node != MASTERS_NODE]
+        assert found, f"all pods are on the masters' node: {maps}, {executors}"
+        return found[0]
+
+    def until_whole(self, lost: frozenset[str] = frozenset()) -> None:
+        """Until every executor runs and the map is held, none of them in a container of ``lost``."""
+
+        def executors() -> bool:
+            self._assert_alive(self.spark)
+            pods = [pod for pod in self.cluster.live_pods(self.spark, "task") if pod.phase == "Running"]
+            return len([pod for pod in pods if pod.container not in lost]) >= EXECUTORS
+
+        wait_for("all executors", executors, START_TIMEOUT_S)
+        wait_for("the map", lambda: self._hold(lost), START_TIMEOUT_S)
+
+    def until_replaced(self, pods: Sequence[Pod]) -> None:
+        """Until those are over and others do their work."""
+        lost = frozenset(pod.container for pod in pods)
+        wait_for("the end of those pods", lambda: not lost & {pod.container for pod in self.tasks()}, START_TIMEOUT_S)
+        self.until_whole(lost)
+
+    def until_told_of(self, pods: Sequence[Pod], words: str) -> None:
+        """Until Spark's driver has written that each of its executors among the pods ended, in those words."""
+        executors = [pod.container for pod in pods if _application(pod) == self.spark]
+        assert executors, "no executor was hurt"
+
+        def told() -> bool:
+            lines = [line for line in self.driver_log().splitlines() if words in line]
+            return all(any(container in line for line in lines) for container in executors)
+
+        try:
+            wait_for("the driver's word", told, 60)
+        except AssertionError:
+            lines = [line for line in self.driver_log().splitlines() if any(c in line for c in executors)]
+            raise AssertionError(f"{words!r} is not in: {lines[-20:]}") from None
+
+    def driver_log(self) -> str:
+        """What ``kubectl logs`` shows of the newest driver."""
+        (pod,) = self.cluster.live_pods(self.spark, "am")
+        return self.cluster.kubectl("logs", pod.name, "--namespace", self.cluster.container_namespace)
+
+    def rounds(self) -> int:
+        """Stages that the Spark job is through with."""
+        return self.driver_log().count(" is right")
+
+    def finish(self) -> dict[str, str]:
+        """Lets both end, as they must: successfully.  What ``yarn logs`` prints of each, by application."""
+        self.cluster.hdfs.hdfs.put(f"{self.folder}/end", b"", user="hdfs")
+        self._release()
+        logs = {}
+        for application_id, client in ((self.spark, self._spark_client), (self.mapreduce, self._map_client)):
+            result = client.result(END_TIMEOUT_S)
+            assert result.returncode == 0, result.text[-6000:]
+            assert self.cluster.application(application_id)["finalStatus"] == "SUCCEEDED"
+            logs[application_id] = self.cluster.logs(application_id)
+        assert "rounds were right" in logs[self.spark], logs[self.spark][-4000:]
+        return logs
+
+    def stop(self) -> None:
+        """Of whoever gave up: nothing of them is left."""
+        self._release()
+        for application_id, client in ((self.spark, self._spark_client), (self.mapreduce, self._map_client)):
+            client.stop()
+            self.cluster.target.yarn("application", "-kill", application_id)
+
+    def attempts(self, application_id: str) -> list[int]:
+        listed = self.cluster.rest(f"/apps/{application_id}/appattempts")
+        return [attempt["id"] for attempt in listed["appAttempts"]["appAttempt"]]
+
+    def _assert_alive(self, application_id: str) -> None:
+        with contextlib.suppress(OSError):  # the ResourceManager may be what was hurt
+            app = self.cluster.application(application_id)
+            assert app["state"] in ("ACCEPTED", "RUNNING"), app["diagnostics"]
+
+    def _hold(self, lost: frozenset[str]) -> bool:
+        if self._held is not None and not has_ended(self._held):
+            return True
+        self._assert_alive(self.mapreduce)
+        for process in processes_of(self.mapreduce):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                is_map = process.name() == "java" and any(HELD in word for word in process.cmdline())
+                if is_map and process.environ().get("CONTAINER_ID") not in lost:
+                    process.send_signal(signal.SIGSTOP)
+                    self._held = process
+                    return True
+        return False
+
+    def _release(self) -> None:
+        if self._held is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self._held.send_signal(signal.SIGCONT)
+
+
+def _application(pod: Pod) -> str:
+    """``container_e01_1700000000000_0001_02_000003`` without an epoch: of application_1700000000000_0001."""
+    words = pod.container.split("_")
+    return f"application_{words[-4]}_{words[-3]}"
