@@ -3,7 +3,9 @@
 An agent that runs as root writes into directories that belong to users, and reads files that users name.  Done with
 root's rights either is a hole: a symbolic link planted by the user would make root read or write anywhere.  So every
 such operation runs in a pool thread that has taken on the user's *file system* identity (``setfsuid`` and friends are
-per thread on Linux and drop the overriding capabilities with it).  Nothing is ever checked first and done later.
+per thread on Linux) and has put aside all capabilities.  ``setfsuid`` itself drops those over files only: with
+CAP_SYS_PTRACE left, ``/proc/<pid>/root`` would lead a user into other containers' and the node's own directories.
+Nothing is ever checked first and done later.
 
 Refuses: unknown users, uids below ``min_user_id`` that are not allowed by name, and architectures whose ``setgroups``
 system call number is not known (the C library's wrapper would change all threads).
@@ -28,6 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SETGROUPS_NUMBER = {"x86_64": 116, "aarch64": 159, "riscv64": 159, "s390x": 206, "ppc64le": 81}
+_CAPABILITY_VERSION_3 = 0x20080522  # linux/capability.h: 64 bits in two halves
 USER_NAME_LENGTH_MAX = 255
 
 
@@ -136,18 +139,51 @@ def acting_as(user: OsUser) -> Iterator[None]:
         return
     own_groups = tuple(os.getgroups())
     own_gid = os.getegid()
+    own_capabilities = _thread_capabilities()
     _thread_setgroups(user.groups or (user.gid,))
     try:
         _setfsid("setfsgid", user.gid)
         _setfsid("setfsuid", user.uid)
+        _thread_set_effective(own_capabilities, (0, 0))
         yield
     finally:
         _setfsid("setfsuid", 0)
+        _thread_set_effective(own_capabilities, (own_capabilities[0].effective, own_capabilities[1].effective))
         _setfsid("setfsgid", own_gid)
         _thread_setgroups(own_groups)
 
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class _CapabilityHeader(ctypes.Structure):
+    """``__user_cap_header_struct``; pid 0 is the calling thread."""
+
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _CapabilityHalf(ctypes.Structure):
+    """``__user_cap_data_struct``."""
+
+    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+
+
+_Capabilities = ctypes.Array[_CapabilityHalf]
+
+
+def _thread_capabilities() -> _Capabilities:
+    halves = (_CapabilityHalf * 2)()
+    if _LIBC.capget(ctypes.byref(_CapabilityHeader(_CAPABILITY_VERSION_3, 0)), halves) != 0:
+        raise OSError(ctypes.get_errno(), "capget")
+    return halves
+
+
+def _thread_set_effective(known: _Capabilities, effective: tuple[int, int]) -> None:
+    """What is permitted stays: it is what the thread takes up again."""
+    pairs = zip(known, effective, strict=True)
+    halves = (_CapabilityHalf * 2)(*((wanted, half.permitted, half.inheritable) for half, wanted in pairs))
+    if _LIBC.capset(ctypes.byref(_CapabilityHeader(_CAPABILITY_VERSION_3, 0)), halves) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
 
 
 def _setfsid(name: str, value: int) -> None:

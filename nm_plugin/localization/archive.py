@@ -5,29 +5,32 @@ suffix is stored as a plain file.  A PATTERN jar keeps the jar itself inside the
 unpacked beside it (MapReduce's ``job.jar/job.jar``).
 
 Refuses, before writing the entry: absolute names, ``..``, links whose target leaves the directory, devices and FIFOs,
-more entries or bytes than allowed, and an expansion ratio that only a bomb has.  A regular file is never written
-through a link that the archive itself made.  All functions block: call them in a file thread *with the owner's rights*,
-which is what keeps a mistake here from mattering.
+more entries or bytes than allowed, an expansion ratio that only a bomb has, and headers that would fill the agent's
+memory.  A regular file is never written through a link that the archive itself made.  All functions block: call them in
+a file thread *with the owner's rights*, which is what keeps a mistake here from mattering.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
-import re
 import shutil
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO, cast
 
+from nm_plugin.localization.name_patterns import matching
 from yodel.errors import YodelError
 
 COPY_CHUNK_BYTES = 1 << 20
 RATIO_FLOOR_BYTES = 64 << 20  # below this size any ratio is harmless
 LINK_TARGET_MAX = 4096
+TAR_HEADER_BYTES_MAX = 2 << 20  # tarfile reads a header of any size at once; above COPY_CHUNK_BYTES
+ZIP_DIRECTORY_BYTES_MAX = 128 << 20  # zipfile reads the list of entries at once
+GZIP_MAGIC = b"\x1f\x8b"
 
 
 class UnsafeArchive(YodelError):
@@ -74,8 +77,7 @@ def unpack(source: Path, name: str, target: Path, limits: Limits, modes: Modes, 
     writer = _Writer(target, limits, modes, source.stat().st_size)
     lower = name.lower()
     if lower.endswith((".zip", ".jar")):
-        accept = _matcher(pattern) if pattern and lower.endswith(".jar") else None
-        _unzip(source, writer, accept)
+        _unzip(source, writer, pattern if lower.endswith(".jar") else "")
     else:
         _untar(source, writer)
     if pattern and lower.endswith(".jar"):
@@ -84,15 +86,6 @@ def unpack(source: Path, name: str, target: Path, limits: Limits, modes: Modes, 
         writer.written_bytes += source.stat().st_size
     writer.finish()
     return writer.written_bytes
-
-
-def _matcher(pattern: str) -> Callable[[str], bool]:
-    """Java and Python agree on the patterns in use (MapReduce's ``(?:classes/|lib/).*``)."""
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise UnsafeArchive(f"Invalid resource pattern {pattern[:200]!r}: {error}") from error
-    return lambda name: compiled.fullmatch(name) is not None
 
 
 class _Writer:
@@ -218,41 +211,70 @@ def _parts(name: str, empty_ok: bool = False) -> list[str]:
     return parts
 
 
-def _unzip(source: Path, writer: _Writer, accept: Callable[[str], bool] | None) -> None:
-    with zipfile.ZipFile(source) as archive:
-        for info in archive.infolist():
+class _Bounded:
+    """A file that gives no more at once than ``most_bytes``: what archives' headers say of their size is claims."""
+
+    def __init__(self, file: BinaryIO, most_bytes: int) -> None:
+        self._file, self._most_bytes = file, most_bytes
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if size > self._most_bytes:
+            raise UnsafeArchive(f"Archive has a header of {size} bytes, at most {self._most_bytes} are read")
+        return self._file.read(self._most_bytes if size < 0 else size)
+
+
+def _unzip(source: Path, writer: _Writer, pattern: str) -> None:
+    with source.open("rb") as file, zipfile.ZipFile(cast(BinaryIO, _Bounded(file, ZIP_DIRECTORY_BYTES_MAX))) as archive:
+        entries = archive.infolist()
+        for _ in entries:
             writer.count()
-            if accept is not None and not accept(info.filename):
-                continue
-            mode = info.external_attr >> 16
-            if info.is_dir():
-                writer.directory(info.filename)
-            elif stat.S_ISLNK(mode):
-                if info.file_size > LINK_TARGET_MAX:
-                    raise UnsafeArchive(f"Archive link {info.filename!r} has an overlong target")
-                writer.symlink(info.filename, os.fsdecode(archive.read(info)))
-            elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
-                with archive.open(info) as content:
-                    writer.file(info.filename, content, bool(mode & 0o111))
-            else:
-                raise UnsafeArchive(f"Archive entry {info.filename!r} is a device, a FIFO or a socket")
+        accepted = matching(pattern, [info.filename for info in entries]) if pattern else None
+        for info in entries:
+            if accepted is None or info.filename in accepted:
+                _unzip_entry(archive, info, writer)
+
+
+def _unzip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, writer: _Writer) -> None:
+    mode = info.external_attr >> 16
+    if info.is_dir():
+        writer.directory(info.filename)
+    elif stat.S_ISLNK(mode):
+        if info.file_size > LINK_TARGET_MAX:
+            raise UnsafeArchive(f"Archive link {info.filename!r} has an overlong target")
+        writer.symlink(info.filename, os.fsdecode(archive.read(info)))
+    elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
+        with archive.open(info) as content:
+            writer.file(info.filename, content, bool(mode & 0o111))
+    else:
+        raise UnsafeArchive(f"Archive entry {info.filename!r} is a device, a FIFO or a socket")
 
 
 def _untar(source: Path, writer: _Writer) -> None:
-    with tarfile.open(source, "r:*") as archive:
-        for member in archive:
-            writer.count()
-            if member.isdir():
-                writer.directory(member.name)
-            elif member.issym():
-                writer.symlink(member.name, member.linkname)
-            elif member.islnk():
-                writer.hardlink(member.name, member.linkname)
-            elif member.isfile():
-                content = archive.extractfile(member)
-                if content is None:
-                    raise UnsafeArchive(f"Archive entry {member.name!r} has no content")
-                with content:
-                    writer.file(member.name, content, bool(member.mode & 0o111))
-            else:
-                raise UnsafeArchive(f"Archive entry {member.name!r} is a device, a FIFO or a socket")
+    with source.open("rb") as packed:
+        is_packed = packed.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        packed.seek(0)
+        content = cast(BinaryIO, gzip.GzipFile(fileobj=packed)) if is_packed else packed
+        bounded = cast(BinaryIO, _Bounded(content, TAR_HEADER_BYTES_MAX))
+        with tarfile.open(fileobj=bounded, mode="r:") as archive:
+            while (member := archive.next()) is not None:
+                archive.members.clear()  # it keeps them all
+                writer.count()
+                _untar_member(archive, member, writer)
+
+
+def _untar_member(archive: tarfile.TarFile, member: tarfile.TarInfo, writer: _Writer) -> None:
+    if member.isdir():
+        writer.directory(member.name)
+    elif member.issym():
+        writer.symlink(member.name, member.linkname)
+    elif member.islnk():
+        writer.hardlink(member.name, member.linkname)
+    elif member.isfile():
+        content = archive.extractfile(member)
+        if content is None:
+            raise UnsafeArchive(f"Archive entry {member.name!r} has no content")
+        with content:
+            writer.file(member.name, content, bool(member.mode & 0o111))
+    else:
+        raise UnsafeArchive(f"Archive entry {member.name!r} is a device, a FIFO or a socket")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -55,6 +56,28 @@ async def test_thread_has_the_agents_rights_back_after_an_error(open_path: Path,
     await one.run((open_path / "mine").write_text, "x")
     assert (open_path / "mine").stat().st_uid == 0
     one.close()
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_processes_lead_nowhere_their_user_could_not_go(open_path: Path, alice: OsUser) -> None:
+    """``/proc/<pid>/cwd`` passes by the directories above, and ``root`` leaves the container of whoever looks."""
+    closed = open_path / "closed"
+    (closed / "inside").mkdir(parents=True)
+    (closed / "inside" / "file").write_text("bob's")
+    closed.chmod(0o700)
+    (closed / "inside").chmod(0o755)
+    one = FileThreads(1)
+    other = await asyncio.create_subprocess_exec("sleep", "60", cwd=closed / "inside", user=alice.uid + 1)
+    links = [Path(f"/proc/{other.pid}/cwd/file"), Path(f"/proc/{other.pid}/root/etc/passwd")]
+    try:
+        for link in links:
+            with pytest.raises(PermissionError):
+                await one.run_as(alice, link.read_text)
+        assert [bool(await one.run(link.read_text)) for link in links] == [True, True]
+    finally:
+        other.kill()
+        await other.wait()
+        one.close()
 
 
 def test_unknown_user_has_the_executors_words() -> None:

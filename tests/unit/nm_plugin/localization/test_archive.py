@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import stat
@@ -19,6 +20,7 @@ from nm_plugin.localization.archive import (
     is_archive_name,
     unpack,
 )
+from yodel.errors import InvalidValue
 
 LIMITS = Limits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
 
@@ -170,7 +172,18 @@ def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
         unpack(source, "a.zip", tmp_path / "out", Limits(entries_max=9, bytes_max=10, ratio_max=100), PRIVATE_MODES)
 
 
+def test_header_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    """A long name of 4 GiB that is a hundred bytes when packed: nobody may try to hold it."""
+    source = tmp_path / "a.tgz"
+    info = tarfile.TarInfo("././@LongLink")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 4 << 30
+    with gzip.open(source, "wb") as file:
+        file.write(info.tobuf() + bytes(1 << 20))
+    with pytest.raises(UnsafeArchive, match="header of 4294967296 bytes"):
+        unpack(source, "a.tgz", tmp_path / "out", LIMITS, PRIVATE_MODES)
+
+
 def test_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.jar", {"f": b""})
-    with pytest.raises(UnsafeArchive, match="Invalid resource pattern"):
+    with pytest.raises(InvalidValue, match="resource pattern"):
         unpack(source, "a.jar", tmp_path / "out", LIMITS, PRIVATE_MODES, "(")

@@ -1,0 +1,27 @@
+"""Strangers' patterns: matched as Java would, and given up when they are made to take for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from nm_plugin.localization import name_patterns
+from nm_plugin.localization.name_patterns import HARMLESS, PatternTooHard, matching
+from yodel.errors import InvalidValue
+
+NAMES = ("classes/A", "lib/b.jar", "META-INF/M", "xlib/c", "\u00e9\ud800")
+
+
+@pytest.mark.parametrize("pattern", [HARMLESS, "(?:classes/|lib/).+"])
+def test_whole_names_are_matched_here_and_elsewhere(pattern: str) -> None:
+    assert matching(pattern, NAMES) == {"classes/A", "lib/b.jar"}
+
+
+def test_what_is_no_pattern_is_named() -> None:
+    with pytest.raises(InvalidValue, match="resource pattern"):
+        matching("(", NAMES)
+
+
+def test_pattern_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(name_patterns, "TIMEOUT_S", 0.5)
+    with pytest.raises(PatternTooHard, match="takes too long"):
+        matching("(a+)+b", ["a" * 64])
