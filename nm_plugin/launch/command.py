@@ -6,6 +6,9 @@ them, and the command passes through two shells.  Clients escape for exactly thi
 script runs as the submitting user, so a value that breaks out of its quotes gives its author nothing new.
 
 What the agent itself names (paths, links) is escaped as ``ContainerLaunch.ShellScriptBuilder`` escapes it.
+
+A container that asks for an image (DockerLinuxContainerRuntime's variables) runs in its pod's or not at all: the pod is
+there before its launch context is known, and silently running in another one is the worst answer.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ LAUNCH_SCRIPT = "launch_container.sh"
 TOKENS_FILE = "container_tokens"
 SCRIPT_BYTES_MAX = 16 << 20
 AUX_SERVICE_PREFIX = "NM_AUX_SERVICE_"  # AuxiliaryServiceHelper.NM_AUX_SERVICE
+RUNTIME_TYPE, DOCKER = "YARN_CONTAINER_RUNTIME_TYPE", "docker"
+DOCKER_IMAGE = "YARN_CONTAINER_RUNTIME_DOCKER_IMAGE"
+IMAGE_SHOWN_MAX = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)[^}]*\}|([A-Za-z_][A-Za-z0-9_]*))")
 
@@ -90,7 +96,7 @@ def script(node: Node, launch: Launch) -> str:
     for name in user_env:
         if not _NAME.fullmatch(name):
             raise InvalidValue("environment variable", name[:200], "letters, digits and underscores")
-    lines = _head(launch.work_dir, launch.log_dir)
+    lines = _head(launch.work_dir, launch.log_dir) + _image_lines(launch.environment)
     lines += [f'export {name}=${{{name}:-"{value}"}}' for name, value in node.whitelist.items() if name not in user_env]
     lines += [f'export {name}="{value}"' for name, value in owned.items()]
     rest = {name: value for name, value in user_env.items() if name not in owned}
@@ -184,6 +190,17 @@ def _head(work_dir: Path, log_dir: Path) -> list[str]:
         f"cd -- {_quoted(work_dir)}",
         'echo "Setting up env variables"',
     ]
+
+
+def _image_lines(environment: Mapping[str, str]) -> list[str]:
+    """``YODEL_IMAGE`` is the pod's own variable."""
+    wanted = environment.get(DOCKER_IMAGE, "").strip() if environment.get(RUNTIME_TYPE) == DOCKER else ""
+    if not wanted:
+        return []
+    text = f"Image {wanted[:IMAGE_SHOWN_MAX]} was asked for, this container's pod runs"
+    rest = "images are chosen by the launch context of the ApplicationMaster, for all containers of an application"
+    said = f'echo {_quoted(text)} "${{YODEL_IMAGE-}}:" {_quoted(rest)}'
+    return [f'if [ "${{YODEL_IMAGE-}}" != {_quoted(wanted)} ]; then {said} >&2; exit 1; fi']
 
 
 def _link_lines(links: Iterable[Link]) -> list[str]:

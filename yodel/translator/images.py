@@ -2,8 +2,9 @@
 
 Asked for as YARN users know it (DockerLinuxContainerRuntime): ``YARN_CONTAINER_RUNTIME_TYPE=docker`` and
 ``YARN_CONTAINER_RUNTIME_DOCKER_IMAGE`` in the environment of the ApplicationMaster's launch context.  It counts for all
-pods of the application: the pod of a task is there before anybody knows its launch context.  The other variables of
-that runtime (mounts, privileged, network, capabilities) are not read at all.
+pods of the application: the pod of a task is there before anybody knows its launch context, so a task that names
+another one ends with an error (``nm_plugin.launch.command``).  The other variables of that runtime (mounts, privileged,
+network, capabilities) are not read at all.
 """
 
 from __future__ import annotations

@@ -175,6 +175,7 @@ def _main(container: Container, settings: PodSettings, handover: str, image: str
         "env": [
             {"name": "YODEL_HANDOVER_DIR", "value": handover},
             {"name": "YODEL_CONTAINER_ID", "value": str(container.id)},
+            {"name": "YODEL_IMAGE", "value": image},
         ],
         "resources": {
             "requests": {**amounts, **_disk(settings.ephemeral_storage_request_mib)},

@@ -81,6 +81,7 @@ def golden(amounts: dict[str, str]) -> dict[str, Any]:
                     "env": [
                         {"name": "YODEL_HANDOVER_DIR", "value": f"/run/yodel/{NAME}"},
                         {"name": "YODEL_CONTAINER_ID", "value": "container_1700000000000_0001_01_000002"},
+                        {"name": "YODEL_IMAGE", "value": "registry/base:1"},
                     ],
                     "resources": {"requests": amounts, "limits": amounts},
                     "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},

@@ -101,6 +101,32 @@ def run(tmp_path: Path, one: Launch, node: Node = NODE) -> str:
     return (tmp_path / "logs/stdout").read_text()
 
 
+ASKING = {"YARN_CONTAINER_RUNTIME_TYPE": "docker", "YARN_CONTAINER_RUNTIME_DOCKER_IMAGE": " reg/own:2 "}
+
+
+def test_container_that_asks_for_its_pods_image_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YODEL_IMAGE", "reg/own:2")
+    assert run(tmp_path, launch(tmp_path, environment=ASKING, command=["echo ran 1><LOG_DIR>/stdout"])) == "ran\n"
+
+
+@pytest.mark.parametrize("wanted", ["reg/other:1", "$(touch x)`touch x`", '"; touch x #', "a\nb"])
+def test_container_that_asks_for_another_image_says_so_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    monkeypatch.setenv("YODEL_IMAGE", "reg/own:2")
+    environment = {**ASKING, "YARN_CONTAINER_RUNTIME_DOCKER_IMAGE": wanted, "YODEL_IMAGE": wanted}
+    with pytest.raises(subprocess.CalledProcessError, match="exit status 1"):
+        run(tmp_path, launch(tmp_path, environment=environment, command=["touch ran"]))
+    said = (tmp_path / "logs/prelaunch.err").read_text()
+    assert said.startswith(f"Image {wanted} was asked for, this container's pod runs reg/own:2: images are chosen by")
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["launch_container.sh"]
+
+
+def test_other_runtimes_ask_for_no_image(tmp_path: Path) -> None:
+    environment = {**ASKING, "YARN_CONTAINER_RUNTIME_TYPE": "default"}
+    assert "YODEL_IMAGE" not in script(NODE, launch(tmp_path, environment=environment))
+
+
 def test_client_values_are_live_shell_and_pass_two_shells(tmp_path: Path) -> None:
     """Spark and MapReduce escape for exactly this."""
     one = launch(
