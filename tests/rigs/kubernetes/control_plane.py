@@ -113,7 +113,13 @@ class ControlPlane:
                 }
             )
         )
-        self._start("kube-scheduler", f"--config={config}", "--bind-address=127.0.0.1", "--v=1")
+        self._start(
+            "kube-scheduler",
+            f"--config={config}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self._home.scheduler_port}",
+            "--v=1",
+        )
 
     def is_ready(self) -> bool:
         try:

@@ -16,6 +16,7 @@ SERVICE_NETWORK = "10.96.0.0/16"
 KUBERNETES_SERVICE = "10.96.0.1"
 API_PORT = 6443
 ETCD_PORT = 2379
+SCHEDULER_PORT = 10259
 CGROUP = "yodel-rig"
 PAUSE_IMAGE = "localhost/yodel/pause:1"
 SECOND_SCHEDULERS = ("koord-scheduler", "katalyst-scheduler", "volcano")
@@ -30,6 +31,7 @@ class Home:
     api_port: int = API_PORT
     etcd_port: int = ETCD_PORT
     etcd_peer_port: int = ETCD_PORT + 1
+    scheduler_port: int = SCHEDULER_PORT
 
     @property
     def pki(self) -> Path:
