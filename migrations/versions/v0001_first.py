@@ -1,4 +1,4 @@
-"""The first tables: identity, queues, nodes, applications, attempts, containers, master keys, delegation tokens."""
+"""The first tables: identity, leadership, queues, nodes, applications, attempts, containers, keys and tokens."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ depends_on = None
 
 def upgrade() -> None:
     _identity()
+    _leadership()
     _queues()
     _nodes()
     _applications()
@@ -32,6 +33,18 @@ def _identity() -> None:
         sa.Column("delegation_sequence", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("id = 1", name=op.f("ck_identity_one_row")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_identity")),
+    )
+
+
+def _leadership() -> None:
+    op.create_table(
+        "leadership",
+        sa.Column("id", sa.SmallInteger(), autoincrement=False, nullable=False),
+        sa.Column("holder", sa.Text(), nullable=False),
+        sa.Column("expires_ms", sa.BigInteger(), nullable=False),
+        sa.Column("successor_until_ms", sa.BigInteger(), nullable=False),
+        sa.CheckConstraint("id = 1", name=op.f("ck_leadership_one_row")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_leadership")),
     )
 
 

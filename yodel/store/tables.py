@@ -36,7 +36,7 @@ metadata = MetaData(
 )
 
 IDENTITY_ROW = 1
-"""The identity table has this one row."""
+"""The identity table has this one row, and so has the leadership table."""
 
 
 class IdentityColumns(TypedColumns):
@@ -45,6 +45,15 @@ class IdentityColumns(TypedColumns):
     epoch = Column(BigInteger, nullable=False)
     application_sequence = Column(BigInteger, nullable=False)
     delegation_sequence = Column(BigInteger, nullable=False)
+
+
+class LeadershipColumns(TypedColumns):
+    """PostgreSQL only: times are by the database's clock (``yodel.store.leadership``)."""
+
+    id = Column(SmallInteger, primary_key=True, autoincrement=False)
+    holder = Column(AnyText, nullable=False)
+    expires_ms = Column(BigInteger, nullable=False)
+    successor_until_ms = Column(BigInteger, nullable=False)
 
 
 class QueueColumns(TypedColumns):
@@ -191,6 +200,7 @@ class DelegationTokenColumns(TypedColumns):
 
 
 identity = Table("identity", metadata, IdentityColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
+leadership = Table("leadership", metadata, LeadershipColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
 queues = Table("queues", metadata, QueueColumns)
 nodes = Table("nodes", metadata, NodeColumns)
 applications = Table("applications", metadata, ApplicationColumns)
