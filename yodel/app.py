@@ -92,7 +92,7 @@ from yodel.services.work_queue import WorkQueue
 from yodel.settings import Settings
 from yodel.store.sql_store import SqlStore
 from yodel.translator import images, names
-from yodel.translator.dialects import dialect, gang_name
+from yodel.translator.dialects import dialect, gang_kinds, gang_name
 from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
 from yodel.translator.pod_spec import Group, PodSettings, PosixIdentity, group, manifest
 from yodel.translator.profiles import PodProfiles, profiles
@@ -536,7 +536,7 @@ class _Rm:
 
     async def _sweep_groups(self) -> None:
         await self._pods.run_sweep(
-            lambda: self._profiles.gang_kinds,
+            lambda: {*gang_kinds(self._settings.dialects), *self._profiles.gang_kinds},
             names.selector(self._settings.cluster_name),
             self._live_groups,
             self._settings.resync_interval_s,

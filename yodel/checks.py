@@ -12,6 +12,7 @@ from pathlib import Path
 
 from yodel.errors import InvalidValue, YodelError
 from yodel.kube.client import check_reachable, open_kube
+from yodel.kube.groups import require_kinds
 from yodel.kube.retrying import RetryLimits
 from yodel.local.cluster_files import closed_parents
 from yodel.local.options import LocalOptions
@@ -19,6 +20,9 @@ from yodel.local.port_choice import HOST, STANDARD, is_free
 from yodel.settings import Settings
 from yodel.store.engine import parsed_url
 from yodel.store.schema import current_and_head
+from yodel.translator.dialects import dialect
+from yodel.translator.pod_spec import PodSettings
+from yodel.translator.profiles import PodProfiles, profiles
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
@@ -55,6 +59,7 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
         yield finding
     yield await _store_finding(settings)
     yield await _kubernetes_finding(settings)
+    yield await _queues_finding(settings)
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
@@ -197,3 +202,37 @@ async def _kubernetes_finding(settings: Settings) -> Finding:
         text = f"{error}; see that kubeconfig names a running API server (kubectl version asks the same)"
         return Finding(name="kubernetes", verdict=Verdict.FAILED, text=text)
     return Finding(name="kubernetes", verdict=Verdict.OK, text=f"API server answers, version {server_version}")
+
+
+async def _queues_finding(settings: Settings) -> Finding:
+    """What the queues' pods are to look like, and that the cluster knows the groups that they name."""
+    try:
+        found = _profiles(settings)
+    except InvalidValue as error:
+        return Finding(name="queues", verdict=Verdict.FAILED, text=str(error))
+    if not found.gang_kinds:
+        return Finding(name="queues", verdict=Verdict.OK, text="their pods can be made")
+    names = ", ".join(kind.crd_name for kind in found.gang_kinds)
+    try:
+        async with await open_kube(settings.kubeconfig, settings.kube_context) as client:
+            await require_kinds(client, found.gang_kinds, KUBERNETES_PATIENCE)
+    except InvalidValue as error:
+        text = f"{error}; install the scheduler that has it, or take gang from the queues"
+        return Finding(name="queues", verdict=Verdict.FAILED, text=text)
+    except (YodelError, OSError) as error:
+        text = f"whether the cluster has {names} is not known: {error}"
+        return Finding(name="queues", verdict=Verdict.WARNING, text=text)
+    return Finding(name="queues", verdict=Verdict.OK, text=f"their pods can be made, in groups of {names}")
+
+
+def _profiles(settings: Settings) -> PodProfiles:
+    """Raises InvalidValue: a setting of a queue cannot be."""
+    own = PodSettings(
+        cluster=settings.cluster_name,
+        namespace=settings.namespace,
+        image=settings.image,
+        dialect=dialect(settings.dialect, settings.dialects),
+        handover_dir=settings.handover_dir,
+        host_paths=settings.host_paths,
+    )
+    return profiles(own, settings.queue_defaults, settings.queue_settings, settings.dialects)

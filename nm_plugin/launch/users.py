@@ -181,7 +181,7 @@ def _thread_capabilities() -> _Capabilities:
 def _thread_set_effective(known: _Capabilities, effective: tuple[int, int]) -> None:
     """What is permitted stays: it is what the thread takes up again."""
     pairs = zip(known, effective, strict=True)
-    halves = (_CapabilityHalf * 2)(*((wanted, half.permitted, half.inheritable) for half, wanted in pairs))
+    halves = (_CapabilityHalf * 2)(*(_CapabilityHalf(now, half.permitted, half.inheritable) for half, now in pairs))
     if _LIBC.capset(ctypes.byref(_CapabilityHeader(_CAPABILITY_VERSION_3, 0)), halves) != 0:
         raise OSError(ctypes.get_errno(), "capset")
 

@@ -258,7 +258,7 @@ def _untar(source: Path, writer: _Writer) -> None:
         bounded = cast(BinaryIO, _Bounded(content, TAR_HEADER_BYTES_MAX))
         with tarfile.open(fileobj=bounded, mode="r:") as archive:
             while (member := archive.next()) is not None:
-                archive.members.clear()  # it keeps them all
+                archive.members = []  # type: ignore[attr-defined]  # it would keep all that it has read
                 writer.count()
                 _untar_member(archive, member, writer)
 

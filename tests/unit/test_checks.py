@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.fake_kubernetes import Answer, FakeKubernetes, serve
 from yodel import checks
 from yodel.checks import Finding, Verdict
+from yodel.queue_settings import QueueSettings
 from yodel.settings import Settings
 from yodel.store.migrating import migrate
 
@@ -23,15 +25,20 @@ def settings_for(tmp_path: Path, **fields: object) -> Settings:
     with socket.socket() as closed:  # nobody listens at a port that was just given back
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(
-        f'{{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{{"name":"c","context":'
-        f'{{"cluster":"c","user":"u"}}}}],"users":[{{"name":"u","user":{{}}}}],"clusters":[{{"name":"c","cluster":'
-        f'{{"server":"http://127.0.0.1:{port}"}}}}]}}'
-    )
+    kubeconfig = kubeconfig_for(tmp_path, f"http://127.0.0.1:{port}")
     ports = dict.fromkeys(("client_port", "scheduler_port", "tracker_port", "admin_port", "webapp_port"), 0)
     values = {"store_url": f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}", "kubeconfig": kubeconfig, **ports}
     return Settings(**{**values, "bind_host": "127.0.0.1", **fields})  # type: ignore[arg-type]
+
+
+def kubeconfig_for(tmp_path: Path, url: str) -> Path:
+    path = tmp_path / "kubeconfig"
+    path.write_text(
+        f'{{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{{"name":"c","context":'
+        f'{{"cluster":"c","user":"u"}}}}],"users":[{{"name":"u","user":{{}}}}],"clusters":[{{"name":"c","cluster":'
+        f'{{"server":"{url}"}}}}]}}'
+    )
+    return path
 
 
 def java_in(tmp_path: Path, script: str) -> Path:
@@ -138,6 +145,37 @@ async def test_missing_kubeconfig_is_named(tmp_path: Path) -> None:
     found = await findings_of(settings_for(tmp_path, kubeconfig=tmp_path / "none"))
     assert found["kubernetes"].verdict is Verdict.FAILED
     assert str(tmp_path / "none") in found["kubernetes"].text
+
+
+async def test_queue_that_cannot_be_is_named(tmp_path: Path) -> None:
+    queues = {"root.default": QueueSettings(dialect="katalyst", gang=True)}
+    found = (await findings_of(settings_for(tmp_path, queue_settings=queues)))["queues"]
+    assert found.verdict is Verdict.FAILED
+    assert 'queue_settings."root.default".gang' in found.text
+
+
+async def test_queues_without_groups_need_no_cluster(tmp_path: Path) -> None:
+    assert (await findings_of(settings_for(tmp_path)))["queues"].verdict is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "verdict", "text"),
+    [
+        (200, {"resources": [{"name": "podgroups"}]}, Verdict.OK, "in groups of podgroups.scheduling.volcano.sh"),
+        (200, {"resources": []}, Verdict.FAILED, "CustomResourceDefinition podgroups.scheduling.volcano.sh"),
+        (404, {}, Verdict.FAILED, "take gang from the queues"),
+        (403, {}, Verdict.WARNING, "is not known"),
+    ],
+)
+async def test_group_that_the_cluster_does_not_have_is_named(
+    tmp_path: Path, status: int, body: object, verdict: Verdict, text: str
+) -> None:
+    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), Answer(status=status, body=body))
+    settings = settings_for(tmp_path, queue_settings={"root.default": QueueSettings(dialect="volcano", gang=True)})
+    async with serve(server) as url:
+        kubeconfig_for(tmp_path, url)
+        found = (await findings_of(settings))["queues"]
+    assert (found.verdict, text in found.text) == (verdict, True), found
 
 
 async def test_folder_without_write_permission_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

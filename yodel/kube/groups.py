@@ -2,7 +2,8 @@
 
 ``GroupedPods`` is the Pods port with one thing more: a pod that names a group is created after the group.  Groups are
 not watched: what was created is remembered until the next sweep, which deletes the groups of applications that are
-over, and a group that somebody deleted by hand is made again by the next pod after a sweep.
+over, and a group that somebody deleted by hand is made again by the next pod after a sweep.  A sweep looks at kinds
+that no queue wants any more, too: a queue may have changed its dialect while its applications ran.
 """
 
 from __future__ import annotations
@@ -55,6 +56,22 @@ class _Page(msgspec.Struct, frozen=True):
     items: list[_Item] = []
 
 
+async def require_kinds(api: KubeApi, kinds: Iterable[GangKind], limits: RetryLimits) -> None:
+    """The API server serves the kinds.
+
+    Raises:
+        InvalidValue: it does not serve one: its CustomResourceDefinition is missing.
+        Refused, Unavailable: it does not say.
+    """
+    for kind in kinds:
+        request = Request(path=f"/apis/{kind.api_version}")
+        body = await retried(partial(_call_or_none, api, request), f"Asking for {kind.crd_name}", limits)
+        served = _decoded(body, _Resources).resources if body is not None else []
+        if kind.plural not in [resource.name for resource in served]:
+            expected = f"a cluster with the CustomResourceDefinition {kind.crd_name} in version {kind.api_version}"
+            raise InvalidValue("gang", True, expected)
+
+
 class GroupedPods:
     """Implements yodel.ports.pods.Pods.  ``group_of`` tells the group that a pod names, if any."""
 
@@ -86,19 +103,8 @@ class GroupedPods:
         return await self._pods.get(name)
 
     async def require(self, kinds: Iterable[GangKind]) -> None:
-        """The kinds are served here.
-
-        Raises:
-            InvalidValue: one is not: its CustomResourceDefinition is missing.
-            Refused, Unavailable: the API server does not say.
-        """
-        for kind in kinds:
-            path = f"/apis/{kind.api_version}"
-            body = await retried(partial(self._call_or_none, path), f"Asking for {kind.crd_name}", self._limits)
-            served = _decoded(body, _Resources).resources if body is not None else []
-            if kind.plural not in [resource.name for resource in served]:
-                expected = f"a cluster with the CustomResourceDefinition {kind.crd_name} in version {kind.api_version}"
-                raise InvalidValue("gang", True, expected)
+        """The kinds are served here.  Raises like ``require_kinds``."""
+        await require_kinds(self._api, kinds, self._limits)
 
     async def run_sweep(
         self,
@@ -107,14 +113,21 @@ class GroupedPods:
         live: Callable[[], Collection[str]],
         every_s: float,
     ) -> None:
-        """Delete now and then the groups that ``selector`` selects and whose names are not ``live``."""
+        """Delete now and then the groups that ``selector`` selects and whose names are not ``live``.
+
+        ``kinds`` may hold some that this cluster does not have, or whose groups may not be listed: said once.
+        """
+        said: dict[GangKind, str] = {}
         while True:
             await asyncio.sleep(every_s)
             for kind in kinds():
                 try:
                     await self.sweep(kind, selector, live)
+                    said.pop(kind, None)
                 except YodelError as error:
-                    log.warning("groups not swept", kind=kind.crd_name, error=str(error))
+                    if said.get(kind) != str(error):
+                        log.warning("groups not swept", kind=kind.crd_name, error=str(error))
+                    said[kind] = str(error)
 
     async def sweep(self, kind: GangKind, selector: str, live: Callable[[], Collection[str]]) -> None:
         """Raises Refused, Unavailable."""
@@ -122,7 +135,8 @@ class GroupedPods:
         found = await self._names(kind, selector)
         for name in sorted(found - {*live()}):
             path = f"{self._path(kind)}/{quote(name, safe='')}"
-            await retried(partial(self._call_or_none, path, "DELETE"), f"Deleting group {name}", self._limits)
+            request = Request(method="DELETE", path=path)
+            await retried(partial(_call_or_none, self._api, request), f"Deleting group {name}", self._limits)
             log.info("group deleted", group=name)
 
     async def _ensure(self, group: Group) -> None:
@@ -150,7 +164,10 @@ class GroupedPods:
         query = {"labelSelector": selector, "limit": str(PAGE_SIZE)}
         for _ in range(PAGES_MAX):
             request = Request(path=self._path(kind), query=query)
-            body = await retried(partial(self._api.call, request), f"Listing {kind.crd_name}", self._limits)
+            what = f"Listing {kind.crd_name}"
+            body = await retried(partial(_call_or_none, self._api, request), what, self._limits)
+            if body is None:
+                return names  # without its definition there are none
             page = _decoded(body, _Page)
             names |= {item.metadata.name for item in page.items}
             if not page.metadata.continuation:
@@ -158,16 +175,17 @@ class GroupedPods:
             query = {**query, "continue": page.metadata.continuation}
         raise Unavailable(f"Listing {kind.crd_name}: more than {PAGES_MAX} pages")
 
-    async def _call_or_none(self, path: str, method: str = "GET") -> bytes | None:
-        try:
-            return await self._api.call(Request(method=method, path=path))
-        except ApiStatus as status:
-            if status.code == 404:
-                return None
-            raise
-
     def _path(self, kind: GangKind) -> str:
         return f"/apis/{kind.api_version}/namespaces/{quote(self._namespace, safe='')}/{kind.plural}"
+
+
+async def _call_or_none(api: KubeApi, request: Request) -> bytes | None:
+    try:
+        return await api.call(request)
+    except ApiStatus as status:
+        if status.code == 404:
+            return None
+        raise
 
 
 def _decoded(body: bytes, kind: type[KindT]) -> KindT:

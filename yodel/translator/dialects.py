@@ -136,6 +136,12 @@ def dialect(name: str, custom: Mapping[str, CustomDialect] | None = None, field:
     return found
 
 
+def gang_kinds(custom: Mapping[str, CustomDialect]) -> tuple[GangKind, ...]:
+    """The groups of all dialects, each kind once: whatever a queue may have wanted before."""
+    known = (*DIALECTS.values(), *(_spelled_out(name, given) for name, given in custom.items()))
+    return tuple(dict.fromkeys(one.gang for one in known if one.gang is not None))
+
+
 def quantities(engine: Dialect, capability: Resource, milli_per_vcore: int) -> dict[str, str]:
     """Requests (and limits) of a pod: the dialect's own, and further countable types by their names.
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.fake_kubernetes import Answer, FakeApi, refusal
 from yodel.errors import InvalidValue, Refused, Unavailable
@@ -145,6 +146,23 @@ async def test_sweeps_go_on_after_one_that_failed() -> None:
         await asyncio.sleep(125)
         sweeping.cancel()
     assert api.server.kinds == ["list", "list", "DELETE"]
+
+
+async def test_kind_that_the_cluster_does_not_have_has_no_groups() -> None:
+    made, _, api = grouped(NOT_FOUND)
+    await made.sweep(KIND, SELECTOR, set)
+    assert api.server.kinds == ["list"]
+
+
+async def test_sweep_that_is_not_allowed_is_said_once() -> None:
+    made, _, api = grouped(*[refusal(403, "Forbidden", "no right")] * 3)
+    with capture_logs() as logs:
+        async with asyncio.TaskGroup() as tasks:
+            sweeping = tasks.create_task(made.run_sweep(lambda: (KIND,), SELECTOR, set, 60.0))
+            await asyncio.sleep(185)
+            sweeping.cancel()
+    assert api.server.kinds == ["list"] * 3
+    assert [line["kind"] for line in logs] == [KIND.crd_name]
 
 
 async def test_without_kinds_nothing_is_asked() -> None:
