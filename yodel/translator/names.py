@@ -4,6 +4,7 @@ Labels are for selecting and are bent into Kubernetes' letters; annotations carr
 """
 
 import re
+from functools import lru_cache
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId
@@ -31,6 +32,8 @@ RACK_SLOT_PREFIX = "rack-slot." + PREFIX
 """On pods: allocation tags, and which of the places that a tag may take on a node or rack the pod takes."""
 
 LABEL_VALUE_LENGTH_MAX = 63
+PARSED_MAX = 10_000
+"""Container ids of labels that are remembered."""
 _NOT_LABEL = re.compile(r"[^A-Za-z0-9._-]+")
 ANNOTATION_LENGTH_MAX = 4096
 
@@ -77,9 +80,13 @@ def annotations(container: Container, application_name: str, application_type: s
 def container_of(pod_labels: object) -> ContainerId | None:
     """The container a pod belongs to; None when its label is missing or not ours."""
     value = pod_labels.get(CONTAINER) if isinstance(pod_labels, dict) else None
-    if not isinstance(value, str):
-        return None
+    return _container_of(value) if isinstance(value, str) else None
+
+
+@lru_cache(PARSED_MAX)
+def _container_of(text: str) -> ContainerId | None:
+    """Every pod is told of several times, and reading its id is half of what a round without work costs."""
     try:
-        return ContainerId.parse(value)
+        return ContainerId.parse(text)
     except InvalidValue:
         return None
