@@ -22,6 +22,10 @@ class QueueState(IntEnum):
     DRAINING = 3
 
 
+LIFETIME_S_MAX = 100 * 365 * 86_400
+"""A hundred years: the end has to be a date, and a number of milliseconds that a database holds."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
     """One queue.  Capacities are percents of the parent, as the CapacityScheduler writes them."""
@@ -83,7 +87,7 @@ def lifetime_s(queue: Queue, asked_s: int) -> int:
     if asked_s <= 0:
         return queue.default_lifetime_s
     if queue.maximum_lifetime_s <= 0:
-        return asked_s
+        return min(asked_s, LIFETIME_S_MAX)
     return min(asked_s, queue.maximum_lifetime_s)
 
 

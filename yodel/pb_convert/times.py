@@ -6,7 +6,7 @@ All are in the ResourceManager's own time zone, as Hadoop's are.
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import MAXYEAR, datetime
 
 from yodel.errors import Refused
 
@@ -29,6 +29,8 @@ def parse_iso_8601(text: str) -> int:
         if not _ISO_8601.fullmatch(text):
             raise ValueError(text)
         moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z")
+        if moment.year == MAXYEAR:
+            raise ValueError(text)  # elsewhere on earth it may be the year after, which no report could name
         return int(moment.replace(microsecond=0).timestamp()) * 1000 + moment.microsecond // 1000
     except (ValueError, OverflowError) as error:
         raise Refused(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from yodel.domain.queue import (
+    LIFETIME_S_MAX,
     Queue,
     QueueState,
     default_queues,
@@ -68,7 +69,10 @@ def test_refusal_is_in_the_capacity_schedulers_words(name: str, text: str | None
 
 @pytest.mark.parametrize(
     ("maximum_s", "default_s", "asked_s", "got_s"),
-    [(-1, -1, -1, -1), (-1, 60, -1, 60), (-1, 60, 99, 99), (50, 40, 99, 50), (50, 40, 30, 30), (50, 40, 0, 40)],
+    [
+        *[(-1, -1, -1, -1), (-1, 60, -1, 60), (-1, 60, 99, 99), (50, 40, 99, 50), (50, 40, 30, 30), (50, 40, 0, 40)],
+        (-1, -1, 2**63 - 1, LIFETIME_S_MAX),
+    ],
 )
 def test_lifetime_is_the_queues_affair(maximum_s: int, default_s: int, asked_s: int, got_s: int) -> None:
     queue = Queue(path="root.a", maximum_lifetime_s=maximum_s, default_lifetime_s=default_s)

@@ -20,7 +20,11 @@ def test_other_zones_are_understood() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "tomorrow", "2026-11-21T14:30:00+0000", "2026-11-21T14:30:00.123Z", "2026-13-21T14:30:00.123+0000"]
+    "text",
+    [
+        *["", "tomorrow", "2026-11-21T14:30:00+0000", "2026-11-21T14:30:00.123Z", "2026-13-21T14:30:00.123+0000"],
+        "9999-12-31T23:59:59.999-1200",
+    ],
 )
 def test_other_formats_are_refused_in_hadoops_words(text: str) -> None:
     with pytest.raises(Refused, match=re.escape(f"Configured timeout value is {text}")):
