@@ -1,6 +1,6 @@
 """The composition root of the RM: the only file that constructs adapters.
 
-Order of start: store, engine, ports open, Kubernetes watched, what was under way taken up.  All tasks live in one
+Order of start: lead, store, engine, ports open, Kubernetes watched, what was under way taken up.  All tasks live in one
 group: when one fails, all end, the process exits, and whoever supervises it starts it again on the same store.
 """
 
@@ -15,6 +15,7 @@ import os
 import random
 import secrets
 import socket
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ from yodel.kube.groups import GroupedPods
 from yodel.kube.holdings import watch_holdings
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.late import LateKube
+from yodel.kube.led import LedKube
 from yodel.kube.nodes import watch_nodes
 from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.pod_driver import DriverLimits, PodDriver
@@ -50,6 +52,7 @@ from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit, Row, Snapshot, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.server import serve as serve_rest
+from yodel.rm_api.standby import LEADER_GAUGE, standby_app
 from yodel.rm_rpc.admin_protocol import AdminProtocol
 from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
 from yodel.rm_rpc.ha_protocol import HaProtocol
@@ -90,6 +93,9 @@ from yodel.services.tokens import TokenIssuer, missing_keys
 from yodel.services.topology import Topology
 from yodel.services.work_queue import WorkQueue
 from yodel.settings import Settings
+from yodel.store.engine import is_shared
+from yodel.store.leadership import Leadership, LeaseTimes
+from yodel.store.sql_lease import SqlLease, new_holder
 from yodel.store.sql_store import SqlStore
 from yodel.translator import images, names
 from yodel.translator.dialects import dialect, gang_kinds, gang_name
@@ -99,6 +105,7 @@ from yodel.translator.profiles import PodProfiles, profiles
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 SECRET_BYTES_MAX = 4096
+KUBE_CLIENT = "yodel.kube.client"
 log = structlog.get_logger("yodel.app")
 
 
@@ -124,20 +131,87 @@ async def run_rm(
     on_ready: Callable[[Addresses], None] | None = None,
     reload: Callable[[], Settings] | None = None,
 ) -> None:
-    """Serve until ``stop`` is set.  ``reload`` reads the settings anew for ``yarn rmadmin -refresh…``; it blocks, and
-    raises InvalidValue.
+    """Serve until ``stop`` is set; on PostgreSQL, wait as a standby for the lead before.  ``reload`` reads the settings
+    anew for ``yarn rmadmin -refresh…``; it blocks, and raises InvalidValue.
 
     Raises:
         InvalidValue, Unavailable: settings, store or kubeconfig are not usable; nothing was started.
         OSError: a port is taken.
+        LeadLost: another leads.  When that is known by the clock alone, the process is ended without an exception.
     """
     clock = SystemClock()
-    store = SqlStore(settings.store_url)
+    serve = _Serving(settings, clock, reload or (lambda: settings), on_ready)
+    if not is_shared(settings.store_url):
+        await serve(stop, None)
+        return
+    holder, times = new_holder(), LeaseTimes(lease_s=settings.leader_lease_s)
+    lease = SqlLease(settings.store_url, holder, times)
+    leadership = Leadership(lease, holder, times, clock, _end_process)
     try:
-        stored, state, tokens = await _open_state(store, clock, settings)
-        await _Rm(settings, clock, store, stored, state, tokens, reload or (lambda: settings)).run(stop, on_ready)
+        if await _gain_lead(settings, clock, leadership, stop):
+            await _lead(serve, leadership, stop, settings.leader_handover_s)
     finally:
-        await store.close()
+        await leadership.release()
+
+
+async def _gain_lead(settings: Settings, clock: Clock, leadership: Leadership, stop: asyncio.Event) -> bool:
+    """At once where nobody leads; else from behind the standby's few pages.  False when ``stop`` came first."""
+    if await leadership.try_to_gain():
+        return True
+    pages = standby_app(clock.now_ms(), lambda: leadership.reason)
+    web, _ = await serve_rest(pages, settings.bind_host, settings.webapp_port)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(asyncio.to_thread(importlib.import_module, KUBE_CLIENT))  # it takes a second: better now
+            return await leadership.gain(stop)
+    finally:
+        await web.stop()
+
+
+async def _lead(serve: _Serving, leadership: Leadership, stop: asyncio.Event, handover_s: float) -> None:
+    ended = asyncio.Event()
+
+    async def end() -> None:
+        await stop.wait()
+        await leadership.wait_for_successor(handover_s)
+        ended.set()
+
+    async with asyncio.TaskGroup() as tasks:
+        around = [
+            tasks.create_task(leadership.keep(), name="leadership"),
+            tasks.create_task(end(), name="orderly end"),
+        ]
+        await serve(ended, leadership)
+        for task in around:
+            task.cancel()
+
+
+def _end_process(_: str) -> None:
+    """Nothing is tidied up: whatever is under way here is for another to decide by now."""
+    sys.stderr.flush()
+    os._exit(1)
+
+
+class _Serving:
+    """What is done with the store, once it is ours."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        reload: Callable[[], Settings],
+        on_ready: Callable[[Addresses], None] | None,
+    ) -> None:
+        self._settings, self._clock, self._reload, self._on_ready = settings, clock, reload, on_ready
+
+    async def __call__(self, stop: asyncio.Event, lead: Leadership | None) -> None:
+        store = SqlStore(self._settings.store_url, lead=lead)
+        try:
+            stored, state, tokens = await _open_state(store, self._clock, self._settings)
+            rm = _Rm(self._settings, self._clock, store, stored, state, tokens, self._reload, lead)
+            await rm.run(stop, self._on_ready)
+        finally:
+            await store.close()
 
 
 async def _open_state(store: Store, clock: Clock, settings: Settings) -> tuple[Snapshot, ClusterState, TokenIssuer]:
@@ -173,10 +247,14 @@ class _Rm:
         state: ClusterState,
         tokens: TokenIssuer,
         reload: Callable[[], Settings],
+        lead: Leadership | None,
     ) -> None:
         self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
+        self._lead = lead
+        self._not_ready = "applications are being taken up"
         self._kube = LateKube()
-        self._paced_kube = PacedKube(self._kube, _pace_limits(settings), clock=clock.monotonic_s, random=random.random)
+        kube = self._kube if lead is None else LedKube(self._kube, lead.require)
+        self._paced_kube = PacedKube(kube, _pace_limits(settings), clock=clock.monotonic_s, random=random.random)
         self._watch_health, self._node_watch_health, self._holdings_health = (
             WatchHealth(clock.monotonic_s) for _ in range(3)
         )
@@ -316,6 +394,7 @@ class _Rm:
             await self.admin.start()
             servers, addresses = await self._listen()
             self.scheduler.wake()
+            self._not_ready = ""
             log.info("ResourceManager started", **_fields(addresses))
             if on_ready is not None:
                 on_ready(addresses)
@@ -436,12 +515,13 @@ class _Rm:
             clock=self._clock,
             settings=rest,
             gauges=self._gauges,
+            not_ready=lambda: self._not_ready,
         )
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)
 
     async def _watch(self) -> None:
         """Open Kubernetes, in a thread because importing its package blocks for a second, and watch our pods."""
-        module = await asyncio.to_thread(importlib.import_module, "yodel.kube.client")
+        module = await asyncio.to_thread(importlib.import_module, KUBE_CLIENT)
         async with await module.open_kube(self._settings.kubeconfig, self._settings.kube_context) as kube:
             self._kube.open(kube)
             await self._require_groups()
@@ -511,9 +591,12 @@ class _Rm:
         """For Prometheus: how well Kubernetes is seen and reached."""
         health = self._watch_health
         nodes = {"node_watch_staleness_seconds": self._node_watch_health.staleness_s}
+        lease = {} if self._lead is None else {"lease_remaining_seconds": self._lead.remaining_s}
         holdings = {"holdings_watch_staleness_seconds": self._holdings_health.staleness_s}
         return {
             **(nodes if self._settings.watch_nodes else {}),
+            **lease,
+            LEADER_GAUGE: 1,
             **(holdings if self._is_binding.is_set() else {}),
             "watch_staleness_seconds": health.staleness_s,
             "watch_listings": health.listings,

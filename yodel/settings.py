@@ -33,6 +33,16 @@ class Settings(BaseSettings):
         default="sqlite+aiosqlite:////var/lib/yodel/rm.db",
         description="sqlite+aiosqlite:///… or postgresql+asyncpg://…",
     )
+    leader_lease_s: float = Field(
+        default=6.0,
+        ge=2,
+        le=60,
+        description="a leader that is silent for this long is replaced by a standby; PostgreSQL only. A database that "
+        "is away for longer ends the lead too, and is waited for",
+    )
+    leader_handover_s: float = Field(
+        default=0.0, ge=0, description="at an orderly end, how long to lead on while no standby waits"
+    )
     kubeconfig: Path | None = Field(default=None, description="None: in-cluster, or $KUBECONFIG")
     kube_context: str | None = None
     namespace: str = "default"

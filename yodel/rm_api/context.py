@@ -61,6 +61,8 @@ class RestServices:
     log_aggregation: LogAggregation
     gauges: Callable[[], Mapping[str, float]] = dict
     """What Prometheus is told beside Hadoop's own counts, by name."""
+    not_ready: Callable[[], str] = str
+    """Why nothing should be sent here yet; empty when all ports are served."""
     clock: Clock
     settings: RestSettings
 

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from yodel.errors import Unavailable
@@ -68,7 +68,7 @@ class RestServer:
             self._task.cancel()
 
 
-async def serve(app: FastAPI, host: str, port: int) -> tuple[RestServer, int]:
+async def serve(app: Starlette, host: str, port: int) -> tuple[RestServer, int]:
     """Listen and serve until ``stop``; answers the server and the port it is bound to.
 
     Raises:
@@ -79,7 +79,8 @@ async def serve(app: FastAPI, host: str, port: int) -> tuple[RestServer, int]:
     # asyncio does this itself only for sockets made with an explicit protocol number; accepted ones inherit it.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     bound_port = int(listening.getsockname()[1])
-    app.state.api.bound_to(bound_port)
+    if hasattr(app.state, "api"):
+        app.state.api.bound_to(bound_port)
     config = uvicorn.Config(
         app,
         http=BoundedHttp,

@@ -49,10 +49,20 @@ def parsed_url(url: str) -> URL:
     return parsed
 
 
+def is_shared(url: str) -> bool:
+    """Whether processes of several machines can use it: PostgreSQL.  Raises as ``parsed_url`` does."""
+    return parsed_url(url).drivername == POSTGRES
+
+
 def engine_for(
-    url: str, *, statement_timeout_s: float, lock_timeout_s: float, foreign_keys: bool = True
+    url: str,
+    *,
+    statement_timeout_s: float,
+    lock_timeout_s: float,
+    foreign_keys: bool = True,
+    application_name: str = "yodel",
 ) -> AsyncEngine:
-    """An engine with one connection: there is one writer.
+    """An engine with one connection: there is one writer.  ``application_name`` is how PostgreSQL lists it.
 
     For SQLite it makes the file (mode 0600) and the folders that are missing (0700).
 
@@ -63,7 +73,7 @@ def engine_for(
     parsed = parsed_url(url)
     if parsed.drivername == SQLITE:
         return _sqlite_engine(parsed, lock_timeout_s, foreign_keys)
-    return _postgres_engine(parsed, statement_timeout_s, lock_timeout_s)
+    return _postgres_engine(parsed, statement_timeout_s, lock_timeout_s, application_name)
 
 
 @asynccontextmanager
@@ -141,9 +151,9 @@ def _make_private(path: Path) -> None:
 # --- PostgreSQL ----------------------------------------------------------------------------------------------------
 
 
-def _postgres_engine(url: URL, statement_timeout_s: float, lock_timeout_s: float) -> AsyncEngine:
+def _postgres_engine(url: URL, statement_timeout_s: float, lock_timeout_s: float, application_name: str) -> AsyncEngine:
     settings = {
-        "application_name": "yodel",
+        "application_name": application_name,
         "statement_timeout": _ms(statement_timeout_s),
         "lock_timeout": _ms(lock_timeout_s),
         # A writer that froze in the middle of a transaction would keep its successor from taking over.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yodel.errors import YodelError
+from yodel.errors import Unavailable, YodelError
 
 
 class SchemaNotAtHead(YodelError):
@@ -24,3 +24,11 @@ class OrphanRow(YodelError):
         self.row_id = row_id
         which = "A row" if row_id is None else f"Row {row_id}"
         super().__init__(f"{which} belongs to an application or attempt that the store does not have")
+
+
+class LeadLost(Unavailable):
+    """Another ResourceManager leads, or may: whoever asked us for something asks again, and finds the other one."""
+
+    def __init__(self, holder: str) -> None:
+        self.holder = holder
+        super().__init__(f"{holder} does not lead, or not any more")

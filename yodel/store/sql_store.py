@@ -11,6 +11,7 @@ commit, which is harmless because rows are whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from sqlalchemy import Case, Column, Executable, Insert, Table, bindparam, case, delete, func, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -25,6 +26,7 @@ from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import OrphanRow
 from yodel.store.schema import require_head
 from yodel.store.snapshots import snapshot_of
+from yodel.store.sql_lease import LEADER_PREFIX, cut_off_others, require_lease
 
 OPEN_TIMEOUT_S = 120.0
 """Reading everything: about 40 µs a row, so two orders of magnitude of room at ten thousand containers."""
@@ -33,18 +35,35 @@ STATEMENTS_IN_TIME = 3
 CLOSE_TIMEOUT_S = 10.0
 
 
+class Lead(Protocol):
+    """What whoever writes has to have where several may."""
+
+    @property
+    def holder(self) -> str: ...
+
+    def require(self) -> None:
+        """Raises LeadLost."""
+
+
 class SqlStore:
     """See ``yodel.ports.store.Store``.  ``url`` names its driver; no connection is made before ``open``.
 
-    ``statement_timeout_s`` bounds every statement, and waiting for another process's lock.
+    ``statement_timeout_s`` bounds every statement, and waiting for another process's lock.  With a ``lead``, which only
+    PostgreSQL has, nothing is opened or written without it.
 
     Raises:
         InvalidValue: the URL is not one of the two kinds served.
         Unavailable: the SQLite file cannot be made.
     """
 
-    def __init__(self, url: str, *, statement_timeout_s: float = STATEMENT_TIMEOUT_S) -> None:
-        self._engine = engine_for(url, statement_timeout_s=statement_timeout_s, lock_timeout_s=statement_timeout_s)
+    def __init__(self, url: str, *, statement_timeout_s: float = STATEMENT_TIMEOUT_S, lead: Lead | None = None) -> None:
+        self._engine = engine_for(
+            url,
+            statement_timeout_s=statement_timeout_s,
+            lock_timeout_s=statement_timeout_s,
+            application_name="yodel" if lead is None else f"{LEADER_PREFIX}{lead.holder}",
+        )
+        self._lead = lead
         self._commit_timeout_s = STATEMENTS_IN_TIME * statement_timeout_s
         self._upserts = {kind: _upsert(self._engine.dialect.name, kind.table) for kind in rows.KINDS}
         self._upsert_master_key = _master_key_upsert(self._engine.dialect.name)
@@ -55,11 +74,18 @@ class SqlStore:
 
         Raises:
             SchemaNotAtHead: the tables are missing or of another version.
+            LeadLost: another leads by now.
             Unavailable: the database does not answer.
         """
         async with answering("open", OPEN_TIMEOUT_S), self._engine.begin() as connection:
             await connection.run_sync(require_head)
+            if self._lead is not None:
+                self._lead.require()
+                await cut_off_others(connection, self._lead.holder)
             identity = await self._take_over(connection, now_ms)
+            if self._lead is not None:
+                # With the identity locked: whoever claims the lease after this opens the store after us, and fences us.
+                await require_lease(connection, self._lead.holder)
             if identity.epoch == 0:
                 await self._write(connection, default_queues)
             snapshot = await _read(connection, identity)
@@ -70,11 +96,14 @@ class SqlStore:
         """Write one transaction.  Rows are written before removals: what is both written and removed is gone.
 
         Raises:
+            LeadLost: the lease has ended; nothing was tried.
             FencedOut: the epoch in the store is not the one we opened.
             OrphanRow: an attempt without its application, a container without its attempt.
             Unavailable: the database does not answer; the commit may or may not have happened.
         """
         assert self._epoch is not None, "the store is not open"
+        if self._lead is not None:
+            self._lead.require()
         try:
             async with answering("commit", self._commit_timeout_s), self._engine.begin() as connection:
                 await self._prove_epoch(connection, self._epoch, commit)

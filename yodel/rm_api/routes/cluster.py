@@ -1,4 +1,4 @@
-"""``/ws/v1/cluster``, ``/info``, ``/metrics``, ``/userinfo``."""
+"""``/ws/v1/cluster``, ``/info``, ``/metrics``, ``/userinfo``, and what probes and load balancers ask."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from yodel.rm_api.context import api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.negotiate import answer
 from yodel.rm_api.wire import cluster as wire
+
+LIVE, READY = "/health/live", "/health/ready"
+"""Paths of probes: a standby answers them too."""
 
 
 async def info(request: Request) -> Response:
@@ -27,11 +30,23 @@ async def user_info(request: Request) -> Response:
 
 
 async def is_active(_: Request) -> Response:
-    """IsActiveServlet: load balancers ask for it.  A standby serves no web side."""
+    """IsActiveServlet: load balancers ask for it.  A standby's answer is in ``yodel.rm_api.standby``."""
     return PlainTextResponse("I am Active!")
 
 
+async def live(_: Request) -> Response:
+    return PlainTextResponse("OK")
+
+
+async def ready(request: Request) -> Response:
+    """The web side answers first; the other ports are opened when applications have been taken up."""
+    reason = api_of(request).services.not_ready()
+    return PlainTextResponse(reason or "OK", 503 if reason else 200)
+
+
 ROUTES = (
+    Route(LIVE, live),
+    Route(READY, ready),
     Route("/isActive", is_active),
     Route("/ws/v1/cluster", info),
     Route("/ws/v1/cluster/info", info),

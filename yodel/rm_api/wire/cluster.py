@@ -13,13 +13,13 @@ from yodel.services.queries import ClusterMetrics
 NO_ELECTOR = "Could not find leader elector. Verify both HA and automatic failover are enabled."
 
 
-def info(settings: RestSettings) -> dict[str, Any]:
+def info(settings: RestSettings, ha_state: str = "ACTIVE") -> dict[str, Any]:
     return {
         "clusterInfo": {
             "id": settings.cluster_id,
             "startedOn": settings.started_ms,
             "state": "STARTED",
-            "haState": "ACTIVE",
+            "haState": ha_state,
             "rmStateStoreName": settings.rm_state_store_name,
             "resourceManagerVersion": settings.hadoop_version,
             "resourceManagerBuildVersion": settings.build_version,

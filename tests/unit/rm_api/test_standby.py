@@ -1,0 +1,60 @@
+"""What a standby says on its web port."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from yodel.rm_api.server import serve
+from yodel.rm_api.standby import standby_app
+
+STARTED_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx2.AsyncClient]:
+    transport = httpx2.ASGITransport(app=standby_app(STARTED_MS, lambda: "rm-1 leads"))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://rm-host:8088") as client:
+        yield client
+
+
+async def test_it_lives(client: httpx2.AsyncClient) -> None:
+    assert (await client.get("/health/live")).status_code == 200
+
+
+async def test_it_is_not_ready_and_says_why(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/health/ready")
+    assert (answer.status_code, answer.text) == (503, "standby: rm-1 leads")
+
+
+async def test_it_is_not_active_in_hadoops_words(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/isActive")
+    assert (answer.status_code, answer.text) == (405, "I am not Active!")
+
+
+@pytest.mark.parametrize("path", ["/ws/v1/cluster", "/ws/v1/cluster/info"])
+async def test_it_tells_who_it_is(client: httpx2.AsyncClient, path: str) -> None:
+    info = (await client.get(path)).json()["clusterInfo"]
+    assert (info["haState"], info["state"], info["startedOn"]) == ("STANDBY", "STARTED", STARTED_MS)
+
+
+async def test_it_tells_prometheus_that_it_does_not_lead(client: httpx2.AsyncClient) -> None:
+    assert "\nyodel_leader 0.0\n" in (await client.get("/prom")).text
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+@pytest.mark.parametrize("path", ["/", "/cluster", "/ws/v1/cluster/apps"])
+async def test_everything_else_is_to_be_asked_again(client: httpx2.AsyncClient, method: str, path: str) -> None:
+    answer = await client.request(method, path)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert answer.text == "This is standby RM: rm-1 leads"
+
+
+async def test_the_server_serves_it() -> None:
+    server, port = await serve(standby_app(STARTED_MS, lambda: "x"), "127.0.0.1", 0)
+    async with httpx2.AsyncClient() as client:
+        answer = await client.get(f"http://127.0.0.1:{port}/health/live")
+    await server.stop()
+    assert answer.status_code == 200

@@ -1,0 +1,67 @@
+"""The web side of a ResourceManager that waits for the lead: who it is and why it waits, and nothing else.
+
+Hadoop's standby sends browsers on to the active one.  Here both are behind one address, so there is nowhere to send
+them: whoever comes here comes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from yodel.rm_api.context import RestSettings
+from yodel.rm_api.negotiate import answer_encoded, encode
+from yodel.rm_api.routes.cluster import LIVE, READY
+from yodel.rm_api.wire import cluster as wire
+
+LEADER_GAUGE = "leader"
+"""``yodel_leader`` at /prom: 1 where the lead is, 0 at a standby."""
+RETRY_AFTER_S = 2
+METHODS = ["GET", "POST", "PUT", "DELETE"]
+
+
+def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
+    """``reason`` says why we do not lead."""
+    # The cluster's own id is in the store, which only the leader opens; Hadoop's standby tells its own start too.
+    facts = RestSettings(
+        cluster_id=started_ms, started_ms=started_ms, rm_web_address="", login_user="", cookie_secret=b""
+    )
+
+    async def live(_: Request) -> Response:
+        return PlainTextResponse("OK")
+
+    async def ready(_: Request) -> Response:
+        return PlainTextResponse(f"standby: {reason()}", 503)
+
+    async def is_active(_: Request) -> Response:
+        """IsActiveServlet's words and status."""
+        return PlainTextResponse("I am not Active!", 405)
+
+    async def info(_: Request) -> Response:
+        return answer_encoded(encode(wire.info(facts, "STANDBY")))
+
+    async def prometheus(_: Request) -> Response:
+        registry = CollectorRegistry()
+        Gauge(f"yodel_{LEADER_GAUGE}", LEADER_GAUGE, registry=registry).set(0)
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    async def elsewhere(_: Request) -> Response:
+        text = f"This is standby RM: {reason()}"
+        return PlainTextResponse(text, 503, headers={"Retry-After": str(RETRY_AFTER_S)})
+
+    return Starlette(
+        routes=[
+            Route(LIVE, live),
+            Route(READY, ready),
+            Route("/isActive", is_active),
+            Route("/ws/v1/cluster", info),
+            Route("/ws/v1/cluster/info", info),
+            Route("/prom", prometheus),
+            Route("/{path:path}", elsewhere, methods=METHODS),
+        ]
+    )

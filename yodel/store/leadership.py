@@ -1,0 +1,213 @@
+"""Who leads: one lease in the database, renewed by the ResourceManager that serves; the others wait for it to end.
+
+The lease is in the database because that is what has to have one writer: whoever cannot reach it can neither lead nor
+take over, and a silent Kubernetes ends nobody's lead.  It is a row and no lock of a session, since a stopped process
+and a vanished node keep their session for as long as the network's patience lasts, and a short break of the connection
+would cost the lead.
+
+Times in the row are by the database's clock.  The leader counts by its own monotonic clock from the moment *before* it
+asked, and stops some time before the lease ends, so that it has stopped when another may begin.  Clocks that jump are
+what the fence in the store is for (``yodel.store.sql_store``): the lease decides who serves, the fence who writes.
+
+It refuses to lead again once the lead is lost: what was decided meanwhile is unknown here, so the process ends and
+starts anew as a standby.  SQLite has no leadership: its file is one machine's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+import structlog
+
+from yodel.errors import Unavailable
+from yodel.ports.clock import Clock
+from yodel.store.errors import LeadLost
+
+log = structlog.get_logger("yodel.leadership")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTimes:
+    """All that follows from ``lease_s``, the time after which a silent leader is replaced."""
+
+    lease_s: float
+
+    @property
+    def leading_s(self) -> float:
+        """How long one renewal lets its holder lead: the rest is for what is under way when it ends."""
+        return self.lease_s * 5 / 6
+
+    @property
+    def renewal_s(self) -> float:
+        """Between renewals: several may fail."""
+        return self.lease_s / 6
+
+    @property
+    def answer_s(self) -> float:
+        """What the database has to answer in, so that there is time for another attempt."""
+        return self.lease_s / 4
+
+    @property
+    def look_s(self) -> float:
+        """Between a standby's looks; also how soon a failed renewal is repeated."""
+        return min(0.5, self.lease_s / 12)
+
+    @property
+    def successor_s(self) -> float:
+        """How long a standby that was seen counts as one."""
+        return max(2.0, 4 * self.look_s)
+
+
+class Lease(Protocol):
+    """The row, asked in one holder's name.  All raise Unavailable when the database does not answer in time."""
+
+    async def claim(self) -> str:
+        """Take the lease if it has ended, is free or ours already, else be noted as successor; whose it is then."""
+
+    async def renew(self) -> bool | None:
+        """Whether a successor waits; None when the lease is another's."""
+
+    async def release(self) -> None:
+        """End the lease now, if it is ours."""
+
+    async def close(self) -> None:
+        """Let go of the database."""
+
+
+class Leadership:
+    """One process's way from standby to leader to its end.
+
+    ``end`` is called, and has to end the process, when the lead is lost; tests let it return.
+    """
+
+    def __init__(
+        self, lease: Lease, holder: str, times: LeaseTimes, clock: Clock, end: Callable[[str], object]
+    ) -> None:
+        self.holder = holder
+        self._lease, self._times, self._clock, self._end = lease, times, clock, end
+        self._leads_until_s = float("-inf")
+        self._successor = asyncio.Event()
+        self.reason = "starting"
+        """Why this process does not lead."""
+
+    @property
+    def remaining_s(self) -> float:
+        """How long we may lead without another renewal; 0 for a standby."""
+        return max(0.0, self._leads_until_s - self._clock.monotonic_s())
+
+    def require(self) -> None:
+        """Called before whatever only the leader may do; reads a clock and nothing else.
+
+        Raises:
+            LeadLost: we do not lead, or cannot know that we still do.
+        """
+        if self.remaining_s <= 0:
+            raise LeadLost(self.holder)
+
+    async def gain(self, stop: asyncio.Event) -> bool:
+        """Wait for the lead; False when ``stop`` came first.
+
+        A database that does not answer is waited for as well: a process that ended instead would be started later and
+        later, and be away when the database is back.
+
+        Raises:
+            SchemaNotAtHead: the tables are missing or of another version.
+        """
+        while not stop.is_set():
+            if await self.try_to_gain():
+                return True
+            try:
+                async with asyncio.timeout(self._times.look_s):
+                    await stop.wait()
+            except TimeoutError:
+                pass
+        return False
+
+    async def try_to_gain(self) -> bool:
+        """One look; the lead if it is free."""
+        asked_s = self._clock.monotonic_s()
+        try:
+            holder = await self._lease.claim()
+        except Unavailable as silence:
+            self._stand_by("the database does not answer", error=str(silence))
+            return False
+        if holder != self.holder:
+            self._stand_by(f"{holder} leads")
+            return False
+        self._leads_until_s = asked_s + self._times.leading_s
+        if self.remaining_s <= 0:  # the answer was that slow: ask again
+            return False
+        log.info("lead gained", holder=self.holder)
+        return True
+
+    async def keep(self) -> NoReturn:
+        """Renew the lease for as long as we lead.  Ends by cancellation, or with the lead.
+
+        Raises:
+            LeadLost: after ``end`` was called; in a group with what the other part left.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._renew(), name="lease")
+            # Apart from the renewals, whose connection may hang for longer than the lease lasts.
+            tasks.create_task(self._watch(), name="end of lease")
+        raise AssertionError("neither of the two returns")
+
+    async def wait_for_successor(self, patience_s: float) -> None:
+        """Lead on until a standby waits, for at most this long: called at an orderly end."""
+        if patience_s <= 0:
+            return
+        log.info("waiting for a successor", patience_s=patience_s)
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._successor.wait()
+        except TimeoutError:
+            log.warning("no successor came", patience_s=patience_s)
+
+    async def release(self) -> None:
+        """Give the lead back, so that a standby need not wait.  Without an answer the lease just ends."""
+        self._leads_until_s = float("-inf")
+        try:
+            await self._lease.release()
+            await self._lease.close()
+        except Unavailable as silence:
+            log.warning("lease not released: it ends by itself", lease_s=self._times.lease_s, error=str(silence))
+            return
+        log.info("lead released", holder=self.holder)
+
+    async def _renew(self) -> NoReturn:
+        pause_s = self._times.renewal_s
+        while True:
+            await asyncio.sleep(pause_s)
+            asked_s = self._clock.monotonic_s()
+            try:
+                has_successor = await self._lease.renew()
+            except Unavailable as silence:
+                log.warning("lease not renewed", remaining_s=round(self.remaining_s, 3), error=str(silence))
+                pause_s = self._times.look_s
+                continue
+            if has_successor is None:
+                self._lose("another has taken it")
+            # An answer that comes after the end of the lease is too late: we have said that we stopped.
+            if self.remaining_s > 0:
+                self._leads_until_s = asked_s + self._times.leading_s
+            self._successor.set() if has_successor else self._successor.clear()
+            pause_s = self._times.renewal_s
+
+    async def _watch(self) -> NoReturn:
+        while (left_s := self.remaining_s) > 0:  # noqa: ASYNC110 - time, and no event, is waited for
+            await asyncio.sleep(left_s)
+        self._lose("the lease was not renewed in time")
+
+    def _lose(self, why: str) -> NoReturn:
+        self._leads_until_s = float("-inf")
+        log.error("lead lost", holder=self.holder, why=why)
+        self._end(why)
+        raise LeadLost(self.holder)
+
+    def _stand_by(self, reason: str, **facts: str) -> None:
+        if reason != self.reason:
+            log.info("standby", reason=reason, **facts)
+        self.reason = reason
