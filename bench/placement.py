@@ -4,8 +4,9 @@
     python -m bench.placement --nodes 100 --relist 10000
 
 Real etcd, API server and kube-scheduler; nodes are kwok's (no kubelet).  The ceiling is a loop that posts the same pods
-with the project's own HTTP client, over as many connections as are best, in rounds before and after Yodel's.  Yodel's
-rounds begin with an ApplicationMaster's ask over RPC and end when the last pod is created, bound, granted.
+with the project's own HTTP client, over as many connections as are best: alone, and beside a ResourceManager that has
+nothing to do but to watch and to hear its agents, in turn with Yodel's rounds.  Those begin with an ApplicationMaster's
+ask over RPC and end when the last pod is created, bound, granted.
 
 All of it shares this machine: each millisecond of processor time that a pod costs a client is taken from the API
 server, so processor time a pod is printed with the rates.
@@ -25,32 +26,37 @@ import psutil
 import uvloop
 
 from bench.placement_cluster import DAEMONS, FakeCluster, cpu_s, each, fake_cluster, pods_path, post
-from bench.placement_figures import Cpu, Round, cpu_row, figure_row, table_row
+from bench.placement_figures import Cpu, Round, Rounds, cpu_row, table_row
 from bench.placement_relist import measure_relist
-from bench.placement_yodel import MODES, NAMESPACE, Mode, PodBodies, resource_manager, yodel_round
+from bench.placement_yodel import MODES, NAMESPACE, Mode, PodBodies, Rm, resource_manager, yodel_round
 
 RAW_NAMESPACE = "raw"
 CONCURRENCIES = (8, 16, 32, 64)
 WARM_UP_PODS = 100
 SETTLE_S = 1.0
+COLUMNS = ("plain loop", "beside an idle Yodel", "Yodel", "Yodel / plain loop", "Yodel / beside")
 PROCESSES = (*DAEMONS, "ResourceManager", "agents", "client")
 
 
-async def raw_round(fake: FakeCluster, mode: Mode, pods: int, concurrency: int) -> Round:
-    """A plain loop: pods created, and bound by whoever binds them."""
+async def raw_round(fake: FakeCluster, mode: Mode, pods: int, concurrency: int, rm: Rm | None = None) -> Round:
+    """A plain loop: pods created, and bound by whoever binds them.  ``rm`` stands by: what it uses is noted too."""
     bodies = PodBodies(mode, RAW_NAMESPACE)
     nodes = itertools.cycle(fake.nodes)
     made = [bodies.next(next(nodes) if mode.binds else "") for _ in range(pods)]
-    path, own = pods_path(RAW_NAMESPACE), psutil.Process()
-    before, begin_s = fake.cpu() | Cpu({"client": cpu_s(own)}), time.perf_counter()
+    path = pods_path(RAW_NAMESPACE)
+
+    def cpu() -> Cpu:
+        return fake.cpu() | (rm.cpu() if rm is not None else Cpu({"client": cpu_s(psutil.Process())}))
+
+    before, begin_s = cpu(), time.perf_counter()
     await each(made, concurrency, lambda body: post(fake.client, path, body))
     until_s = {"created": time.perf_counter() - begin_s}
     if mode.is_bound:
         until_s["bound"] = await fake.until_bound(RAW_NAMESPACE) - begin_s
-    cpu = (fake.cpu() | Cpu({"client": cpu_s(own)})) - before
+    used = cpu() - before
     await fake.empty(RAW_NAMESPACE)
     await asyncio.sleep(SETTLE_S)
-    return Round(pods=pods, until_s=until_s, cpu=cpu)
+    return Round(pods=pods, until_s=until_s, cpu=used)
 
 
 async def best_concurrency(fake: FakeCluster, mode: Mode, pods: int) -> int:
@@ -64,28 +70,26 @@ async def best_concurrency(fake: FakeCluster, mode: Mode, pods: int) -> int:
 async def measure(fake: FakeCluster, mode: Mode, pods: int, rounds: int, log: Path | None) -> list[str]:
     """Rows of the table; more is said on the way."""
     concurrency = await best_concurrency(fake, mode, pods // 2)
-    raw = [await raw_round(fake, mode, pods, concurrency) for _ in range(rounds)]
+    alone = [await raw_round(fake, mode, pods, concurrency) for _ in range(rounds)]
+    beside, ours = [], []
     async with resource_manager(fake, mode, log=log) as rm:
         await yodel_round(fake, rm, mode, WARM_UP_PODS)
-        ours = []
         for _ in range(rounds):
             await asyncio.sleep(SETTLE_S)
+            beside.append(await raw_round(fake, mode, pods, concurrency, rm))
             ours.append(await yodel_round(fake, rm, mode, pods))
-    raw.append(await raw_round(fake, mode, pods, concurrency))
-    say(f"{mode.name}: plain loop, a round each: {_rounds(raw)}")
-    say(f"{mode.name}: Yodel, a round each: {_rounds(ours)}")
     say(table_row(["processor ms a pod", *PROCESSES]))
-    say(table_row([f"{mode.name}, plain loop over {concurrency}", *cpu_row(raw, PROCESSES)]))
-    say(table_row([f"{mode.name}, Yodel", *cpu_row(ours, PROCESSES)]))
-    return figures(mode, raw, ours)
+    for name, some in (("alone", alone), ("beside", beside), ("Yodel", ours)):
+        say(table_row([f"{mode.name}, {name}", *cpu_row(some, PROCESSES)]) + f"  rounds: {_rounds(some)}")
+    return figures(mode, Rounds(alone=alone, beside=beside, ours=ours))
 
 
-def figures(mode: Mode, raw: list[Round], ours: list[Round]) -> list[str]:
-    rows = [figure_row(f"{mode.name}: created", raw, "created", ours, "created")]
+def figures(mode: Mode, rounds: Rounds) -> list[str]:
+    found = [rounds.row(f"{mode.name}: created", "created", "created")]
     if mode.is_bound:
-        rows.append(figure_row(f"{mode.name}: bound", raw, "bound", ours, "bound"))
-        rows.append(figure_row(f"{mode.name}: granted", raw, "bound", ours, "granted"))
-    return rows
+        found.append(rounds.row(f"{mode.name}: bound", "bound", "bound"))
+        found.append(rounds.row(f"{mode.name}: granted", "bound", "granted"))
+    return found
 
 
 def _rounds(rounds: list[Round]) -> str:
@@ -107,7 +111,7 @@ async def run(arguments: argparse.Namespace) -> None:
         for mode in MODES:
             if mode.name in arguments.modes:
                 rows += await measure(fake, mode, arguments.pods, arguments.rounds, arguments.log)
-    print(f"| {arguments.nodes} nodes, pods/s | plain loop | Yodel | ratio |\n|---|---|---|---|")
+    print(table_row([f"{arguments.nodes} nodes, pods/s", *COLUMNS]) + "\n" + "|---" * (len(COLUMNS) + 1) + "|")
     print("\n".join(rows), flush=True)
 
 

@@ -55,16 +55,21 @@ def table_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def figure_row(title: str, ceiling: Sequence[Round], ceiling_what: str, ours: Sequence[Round], what: str) -> str:
-    """What is measured, the ceiling, ours, their ratio."""
-    most, reached = median_rate(ceiling, ceiling_what), median_rate(ours, what)
-    cells = [
-        title,
-        f"{most:.0f} ({spread(ceiling, ceiling_what)})",
-        f"{reached:.0f} ({spread(ours, what)})",
-        f"{reached / most:.2f}",
-    ]
-    return table_row(cells)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """All rounds of one mode: the plain loop alone, the plain loop beside an idle ResourceManager, and Yodel's own."""
+
+    alone: Sequence[Round]
+    beside: Sequence[Round]
+    ours: Sequence[Round]
+
+    def row(self, title: str, ceiling: str, what: str) -> str:
+        """``ceiling`` is what the plain loop was measured until.  Rates, and ours by each of the two ceilings."""
+        reached = median_rate(self.ours, what)
+        ceilings = (self.alone, self.beside)
+        cells = [f"{median_rate(rounds, ceiling):.0f} ({spread(rounds, ceiling)})" for rounds in ceilings]
+        ratios = [f"{reached / median_rate(rounds, ceiling):.2f}" for rounds in ceilings]
+        return table_row([title, *cells, f"{reached:.0f} ({spread(self.ours, what)})", *ratios])
 
 
 def _cpu_cell(rounds: Sequence[Round], name: str) -> str:

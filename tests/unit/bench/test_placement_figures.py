@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.placement_figures import Cpu, Round, cpu_row, figure_row, median_rate, spread
+from bench.placement_figures import Cpu, Round, Rounds, cpu_row, median_rate, spread
 
 
 def a_round(until_s: float, **seconds: float) -> Round:
@@ -20,9 +20,10 @@ def test_one_slow_round_does_not_move_the_median() -> None:
     assert spread(rounds, "created") == "1 to 100"
 
 
-def test_a_row_names_ceiling_ours_and_their_ratio() -> None:
-    row = figure_row("grants", [a_round(1.0)], "created", [a_round(1.0)], "granted")
-    assert row == "| grants | 100 (100 to 100) | 50 (50 to 50) | 0.50 |"
+def test_a_row_names_both_ceilings_ours_and_the_ratios() -> None:
+    rounds = Rounds(alone=[a_round(0.5)], beside=[a_round(1.0)], ours=[a_round(1.0)])
+    row = rounds.row("grants", "created", "granted")
+    assert row == "| grants | 200 (200 to 200) | 100 (100 to 100) | 50 (50 to 50) | 0.25 | 0.50 |"
 
 
 def test_processor_time_is_what_was_used_since_a_pod() -> None:
