@@ -142,6 +142,10 @@ async def run_rm(
     clock = SystemClock()
     serve = _Serving(settings, clock, reload or (lambda: settings), on_ready)
     if not is_shared(settings.store_url):
+        if settings.leader_handover_s > 0:
+            raise InvalidValue(
+                "leader_handover_s", settings.leader_handover_s, "0: no standby can share an SQLite file"
+            )
         await serve(stop, None)
         return
     holder, times = new_holder(), LeaseTimes(lease_s=settings.leader_lease_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 from pathlib import Path
@@ -78,3 +79,10 @@ def test_weak_or_absurd_node_secret_is_refused_without_showing_it(tmp_path: Path
     with pytest.raises(InvalidValue, match="16 to 4096 bytes") as caught:
         app._node_passwords(tmp_path / "secret")
     assert not content.strip() or content.strip().decode() not in str(caught.value)
+
+
+async def test_a_store_that_no_standby_can_share_is_not_handed_over(tmp_path: Path) -> None:
+    settings = Settings(store_url=f"sqlite+aiosqlite:///{tmp_path}/rm.db", leader_handover_s=15)
+    with pytest.raises(InvalidValue, match="leader_handover_s"):
+        await app.run_rm(settings, asyncio.Event())
+    assert not (tmp_path / "rm.db").exists()

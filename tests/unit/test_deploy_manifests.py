@@ -23,6 +23,7 @@ import yodel.settings
 from nm_plugin.logs import serve
 from yodel import cli
 from yodel.rm_api.routes import cluster
+from yodel.rm_api.standby import standby_app
 from yodel.translator import templates
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -338,7 +339,8 @@ def test_probes_ask_what_is_answered(name: str) -> None:
         for probe in probes:
             asked = container[probe].get("httpGet") or container[probe]["tcpSocket"]
             assert asked["port"] in names
-    assert rm["livenessProbe"]["httpGet"]["path"] in {route.path for route in cluster.ROUTES}
+    active, standby = ({route.path for route in routes} for routes in (cluster.ROUTES, standby_app(0, str).routes))
+    assert {rm[probe]["httpGet"]["path"] for probe in probes} <= active & standby
     agents_paths = Path(serve.__file__).read_text()
     path = agent["livenessProbe"]["httpGet"]["path"]
     assert path == "/ws/v1/node/info"
@@ -346,6 +348,44 @@ def test_probes_ask_what_is_answered(name: str) -> None:
     assert 'Route(f"{api}/info"' in agents_paths
 
 
-def test_the_resource_manager_is_replaced_and_never_doubled() -> None:
-    spec = one("yodel", "Deployment")["spec"]
+def test_a_resource_manager_without_standby_is_replaced_and_never_doubled() -> None:
+    spec = one("try-out", "Deployment")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert "topologySpreadConstraints" not in spec["template"]["spec"]
+    assert handover_s("try-out") == 0
+    budget = one("try-out", "PodDisruptionBudget")["spec"]
+    assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
+
+
+def test_with_a_standby_no_rollout_and_no_drain_waits_for_standbys_to_be_ready() -> None:
+    """They never are: what Kubernetes wants to be available must not be more than none beside the leader."""
+    spec = one("yodel", "Deployment")["spec"]
+    assert spec["replicas"] == 2
+    assert spec["strategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxSurge": 1, "maxUnavailable": "100%"},
+    }
+    budget = one("yodel", "PodDisruptionBudget")["spec"]
+    assert budget["maxUnavailable"] == 2
+    assert "unhealthyPodEvictionPolicy" not in budget
+
+
+def test_a_leader_that_is_deleted_has_time_to_hand_over_and_to_end() -> None:
+    grace_s = one("yodel", "Deployment")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+    assert 10 < handover_s("yodel") <= grace_s - 15
+
+
+def handover_s(name: str) -> float:
+    (rm,) = one(name, "Deployment")["spec"]["template"]["spec"]["containers"]
+    prefix = yodel.settings.ENV_PREFIX
+    given = {v["name"].removeprefix(prefix).lower(): v["value"] for v in rm["env"] if "value" in v}
+    return yodel.settings.Settings(**given).leader_handover_s
+
+
+def test_standbys_are_spread_where_that_can_be() -> None:
+    spec = one("yodel", "Deployment")["spec"]
+    spread = spec["template"]["spec"]["topologySpreadConstraints"]
+    assert [c["topologyKey"] for c in spread] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+    for constraint in spread:
+        assert constraint["whenUnsatisfiable"] == "ScheduleAnyway"
+        assert constraint["labelSelector"] == spec["selector"]

@@ -229,7 +229,12 @@ capabilities:
 {{/* Called once, by the ResourceManager's Deployment. */}}
 {{- define "yodel.validate" -}}
 {{- if gt (int .Values.resourceManager.replicas) 1 -}}
-{{- fail "resourceManager.replicas: only one ResourceManager can be active and there is no standby yet; expected 1" -}}
+{{- if and .Values.database.url (not (hasPrefix "postgresql+asyncpg://" .Values.database.url)) -}}
+{{- fail "resourceManager.replicas: a standby needs the leader's database; expected a database.url of postgresql+asyncpg, or 1" -}}
+{{- end -}}
+{{- if eq .Values.external.type "HostPort" -}}
+{{- fail "resourceManager.replicas: with external.type HostPort clients know one node, and a standby is on another; expected 1" -}}
+{{- end -}}
 {{- end -}}
 {{- if not (or .Values.database.existingSecret .Values.database.url .Values.postgres.enabled) -}}
 {{- fail "a database is needed: name its Secret (database.existingSecret), give its URL (database.url), or try out with postgres.enabled=true" -}}
