@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from yodel.errors import InvalidValue, YodelError
 
 HARMLESS = "(?:classes/|lib/).*"  # JobContext.JAR_UNPACK_PATTERN's default, JobConf.UNPACK_JAR_PATTERN_DEFAULT
-TIMEOUT_S = 20.0
+TIMEOUT_S = 10.0
 _PROGRAM = """
 import json, re, resource, sys
-resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 pattern, names = json.load(sys.stdin)
 match = re.compile(pattern).fullmatch

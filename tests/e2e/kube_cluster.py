@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from tests.conformance.clients.target import ENDED, Target
 from tests.conformance.cluster import TOOLS, wait_for
@@ -40,6 +41,7 @@ class Pod:
     """A pod of a container, as ``kubectl get pods -o json`` tells it."""
 
     name: str
+    application: str
     container: str
     role: str
     node: str
@@ -88,10 +90,14 @@ class KubeCluster:
 
     def kubectl(self, *words: str, given: str | None = None, check: bool = True) -> str:
         """Standard output of stock kubectl; AssertionError with what it said when it fails."""
-        command = [str(TOOLS / "kubectl"), f"--kubeconfig={self.state.kubeconfig}", *words]
-        done = subprocess.run(command, timeout=KUBECTL_TIMEOUT_S, capture_output=True, text=True, input=given)
+        done = self.kubectl_said(*words, given=given)
         assert done.returncode == 0 or not check, f"kubectl {' '.join(words)}: {done.stderr}"
         return done.stdout
+
+    def kubectl_said(self, *words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        """All of it, whether it succeeded or not."""
+        command = [str(TOOLS / "kubectl"), f"--kubeconfig={self.state.kubeconfig}", *words]
+        return subprocess.run(command, timeout=KUBECTL_TIMEOUT_S, capture_output=True, text=True, input=given)
 
     def get(self, *words: str) -> Any:
         """The JSON of ``kubectl get``."""
@@ -99,7 +105,10 @@ class KubeCluster:
 
     def pods(self, application_id: str, role: str = "") -> list[Pod]:
         """All that the API server has of an application."""
-        selector = f"{PREFIX}application={application_id}" + (f",{PREFIX}role={role}" if role else "")
+        return self.pods_with(f"{PREFIX}application={application_id}" + (f",{PREFIX}role={role}" if role else ""))
+
+    def pods_with(self, selector: str) -> list[Pod]:
+        """Pods of containers that a label selector selects."""
         listing = self.get("pods", "--namespace", self.container_namespace, "--selector", selector)
         return [_pod(item) for item in listing["items"]]
 
@@ -138,6 +147,36 @@ class KubeCluster:
             return bool(self.rest("/info")["clusterInfo"]["state"] == "STARTED")
         except OSError:
             return False
+
+    def call(self, method: str, path: str, user: str, body: Mapping[str, Any]) -> tuple[int, str]:
+        """Status and text of the answer."""
+        url = f"{self.state.rest_url}/ws/v1/cluster{path}?{urlencode({'user.name': user})}"
+        head = {"Content-Type": "application/json"}
+        request = urllib.request.Request(url, json.dumps(body).encode(), head, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=CALL_TIMEOUT_S) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode(errors="replace")
+
+    def submit(self, user: str, context: Mapping[str, Any]) -> tuple[int, str, str]:
+        """By REST, which lets one say everything: status, text and the application's id."""
+        status, text = self.call("POST", "/apps/new-application", user, {})
+        if status != 200:
+            return status, text, ""
+        application_id: str = json.loads(text)["application-id"]
+        status, text = self.call("POST", "/apps", user, {"application-id": application_id, **context})
+        return status, text, application_id
+
+    def kill(self, user: str, application_id: str) -> None:
+        """Asked once; it takes a moment."""
+        status, text = self.call("PUT", f"/apps/{application_id}/state", user, {"state": "KILLED"})
+        assert status in (200, 202), text
+
+    def printed(self, application_id: str) -> str:
+        """What ``kubectl logs`` shows of its ApplicationMasters, which may have ended."""
+        pods = self.pods(application_id, "am")
+        return "".join(self.kubectl("logs", pod.name, "--namespace", self.container_namespace) for pod in pods)
 
     def application(self, application_id: str) -> dict[str, Any]:
         app: dict[str, Any] = self.rest(f"/apps/{application_id}")["app"]
@@ -274,6 +313,7 @@ def _pod(item: Mapping[str, Any]) -> Pod:
     labels = item["metadata"].get("labels", {})
     return Pod(
         name=item["metadata"]["name"],
+        application=labels.get(f"{PREFIX}application", ""),
         container=labels.get(f"{PREFIX}container-id", ""),
         role=labels.get(f"{PREFIX}role", ""),
         node=item["spec"].get("nodeName", ""),
