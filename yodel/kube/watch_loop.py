@@ -181,8 +181,10 @@ class ListWatch(Generic[_Observed]):
                 self._api.stream(self._watch_request(version)) as chunks,
             ):
                 async for chunk in chunks:
-                    for line in lines.feed(chunk):
+                    events = lines.feed(chunk)
+                    for line in events:
                         self._deliver(line)
+                    if events:
                         heard_anything = True
                         deadline.reschedule(loop.time() + stall_s)
                     await asyncio.sleep(0)  # a burst that is already buffered must not keep others waiting
