@@ -19,11 +19,12 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
+from psycopg import sql
 from sqlalchemy import make_url
 
 from tests.support.embedded_kubernetes import embedded_kubernetes
 from tests.support.ports import free_ports
-from tests.support.postgres import postgres_server
+from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.stores import migrated_postgres, postgres_url
 
 __all__ = ["migrated_postgres", "postgres_server", "postgres_url"]
@@ -220,6 +221,28 @@ async def test_stopped_leader_writes_nothing_when_it_goes_on_and_ends(pair: Pair
     after = pair.writes()
     assert after[old] == before[old]
     assert after[pair.holder()] > before[pair.holder()]
+
+
+async def test_leader_whose_database_is_away_ends_and_the_next_process_waits_for_it(
+    pair: Pair, postgres_server: PostgresServer, postgres_url: str
+) -> None:
+    leader = await pair.start(leader_lease_s=LEASE_S)
+    await leader.until_ready(200)
+    application_id = await leader.submit()
+    database = sql.Identifier(str(make_url(postgres_url).database))
+    postgres_server.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(database))
+    postgres_server.execute(
+        sql.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {}").format(
+            sql.Literal(make_url(postgres_url).database)
+        )
+    )
+    assert await leader.ended() != 0
+    following = await pair.start(leader_lease_s=LEASE_S)
+    await following.until_ready(503)
+    assert (await following.get("/health/ready")).text == "standby: the database does not answer"
+    postgres_server.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(database))
+    await following.until_ready(200)
+    assert (await following.get(f"/ws/v1/cluster/apps/{application_id}")).status_code == 200
 
 
 async def test_leader_that_ends_in_order_hands_over_at_once(pair: Pair) -> None:

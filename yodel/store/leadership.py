@@ -167,15 +167,18 @@ class Leadership:
             log.warning("no successor came", patience_s=patience_s)
 
     async def release(self) -> None:
-        """Give the lead back, so that a standby need not wait.  Without an answer the lease just ends."""
-        self._leads_until_s = float("-inf")
+        """Give the lead back, if we had it, so that a standby need not wait, and let go of the database.
+
+        Without an answer the lease just ends.
+        """
+        has_led, self._leads_until_s = self._leads_until_s > float("-inf"), float("-inf")
         try:
-            await self._lease.release()
+            if has_led:
+                await self._lease.release()
+                log.info("lead released", holder=self.holder)
             await self._lease.close()
         except Unavailable as silence:
             log.warning("lease not released: it ends by itself", lease_s=self._times.lease_s, error=str(silence))
-            return
-        log.info("lead released", holder=self.holder)
 
     async def _renew(self) -> NoReturn:
         pause_s = self._times.renewal_s

@@ -282,6 +282,15 @@ async def test_without_patience_nobody_is_waited_for(row: Row) -> None:
     assert now_s() == 0
 
 
+async def test_a_standby_that_ends_has_nothing_to_release(row: Row) -> None:
+    first, second = Process(row, "a"), Process(row, "b")
+    await first.leadership.gain(first.stop)
+    await second.leadership.try_to_gain()
+    await second.leadership.release()
+    assert second.lease.calls == ["claim", "close"]
+    assert row.expires_s > now_s()
+
+
 async def test_a_release_that_nobody_hears_is_no_failure(row: Row) -> None:
     first = Process(row, "a")
     await first.leadership.gain(first.stop)
