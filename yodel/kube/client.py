@@ -15,6 +15,8 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
@@ -85,8 +87,9 @@ class KubeClient:
             cookie_jar=aiohttp.DummyCookieJar(),  # a cookie would tie us to one server behind a load balancer
             read_bufsize=READ_BUFFER_BYTES,
             timeout=aiohttp.ClientTimeout(total=None),
-            trust_env=True,
         )
+        # Once, not by the session: it would ask a thread for each request, and look into ~/.netrc for whom we are.
+        self._proxy = configuration.proxy or _proxy_of_environment(str(configuration.host))
         self._reauthentication = asyncio.Lock()
         self._reauthenticated_at_s = float("-inf")
 
@@ -172,8 +175,8 @@ class KubeClient:
         options: dict[str, Any] = {"allow_redirects": False}
         if self._configuration.tls_server_name:
             options["server_hostname"] = self._configuration.tls_server_name
-        if self._configuration.proxy:
-            options["proxy"] = self._configuration.proxy
+        if self._proxy:
+            options["proxy"] = self._proxy
             options["proxy_headers"] = self._configuration.proxy_headers
         return options
 
@@ -192,6 +195,14 @@ class KubeClient:
                 return False  # a half-written kubeconfig: the 401 is the better answer, and we will be back
             self._configuration.api_key = fresh.api_key
             return True
+
+
+def _proxy_of_environment(server: str) -> str | None:
+    """HTTPS_PROXY, HTTP_PROXY and NO_PROXY, as client-go reads them."""
+    address = urlsplit(server)
+    if address.hostname is None or proxy_bypass(address.netloc):
+        return None
+    return getproxies().get(address.scheme)
 
 
 def _runs_in_cluster() -> bool:
@@ -255,5 +266,8 @@ async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
 
 
 def _unavailable(host: str, request: Request, error: Exception) -> Unavailable:
-    detail = f"no answer within {request.timeout_s:g} s" if isinstance(error, TimeoutError) else repr(error)
+    # Not its repr: that of a malformed answer quotes the request's headers, and with them who we are.
+    detail = f"{type(error).__name__}: {error}"
+    if isinstance(error, TimeoutError):
+        detail = f"no answer within {request.timeout_s:g} s"
     return Unavailable(f"{request.method} {host}{request.path}: {detail}")

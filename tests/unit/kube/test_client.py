@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import certifi
 import pytest
 from kubernetes.aio.config import incluster_config
 
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidValue, Unavailable
 from yodel.kube import client as client_module
+from yodel.kube.api import Request
 from yodel.kube.client import open_kube
 
 KUBECONFIG = """
@@ -122,3 +125,51 @@ def _token_is_empty(_in_a_pod: Path) -> None:
 async def test_an_empty_service_account_token_is_invalid() -> None:
     with pytest.raises(InvalidValue, match="service account"):
         await open_kube(None, None)
+
+
+async def test_a_malformed_answer_does_not_tell_who_we_are(tmp_path: Path) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: nonsense\r\n\r\n")
+        await writer.drain()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        path = tmp_path / "kubeconfig"
+        path.write_text(KUBECONFIG.replace("127.0.0.1:2", "{}:{}".format(*server.sockets[0].getsockname())))
+        async with await open_kube(path, "two") as client:
+            with pytest.raises(Unavailable, match=r"GET .*/version: ClientResponseError") as caught:
+                await client.call(Request(path="/version"))
+    assert "very-secret" not in str(caught.value)
+
+
+@pytest.fixture
+async def proxied(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[str]]:
+    """The request lines that reach the proxy which the environment names."""
+    lines: list[str] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines.append((await reader.readline()).decode().strip())
+        writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 25\r\nConnection: close\r\n\r\n{"gitVersion": "v1.36.3"}')
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        monkeypatch.setenv("http_proxy", "http://{}:{}".format(*server.sockets[0].getsockname()))
+        yield lines
+
+
+async def test_the_environments_proxy_is_taken(proxied: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG.replace("http://127.0.0.1:2", "http://api.example:6443"))
+    async with await open_kube(path, "two") as client:
+        await client.call(Request(path="/version"))
+    assert proxied == ["GET http://api.example:6443/version HTTP/1.1"]
+
+
+async def test_a_server_that_the_environment_excepts_is_called_directly(
+    proxied: list[str], kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    async with await open_kube(kubeconfig, "one") as client:
+        with pytest.raises(Unavailable):  # nobody listens there
+            await client.call(Request(path="/version"))
+    assert proxied == []
