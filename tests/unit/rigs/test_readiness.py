@@ -51,6 +51,14 @@ def test_a_daemon_set_that_has_not_counted_its_nodes_is_not_done() -> None:
     assert not workload_progress(workload("DaemonSet", {"observedGeneration": 2})).is_done
 
 
+def test_a_standby_is_not_waited_for() -> None:
+    item = workload("Deployment", {"observedGeneration": 2, "updatedReplicas": 2, "availableReplicas": 1})
+    item["spec"]["replicas"] = 2
+    assert not workload_progress(item).is_done
+    item["metadata"]["labels"] = {"app.kubernetes.io/component": "resourcemanager"}
+    assert workload_progress(item).is_done
+
+
 def test_logs_are_shown_of_containers_that_are_not_ready() -> None:
     status = {
         "phase": "Running",
