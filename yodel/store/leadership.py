@@ -132,10 +132,12 @@ class Leadership:
         try:
             holder = await self._lease.claim()
         except Unavailable as silence:
-            self._stand_by("the database does not answer", error=str(silence))
+            if self._stands_by("the database does not answer"):
+                log.warning("standby", reason=self.reason, error=str(silence))
             return False
         if holder != self.holder:
-            self._stand_by(f"{holder} leads")
+            if self._stands_by(f"{holder} leads"):
+                log.info("standby", reason=self.reason)
             return False
         self._leads_until_s = asked_s + self._times.leading_s
         if self.remaining_s <= 0:  # the answer was that slow: ask again
@@ -210,7 +212,7 @@ class Leadership:
         self._end(why)
         raise LeadLost(self.holder)
 
-    def _stand_by(self, reason: str, **facts: str) -> None:
-        if reason != self.reason:
-            log.info("standby", reason=reason, **facts)
-        self.reason = reason
+    def _stands_by(self, reason: str) -> bool:
+        """Whether that is news."""
+        before, self.reason = self.reason, reason
+        return reason != before

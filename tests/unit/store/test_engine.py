@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import exc
 
 from yodel.errors import InvalidValue, Unavailable
-from yodel.store.engine import answering, engine_for, parsed_url
+from yodel.store.engine import answering, engine_for, is_shared, parsed_url
 from yodel.store.migrating import head_revision, migrate
 
 
@@ -38,6 +38,13 @@ def test_other_url_is_refused_without_showing_its_password(url: str) -> None:
         parsed_url(url)
 
     assert "very-secret" not in f"{raised.value} {raised.value.value!r}"
+
+
+def test_only_postgres_is_shared_by_machines() -> None:
+    assert is_shared("postgresql+asyncpg://u:p@h/d")
+    assert not is_shared("sqlite+aiosqlite:////var/lib/yodel.db")
+    with pytest.raises(InvalidValue):
+        is_shared("mysql://h/d")
 
 
 def test_bare_postgres_url_is_told_which_drivers_there_are() -> None:
