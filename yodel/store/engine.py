@@ -61,8 +61,10 @@ def engine_for(
     lock_timeout_s: float,
     foreign_keys: bool = True,
     application_name: str = "yodel",
+    connections: int = 1,
 ) -> AsyncEngine:
-    """An engine with one connection: there is one writer.  ``application_name`` is how PostgreSQL lists it.
+    """An engine with one connection, because there is one writer; more are for PostgreSQL, which lists them by
+    ``application_name``.
 
     For SQLite it makes the file (mode 0600) and the folders that are missing (0700).
 
@@ -73,7 +75,7 @@ def engine_for(
     parsed = parsed_url(url)
     if parsed.drivername == SQLITE:
         return _sqlite_engine(parsed, lock_timeout_s, foreign_keys)
-    return _postgres_engine(parsed, statement_timeout_s, lock_timeout_s, application_name)
+    return _postgres_engine(parsed, statement_timeout_s, lock_timeout_s, application_name, connections)
 
 
 @asynccontextmanager
@@ -151,7 +153,9 @@ def _make_private(path: Path) -> None:
 # --- PostgreSQL ----------------------------------------------------------------------------------------------------
 
 
-def _postgres_engine(url: URL, statement_timeout_s: float, lock_timeout_s: float, application_name: str) -> AsyncEngine:
+def _postgres_engine(
+    url: URL, statement_timeout_s: float, lock_timeout_s: float, application_name: str, connections: int
+) -> AsyncEngine:
     settings = {
         "application_name": application_name,
         "statement_timeout": _ms(statement_timeout_s),
@@ -162,7 +166,7 @@ def _postgres_engine(url: URL, statement_timeout_s: float, lock_timeout_s: float
     return create_async_engine(
         url,
         hide_parameters=True,
-        pool_size=1,
+        pool_size=connections,
         max_overflow=0,
         pool_timeout=lock_timeout_s,
         connect_args={

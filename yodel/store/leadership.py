@@ -26,6 +26,8 @@ from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.store.errors import LeadLost
 
+RENEWALS_MAX = 3
+"""Attempts under way at once, each on a connection of its own."""
 log = structlog.get_logger("yodel.leadership")
 
 
@@ -42,17 +44,17 @@ class LeaseTimes:
 
     @property
     def renewal_s(self) -> float:
-        """Between renewals: several may fail."""
+        """Between attempts to renew: several may fail."""
         return self.lease_s / 6
 
     @property
     def answer_s(self) -> float:
-        """What the database has to answer in, so that there is time for another attempt."""
+        """What the database has to answer in."""
         return self.lease_s / 4
 
     @property
     def look_s(self) -> float:
-        """Between a standby's looks; also how soon a failed renewal is repeated."""
+        """Between a standby's looks."""
         return min(0.5, self.lease_s / 12)
 
     @property
@@ -152,8 +154,7 @@ class Leadership:
             LeadLost: after ``end`` was called; in a group with what the other part left.
         """
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._renew(), name="lease")
-            # Apart from the renewals, whose connection may hang for longer than the lease lasts.
+            tasks.create_task(self._renew_steadily(tasks), name="lease")
             tasks.create_task(self._watch(), name="end of lease")
         raise AssertionError("neither of the two returns")
 
@@ -182,24 +183,29 @@ class Leadership:
         except Unavailable as silence:
             log.warning("lease not released: it ends by itself", lease_s=self._times.lease_s, error=str(silence))
 
-    async def _renew(self) -> NoReturn:
-        pause_s = self._times.renewal_s
+    async def _renew_steadily(self, tasks: asyncio.TaskGroup) -> NoReturn:
+        """Without waiting for earlier attempts: a connection that broke silently may hang for longer than we lead."""
+        under_way: set[asyncio.Task[None]] = set()
         while True:
-            await asyncio.sleep(pause_s)
-            asked_s = self._clock.monotonic_s()
-            try:
-                has_successor = await self._lease.renew()
-            except Unavailable as silence:
-                log.warning("lease not renewed", remaining_s=round(self.remaining_s, 3), error=str(silence))
-                pause_s = self._times.look_s
-                continue
-            if has_successor is None:
-                self._lose("another has taken it")
-            # An answer that comes after the end of the lease is too late: we have said that we stopped.
-            if self.remaining_s > 0:
-                self._leads_until_s = asked_s + self._times.leading_s
-            self._successor.set() if has_successor else self._successor.clear()
-            pause_s = self._times.renewal_s
+            await asyncio.sleep(self._times.renewal_s)
+            if len(under_way) < RENEWALS_MAX:
+                attempt = tasks.create_task(self._renew(), name="renewal")
+                under_way.add(attempt)
+                attempt.add_done_callback(under_way.discard)
+
+    async def _renew(self) -> None:
+        asked_s = self._clock.monotonic_s()
+        try:
+            has_successor = await self._lease.renew()
+        except Unavailable as silence:
+            log.warning("lease not renewed", remaining_s=round(self.remaining_s, 3), error=str(silence))
+            return
+        if has_successor is None:
+            self._lose("another has taken it")
+        # An answer that comes after the end of the lease is too late: we have said that we stopped.
+        if self.remaining_s > 0:
+            self._leads_until_s = max(self._leads_until_s, asked_s + self._times.leading_s)
+        self._successor.set() if has_successor else self._successor.clear()
 
     async def _watch(self) -> NoReturn:
         while (left_s := self.remaining_s) > 0:  # noqa: ASYNC110 - time, and no event, is waited for

@@ -1,4 +1,4 @@
-"""The lease as a row of PostgreSQL, on a connection of its own: a long commit does not hold up a renewal.
+"""The lease as a row of PostgreSQL, on connections of its own: a long commit does not hold up a renewal.
 
 Each statement is a transaction of its own, so that no process that stops can hold the row; and each compares and sets
 by the database's clock, so that the clocks of those who ask do not matter.
@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from yodel.store import tables
 from yodel.store.engine import answering, engine_for
 from yodel.store.errors import LeadLost
-from yodel.store.leadership import LeaseTimes
+from yodel.store.leadership import RENEWALS_MAX, LeaseTimes
 from yodel.store.schema import require_head
 
 HOST_LENGTH_MAX = 32
@@ -46,7 +46,9 @@ class SqlLease:
     """
 
     def __init__(self, url: str, holder: str, times: LeaseTimes) -> None:
-        engine = engine_for(url, statement_timeout_s=times.answer_s, lock_timeout_s=times.answer_s)
+        engine = engine_for(
+            url, statement_timeout_s=times.answer_s, lock_timeout_s=times.answer_s, connections=RENEWALS_MAX
+        )
         self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._holder, self._times = holder, times
         self._is_known = False
@@ -86,7 +88,9 @@ class SqlLease:
 
     async def release(self) -> None:
         async with answering("release the lease", self._times.answer_s), self._engine.connect() as connection:
-            await connection.execute(update(tables.leadership).where(_row.holder == self._holder).values(expires_ms=0))
+            await connection.execute(
+                update(tables.leadership).where(_row.holder == self._holder).values(holder="", expires_ms=0)
+            )
 
     async def close(self) -> None:
         async with answering("close", CLOSE_TIMEOUT_S):

@@ -11,7 +11,7 @@ import pytest
 
 from yodel.errors import Unavailable
 from yodel.store.errors import LeadLost
-from yodel.store.leadership import Leadership, LeaseTimes
+from yodel.store.leadership import RENEWALS_MAX, Leadership, LeaseTimes
 
 pytestmark = pytest.mark.looptime
 TIMES = LeaseTimes(lease_s=6)
@@ -165,6 +165,27 @@ async def test_a_leader_that_is_cut_off_ends_before_another_may_lead(row: Row) -
             first.leadership.require()
 
 
+async def test_an_attempt_that_hangs_does_not_keep_the_next_one_from_being_made(row: Row) -> None:
+    first = Process(row, "a")
+    await first.leadership.gain(first.stop)
+    async with first.keeping():
+        first.lease.answer_s = 1000
+        await asyncio.sleep(2.5)
+        first.lease.answer_s = 0
+        await asyncio.sleep(100)
+        first.leadership.require()
+    assert first.ended == []
+
+
+async def test_attempts_that_hang_are_few(row: Row) -> None:
+    first = Process(row, "a")
+    await first.leadership.gain(first.stop)
+    async with first.keeping():
+        first.lease.answer_s = 1000
+        await asyncio.sleep(4.9)
+        assert first.lease.calls.count("renew") == RENEWALS_MAX
+
+
 async def test_a_short_silence_costs_nothing(row: Row) -> None:
     first = Process(row, "a")
     await first.leadership.gain(first.stop)
@@ -302,5 +323,5 @@ async def test_a_release_that_nobody_hears_is_no_failure(row: Row) -> None:
 @pytest.mark.parametrize("lease_s", [2, 6, 60])
 def test_times_leave_room_for_another_attempt_and_for_what_is_under_way(lease_s: float) -> None:
     times = LeaseTimes(lease_s=lease_s)
-    assert times.renewal_s + 2 * times.answer_s + times.look_s < times.leading_s < lease_s
+    assert times.answer_s + RENEWALS_MAX * times.renewal_s < times.leading_s < lease_s
     assert times.look_s * 2 < times.successor_s
