@@ -60,7 +60,7 @@ def readable(folder):
 
 
 def state_of_the_agent():
-    return readable(pathlib.Path(FOLDER, "state")) + readable(pathlib.Path(FOLDER))
+    return readable(pathlib.Path(FOLDER, "state"))
 
 
 def other_hand_overs():
