@@ -1,6 +1,6 @@
 """HAServiceProtocol, on port 8033: ``yarn rmadmin -getServiceState``, ``-checkHealth`` and the transitions.
 
-There is one ResourceManager and it is active: it is started again on the same store when it dies.  So the state is
+Whoever answers here is active: a standby serves no port, and takes the lead over by itself.  So the state is
 ACTIVE, becoming active is done already, and anything else is refused with the reason.  Follows AdminService's checks
 for a set-up with manual failover (``yarn.resourcemanager.ha.automatic-failover.enabled=false``), whose
 AccessControlException is not wrapped here as it is in the administration protocol.
@@ -18,9 +18,9 @@ from yodel.services.admin import AdminService
 
 NAME = "org.apache.hadoop.ha.HAServiceProtocol"
 SERVICE_FAILED = "org.apache.hadoop.ha.ServiceFailedException"
-ALONE = (
-    "Error when transitioning to Standby mode: this ResourceManager is the only one, there is none to become active in "
-    "its place; it stays active"
+NOT_BY_ORDER = (
+    "Error when transitioning to Standby mode: which ResourceManager is active follows from their lease in the "
+    "database and is not changed by an order; this one stays active"
 )
 
 
@@ -66,7 +66,7 @@ class HaProtocol:
                 f"Request from ZK failover controller at {context.remote_host} denied since automatic failover is not "
                 "enabled",
             )
-        raise RemoteFault(SERVICE_FAILED, ALONE)
+        raise RemoteFault(SERVICE_FAILED, NOT_BY_ORDER)
 
     def transition_to_observer(
         self, _: CallContext, __: pb.TransitionToObserverRequestProto
