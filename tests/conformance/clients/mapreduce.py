@@ -33,11 +33,9 @@ SLEEP = "org.apache.hadoop.mapreduce.SleepJob"
 FAIL = "org.apache.hadoop.mapreduce.FailJob"
 ALL_LINES = ("3.5", "3.4", "3.3")
 WORDCOUNT_BYTES = 50 << 20
-WORDCOUNT_BYTES_SHORT = 10 << 20
 SPECULATION_BYTES = 160 << 20
 ROW_BYTES = 100
 SORT_BYTES = 200_000_000
-SORT_BYTES_SHORT = 30_000_000
 # What the client says on its way: how often depends on the machine.
 PROGRESS = re.compile(
     r"map \d+% reduce \d+%|Running job|running in uber|completed successfully|Job .* failed with state"
@@ -61,10 +59,6 @@ def wordcount(target: Target, size_bytes: int = WORDCOUNT_BYTES) -> Outcome:
     return _outcome(target, result, facts={"counts are right": counted == _text_counts(size_bytes)})
 
 
-def wordcount_short(target: Target) -> Outcome:
-    return wordcount(target, WORDCOUNT_BYTES_SHORT)
-
-
 def terasort(target: Target, size_bytes: int = SORT_BYTES) -> Outcome:
     """Generates, sorts and validates; the counters are those of the sort."""
     folder = target.folder()
@@ -81,10 +75,6 @@ def terasort(target: Target, size_bytes: int = SORT_BYTES) -> Outcome:
     }
     target.hadoop.hdfs.delete(folder, user="hdfs")
     return _outcome(target, result, facts=facts)
-
-
-def terasort_short(target: Target) -> Outcome:
-    return terasort(target, SORT_BYTES_SHORT)
 
 
 def map_only(target: Target) -> Outcome:
@@ -386,14 +376,12 @@ def scenario(name: str, run: Any, *, short: bool = False, lines: tuple[str, ...]
 SCENARIOS = (
     scenario("pi", pi, short=True, lines=ALL_LINES),
     scenario("wordcount, 50 MB", wordcount, lines=ALL_LINES),
-    replace(scenario("wordcount, 10 MB", wordcount_short, short=True), only_short=True),
     scenario("teragen, terasort, teravalidate, 200 MB", terasort, lines=ALL_LINES),
-    replace(scenario("teragen, terasort, teravalidate, 30 MB", terasort_short, short=True), only_short=True),
     scenario("map only", map_only, lines=ALL_LINES),
     scenario("uber", uber, short=True, lines=ALL_LINES),
     scenario("failing mapper", failing_mapper, short=True, lines=ALL_LINES),
     scenario("speculative execution", speculative),
     scenario("killed half-way", killed_half_way, short=True, lines=ALL_LINES),
-    scenario("master killed half-way", am_killed_half_way, short=True, lines=ALL_LINES),
+    scenario("master killed half-way", am_killed_half_way, lines=ALL_LINES),
     scenario("framework archive in HDFS", framework_archive, lines=ALL_LINES),
 )

@@ -43,7 +43,6 @@ class Scenario:
     run: Callable[[Target], Outcome]
     lines: tuple[str, ...] = ("3.5",)
     short: bool = False
-    only_short: bool = False
     """A smaller twin of a scenario that the full form has."""
     version: str = ""
     """Of the client, where it is not Hadoop's own."""

@@ -19,9 +19,7 @@ SCENARIOS: tuple[Scenario, ...] = (
 def chosen(*, full: bool) -> list[tuple[Scenario, str]]:
     """Scenario and Hadoop line.  The short form has one line a scenario and leaves out what takes minutes."""
     pairs = [(scenario, line) for scenario in SCENARIOS for line in scenario.lines]
-    return [
-        (s, line) for s, line in pairs if (full and not s.only_short) or (not full and s.short and line == s.lines[0])
-    ]
+    return [(s, line) for s, line in pairs if full or (s.short and line == s.lines[0])]
 
 
 def version_of(scenario: Scenario, line: str) -> str:

@@ -84,7 +84,7 @@ def _folder() -> Iterator[Path]:
 
 
 SCENARIOS = (
-    Scenario(client="Spark", name="pi, cluster mode", run=lambda t: pi(t, "4.x"), short=True, version="4.3.0"),
+    Scenario(client="Spark", name="pi, cluster mode", run=lambda t: pi(t, "4.x"), version="4.3.0"),
     Scenario(client="Spark", name="pi, cluster mode", run=lambda t: pi(t, "3.5.x"), version="3.5.9"),
     Scenario(client="Spark", name="external shuffle service", run=shuffle_service, version="4.3.0"),
 )
