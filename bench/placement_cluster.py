@@ -40,7 +40,8 @@ NODE_CORES, NODE_MEMORY_GIB, NODE_PODS = 256, 1024, 1000
 """Of each fake node: room is never what is short."""
 MAKERS = 16
 DELETERS = 32
-LOOK_S, LOOK_SOON_S = 0.5, 0.05
+LOOK_S, LOOK_SOON_S = 0.1, 0.03
+"""A look costs the API server a millisecond or two."""
 PAGE = 500
 TIMEOUT_S = 600.0
 DAEMONS = ("kube-apiserver", "etcd", "kube-scheduler", "kwok")
@@ -84,7 +85,7 @@ class FakeCluster:
         """When no pod is without a node."""
         async with asyncio.timeout(TIMEOUT_S):
             while await self.any_unbound(namespace):  # noqa: ASYNC110
-                await asyncio.sleep(LOOK_SOON_S)
+                await asyncio.sleep(LOOK_S)
         return time.perf_counter()
 
     async def empty(self, namespace: str) -> None:
