@@ -19,6 +19,9 @@ CALL_TIMEOUT_S = 15.0
 MESSAGE_LENGTH_MAX = 2_000  # a webhook may answer with a page of HTML; logs and diagnostics need its beginning only
 RETRY_AFTER_MAX_S = 60.0  # a longer wish is taken as this one: the server may be back long before
 
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+"""``Request.accept`` of calls whose answer is not read: half of an object's bytes are neither written nor sent."""
+
 _RETRYABLE = frozenset({408, 425, 429})
 _UNAUTHORIZED = 401
 _CONFLICT = 409
@@ -35,6 +38,8 @@ class Request:
     timeout_s: float = CALL_TIMEOUT_S
     content_type: str = "application/json"
     """Of the body."""
+    accept: str = "application/json"
+    """What the answer is to be; refusals are a Status in JSON with both kinds used here."""
 
 
 class KubeApi(Protocol):

@@ -163,7 +163,7 @@ class KubeClient:
 
     async def _headers(self, request: Request) -> dict[str, str]:
         # identity: unpacking a compressed list happens on the event loop, and the API server is near.
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "yodel"}
+        headers = {"Accept": request.accept, "Accept-Encoding": "identity", "User-Agent": "yodel"}
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         authorization = await self._configuration.get_api_key_with_prefix(_BEARER)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 
 from yodel.errors import InvalidValue, Refused, Unavailable
-from yodel.kube.api import CALL_TIMEOUT_S, ApiStatus, KubeApi, Request
+from yodel.kube.api import CALL_TIMEOUT_S, METADATA_ONLY, ApiStatus, KubeApi, Request
 from yodel.kube.decode import decode_pod
 from yodel.kube.limiter import Clock, TokenBucket
 from yodel.kube.retrying import RetryLimits, retried
@@ -111,7 +111,15 @@ class PodDriver:
 
     async def _create_once(self, name: str, container_id: str | None, body: bytes) -> None:
         try:
-            await self._api.call(self._request("POST", self._pods_path, body))
+            await self._api.call(
+                Request(
+                    method="POST",
+                    path=self._pods_path,
+                    body=body,
+                    timeout_s=self._limits.call_timeout_s,
+                    accept=METADATA_ONLY,
+                )
+            )
         except ApiStatus as status:
             if status.code != 409 or status.reason == "Conflict":
                 raise
