@@ -106,6 +106,8 @@ from yodel.translator.profiles import PodProfiles, profiles
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 SECRET_BYTES_MAX = 4096
+COMPANY_S = 0.025
+"""Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
 KUBE_CLIENT = "yodel.kube.client"
 log = structlog.get_logger("yodel.app")
 
@@ -275,7 +277,7 @@ class _Rm:
             mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
         )
         rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
-        self.engine = Engine(state, store, clock)
+        self.engine = Engine(state, store, clock, COMPANY_S)
         self.topology = Topology(self.engine, settings.rack_label, are_labels_enabled=settings.node_labels_enabled)
         self._misfits = Misfits(state, clock, settings.placement_constraints_handler)
         self.scheduler = Scheduler(
@@ -328,7 +330,9 @@ class _Rm:
             DriverLimits(creates_per_second=settings.pod_creates_per_second, creates_burst=settings.pod_creates_burst),
         )
         self._pods = GroupedPods(pods, self._paced_kube, settings.namespace, self._group_of)
-        self.reconciles: WorkQueue[ContainerId] = WorkQueue(self._reconcile, random.random)
+        self.reconciles: WorkQueue[ContainerId] = WorkQueue(
+            self._reconcile, random.random, goes_first=lambda container_id: self.reconciler.has_pod(container_id)
+        )
         self.binder = Binder(
             state, clock, settings.namespace, lambda c: self._profiles.of(c.queue).binds, self.reconciles.add
         )

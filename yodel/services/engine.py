@@ -3,6 +3,9 @@
 Work items queue up while a commit is under way and share the next one (group commit), each with an overlay of its own,
 so that one that fails leaves no trace.  Persist, then act, then answer: effects are performed, and callers resumed,
 only after the rows that caused them are on disk.
+
+Work that nobody waits for at the other end of a wire (a pod was bound) may say so.  The first is written at once; while
+more of it comes, it is written every ``company_s``, or with whatever is in a hurry: a commit costs as much as ten rows.
 """
 
 from __future__ import annotations
@@ -117,9 +120,7 @@ class Transaction:
         return cast(Node, row)
 
     def has(self, entity_id: EntityId) -> bool:
-        return any(entity_id in rows for rows in (self.rows, self._below)) or entity_id in _table(
-            self._state, entity_id
-        )
+        return entity_id in self.rows or entity_id in self._below or entity_id in _table(self._state, entity_id)
 
     def put(self, row: Application | Attempt | Container | Node) -> None:
         self.rows[row.id] = row
@@ -238,12 +239,22 @@ def _table(state: ClusterState, entity_id: EntityId) -> dict[Any, Any]:
 Work = Callable[[Transaction], ResultT]
 
 
-class Engine:
-    """Runs work items one after another; see the module's docstring."""
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A work item and who waits for its result."""
 
-    def __init__(self, state: ClusterState, store: Store, clock: Clock) -> None:
-        self.state, self._store, self._clock = state, store, clock
-        self._queue: asyncio.Queue[tuple[Work[Any], asyncio.Future[Any]]] = asyncio.Queue(QUEUE_MAX)
+    work: Work[Any]
+    future: asyncio.Future[Any]
+    may_wait: bool = False
+
+
+class Engine:
+    """Runs work items one after another; see the module's docstring.  ``company_s`` 0: nothing waits for company."""
+
+    def __init__(self, state: ClusterState, store: Store, clock: Clock, company_s: float = 0.0) -> None:
+        self.state, self._store, self._clock, self._company_s = state, store, clock, company_s
+        self._company_until_s = float("-inf")
+        self._queue: asyncio.Queue[_Item] = asyncio.Queue(QUEUE_MAX)
         self._performer: Performer | None = None
         self._follower: Follower | None = None
 
@@ -255,8 +266,8 @@ class Engine:
         """Who is told of committed rows beside the state.  Set once by the composition root, before ``run``."""
         self._follower = follower
 
-    async def do(self, work: Work[ResultT]) -> ResultT:
-        """Run a work item and wait until it is on disk.
+    async def do(self, work: Work[ResultT], *, may_wait: bool = False) -> ResultT:
+        """Run a work item and wait until it is on disk.  ``may_wait``: for company, see the module's docstring.
 
         Raises:
             Unavailable: too much is waiting, or the store did not answer; nothing was changed.
@@ -264,7 +275,7 @@ class Engine:
         """
         future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         try:
-            self._queue.put_nowait((work, future))
+            self._queue.put_nowait(_Item(work, future, may_wait))
         except asyncio.QueueFull as error:
             raise Unavailable(f"{QUEUE_MAX} changes are waiting to be written") from error
         return await future
@@ -300,7 +311,7 @@ class Engine:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_log_failure)
         try:
-            self._queue.put_nowait((work, future))
+            self._queue.put_nowait(_Item(work, future))
         except asyncio.QueueFull:
             log.warning("change dropped: it will be seen again", waiting=QUEUE_MAX)
             future.cancel()
@@ -309,11 +320,28 @@ class Engine:
         """The writer's loop.  Ends only by cancellation or when the store fences us out."""
         while True:
             batch = [await self._queue.get()]
-            while len(batch) < BATCH_MAX and not self._queue.empty():
-                batch.append(self._queue.get_nowait())
+            self._take_waiting(batch)
+            if all(item.may_wait for item in batch):
+                await self._keep_company(batch)
             await self._run_batch(batch)
 
-    async def _run_batch(self, batch: list[tuple[Work[Any], asyncio.Future[Any]]]) -> None:
+    def _take_waiting(self, batch: list[_Item]) -> None:
+        while len(batch) < BATCH_MAX and not self._queue.empty():
+            batch.append(self._queue.get_nowait())
+
+    async def _keep_company(self, batch: list[_Item]) -> None:
+        """Wait for more while the last of this kind were written a moment ago, and nobody is in a hurry."""
+        loop = asyncio.get_running_loop()
+        while len(batch) < BATCH_MAX and batch[-1].may_wait and self._company_until_s > loop.time():
+            try:
+                async with asyncio.timeout_at(self._company_until_s):
+                    batch.append(await self._queue.get())
+            except TimeoutError:
+                break
+        self._take_waiting(batch)
+        self._company_until_s = loop.time() + self._company_s
+
+    async def _run_batch(self, batch: list[_Item]) -> None:
         overlay: dict[EntityId, Row] = {}
         effects: list[OutsideEffect] = []
         removed: list[ApplicationId] = []
@@ -321,13 +349,13 @@ class Engine:
         queues: list[Queue] = []
         sequence: int | None = None
         done: list[tuple[asyncio.Future[Any], Any]] = []
-        for work, future in batch:
+        for item in batch:
             tx = Transaction(self.state, overlay, self._clock.now_ms())
             try:
-                result = work(tx)
+                result = item.work(tx)
             except Exception as error:  # the caller's to handle: nothing of this item is kept
-                if not future.done():
-                    future.set_exception(error)
+                if not item.future.done():
+                    item.future.set_exception(error)
                 continue
             overlay.update(tx.rows)
             effects += tx.effects
@@ -335,7 +363,7 @@ class Engine:
             secrets.add(tx.secrets)
             queues += tx.queues
             sequence = tx.application_sequence if tx.application_sequence is not None else sequence
-            done.append((future, result))
+            done.append((item.future, result))
         commit = Commit(
             rows=[*queues, *(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
             application_sequence=sequence,

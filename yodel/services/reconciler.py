@@ -24,7 +24,7 @@ from yodel.errors import Refused, YodelError
 from yodel.ports.clock import Clock
 from yodel.ports.pods import Manifest, Pods
 from yodel.services.binder import Binder, NoPlace
-from yodel.services.engine import Engine
+from yodel.services.engine import Engine, Transaction
 from yodel.translator import names, pod_events, refusals
 
 AGENT_REPORT_WAIT_S = 3.0
@@ -121,6 +121,10 @@ class Reconciler:
 
     def observed(self, container_id: ContainerId) -> PodObservation | None:
         return self._observed.get(pod_name(container_id))
+
+    def has_pod(self, container_id: ContainerId) -> bool:
+        """What is on its way to its ApplicationMaster, or over, comes before what is yet to be created."""
+        return pod_name(container_id) in self._observed
 
     def observed_pods(self) -> Sequence[PodObservation]:
         return list(self._observed.values())
@@ -348,7 +352,13 @@ class Reconciler:
         container_id: ContainerId,
         event: PodBound | PodTurnedAway | ContainerEnded | PodResized | PodResizeRefused,
     ) -> None:
-        await self._engine.do(lambda tx: tx.tell(container_id, event) if tx.has(container_id) else None)
+        """Observed, and observed again should it be lost: nobody waits for an answer."""
+
+        def work(tx: Transaction) -> None:
+            if tx.has(container_id):
+                tx.tell(container_id, event)
+
+        await self._engine.do(work, may_wait=True)
 
     def _look_at(self, things: Iterator[PodObservation | Container]) -> None:
         """Ask for rounds, a slice now and the others as soon as the loop has done what else there is.

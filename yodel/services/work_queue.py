@@ -2,8 +2,10 @@
 
 A key is worked on by one worker at a time, so no two act on one pod; different keys run in parallel.  Adding a key that
 already waits changes nothing; adding one that is being worked on means one more round afterwards, because the worker
-may have read the old state.  A round that fails for an outside reason is repeated after a back-off of that key's own;
-an addition does not shorten it, else events would defeat it.  Follows client-go's rate-limited workqueue.
+may have read the old state.  Keys are taken in order, but those that ``goes_first`` names before all others: a thousand
+new wishes must not keep what is half done waiting.  A round that fails for an outside reason is repeated after a
+back-off of that key's own; an addition does not shorten it, else events would defeat it.  Follows client-go's
+rate-limited workqueue.
 
 It refuses to keep events (the handler reads the present state), to grow without bound, and to swallow bugs: only
 Unavailable and a missed deadline are repeated, anything else ends ``run``.
@@ -15,6 +17,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import count
 from typing import Generic, TypeVar
 
 import structlog
@@ -52,7 +55,7 @@ class QueueLimits:
     """``keys_max`` counts every key in the queue in whatever state; after ``attempts_max`` failures in a row a key is
     dropped and counted: whoever scans the whole truth periodically brings it back."""
 
-    workers: int = 16
+    workers: int = 48
     keys_max: int = 200_000
     attempts_max: int = 20
     round_timeout_s: float = 120.0
@@ -66,10 +69,19 @@ class QueueLimits:
 class WorkQueue(Generic[Key]):
     """To be used from one event loop; ``run`` owns the workers."""
 
-    def __init__(self, handle: Handle[Key], random: Random, limits: QueueLimits | None = None) -> None:
+    def __init__(
+        self,
+        handle: Handle[Key],
+        random: Random,
+        limits: QueueLimits | None = None,
+        goes_first: Callable[[Key], bool] = lambda _: False,
+    ) -> None:
+        """``goes_first`` is asked when a key gets its place, and not again while it waits there."""
         self._handle, self._random, self._limits = handle, random, limits or QueueLimits()
+        self._goes_first, self._places = goes_first, count()
         self._states: dict[Key, _State] = {}
-        self._ready: asyncio.Queue[Key] = asyncio.Queue()  # bounded by keys_max: a key is in it at most once
+        self._ready: asyncio.PriorityQueue[tuple[bool, int, Key]] = asyncio.PriorityQueue()
+        """Bounded by keys_max: a key is in it at most once."""
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
         self.given_up = 0
@@ -106,7 +118,7 @@ class WorkQueue(Generic[Key]):
 
     async def _work(self) -> None:
         while True:
-            key = await self._ready.get()
+            _, _, key = await self._ready.get()
             self._states[key] = _State.RUNNING
             try:
                 async with asyncio.timeout(self._limits.round_timeout_s):
@@ -147,4 +159,4 @@ class WorkQueue(Generic[Key]):
         if timer is not None:
             timer.cancel()
         self._states[key] = _State.QUEUED
-        self._ready.put_nowait(key)
+        self._ready.put_nowait((not self._goes_first(key), next(self._places), key))

@@ -194,3 +194,22 @@ async def test_only_finished_applications_are_forgotten(world: World) -> None:
 
 async def _all(works: list[object]) -> list[object]:
     return await asyncio.gather(*works)  # type: ignore[arg-type]
+
+
+@pytest.mark.looptime
+async def test_what_may_wait_is_written_at_once_and_then_in_company(world: World) -> None:
+    engine = Engine(world.rm.state, world.rm.engine._store, world.clock, company_s=0.5)
+    engine.perform_with(world.rm.performer)
+    loop, written_s = asyncio.get_running_loop(), dict[int, float]()
+
+    async def write(number: int, after_s: float, *, may_wait: bool = True) -> None:
+        await asyncio.sleep(after_s)
+        await engine.do(lambda tx: tx.put(an_application(number)), may_wait=may_wait)
+        written_s[number] = loop.time()
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(engine.run())
+        await _all([write(1, 0.0), write(2, 0.1), write(3, 0.2), write(4, 0.8), write(5, 0.9, may_wait=False)])
+        running.cancel()
+
+    assert written_s == pytest.approx({1: 0.0, 2: 0.5, 3: 0.5, 4: 0.9, 5: 0.9}, abs=0.01)

@@ -60,6 +60,16 @@ def make(handle: Worker, **limits: object) -> WorkQueue[str]:
     return WorkQueue(handle, steep, QueueLimits(**{"backoff": Backoff(initial_s=1.0, cap_s=4.0), **limits}))  # type: ignore[arg-type]
 
 
+async def test_keys_that_go_first_are_taken_before_all_others_and_each_kind_in_order() -> None:
+    worker = Worker(round_s=1.0)
+    queue = WorkQueue(worker, lambda: 1.0, QueueLimits(workers=1), goes_first=str.isupper)
+    for key in ("a", "b", "A", "c", "B"):
+        queue.add(key)
+    async with running(queue):
+        await asyncio.sleep(10)
+    assert [key for key, _ in worker.rounds] == ["A", "B", "a", "b", "c"]
+
+
 async def test_duplicates_that_wait_collapse_into_one_round() -> None:
     worker = Worker()
     queue = make(worker)
