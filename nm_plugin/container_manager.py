@@ -207,11 +207,12 @@ class ContainerManager:
                 self._clean_application_if_idle(application.application_id)
 
     async def housekeeping(self) -> None:
-        """Called now and then: forget what was remembered long enough, make room in the cache."""
+        """Called now and then: forget what was remembered long enough, make room, sweep."""
         limit = time.monotonic() - RECENTLY_STOPPED_S
         for container_id in [c for c, at in self._recent.items() if at < limit]:
             del self._recent[container_id]
         await self._parts.cache.evict(self._parts.users)
+        await self._parts.pods.sweep_empty()
 
     # Transitions.
 

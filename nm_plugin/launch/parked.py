@@ -28,6 +28,7 @@ import errno
 import os
 import select
 import stat
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ from yodel.errors import YodelError
 SWEEP_INTERVAL_S = 0.5
 FIRST_SWEEPS_S = 0.02  # while a script has just been handed over
 GONE_AFTER_S = 2.0
+EMPTY_AGE_S = 3600.0  # pods wait for their ApplicationMaster for ten minutes
 LISTEN_TRIES = 50
 LISTEN_POLL_S = 0.02
 STARTING_WAIT_S = 10.0  # between a shell's reading of the lines and its ``pid``
@@ -220,6 +222,10 @@ class ParkedPods:
             if directory.name.startswith(name_prefix) and directory.name not in watched:
                 await self._threads.run(remove_tree, directory)
 
+    async def sweep_empty(self) -> None:
+        """Remove what a kubelet made for pods that came after their container's end, and nobody used for long."""
+        await self._threads.run(_remove_empty, self._root, time.time() - EMPTY_AGE_S)
+
     async def watch(self) -> None:
         """Until cancelled: inotify events and the sweep."""
         self._notify = _Inotify.open()
@@ -319,6 +325,14 @@ class ParkedPods:
 
 def _directories(root: Path) -> list[Path]:
     return [path for path in root.iterdir() if path.is_dir()]
+
+
+def _remove_empty(root: Path, before_s: float) -> None:
+    """A directory that an agent watches is never empty, one that a pod waits in is young."""
+    for directory in _directories(root) if root.is_dir() else ():
+        with contextlib.suppress(OSError):  # it is not empty, or gone
+            if directory.stat().st_mtime < before_s:
+                directory.rmdir()
 
 
 def _touch(path: Path) -> None:

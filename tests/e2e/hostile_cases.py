@@ -1,7 +1,8 @@
 """What a hostile submitter may put into a submission, by REST, and what is to come of it.
 
 Whoever reads a case sees its end: ``refused``, words of the answer to the submission; ``failed``, words of the
-application's diagnostics; ``printed``, words of its container, which ran and did no harm.  All are regular expressions.
+application's diagnostics; ``waits``, the same of one that goes on waiting until it is killed; ``printed``, words of its
+container, which ran and did no harm.  All are regular expressions.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Case:
     user: str = "yodel-bob"
     refused: str = ""
     failed: str = ""
+    waits: str = ""
     printed: str = ""
 
     def context(self) -> dict[str, Any]:
@@ -67,21 +69,22 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What cases name of the cluster: the submitter's own ``files`` by name, the agent's ``state``, and another user's
+    """What cases name of the cluster: the submitter's own ``files`` by name, an agent's ``state``, and another user's
     process and file in HDFS."""
 
     files: Mapping[str, File]
     state: str
     neighbour_pid: int
-    neighbours_file: str
+    neighbours_file: File
     escape_arguments: str
 
 
+NOTHING = File(url="", size=0, modified_ms=0)
 NOWHERE = Surroundings(
-    files=defaultdict(lambda: File(url="", size=0, modified_ms=0)),
+    files=defaultdict(lambda: NOTHING),
     state="",
     neighbour_pid=0,
-    neighbours_file="",
+    neighbours_file=NOTHING,
     escape_arguments="",
 )
 """Enough to know the cases' names."""
@@ -201,7 +204,7 @@ def failed_in_a_pod() -> Sequence[Case]:
             Case(
                 name=f"resource type that is {what}",
                 fields={"resource": {"memory": 256, "vCores": 1, "resourceInformations": informations(name)}},
-                failed="must be a standard resource|must consist of alphanumeric",
+                waits="more than any node has that could take it",
             )
             for what, name in types.items()
         ),
@@ -217,7 +220,7 @@ def informations(name: str) -> dict[str, Any]:
 
 
 def pages(around: Surroundings) -> Mapping[str, str]:
-    """What is not the submitter's to read, by the agent's eyes or by a file system's."""
+    """What is not the submitter's to read, by the agent's eyes; the times are right where that could matter."""
     process = f"file:/proc/{around.neighbour_pid}"
     return {
         "the node's passwords": "file:/etc/shadow",
@@ -228,8 +231,6 @@ def pages(around: Surroundings) -> Mapping[str, str]:
         "a neighbour's container": f"{process}/root/tmp/secret",
         "a neighbour's folder": f"{process}/cwd/secret",
         "the machine's first process": "file:/proc/1/root/etc/hostname",
-        "a device": "file:/dev/zero",
-        "another user's file": around.neighbours_file,
         "no file system": "gopher://evil.example/x",
     }
 
@@ -259,8 +260,10 @@ def localized(around: Surroundings) -> Sequence[Case]:
         found.append(Case(name=f"archive {name}", spec=resources(entry), failed=words))
     for what, url in pages(around).items():
         entry = {"resource": url, "size": -1, "timestamp": 1, "type": "FILE", "visibility": "PRIVATE"}
-        failed = "ermission denied|does not exist|without '\\.\\.'|No FileSystem|neither a file"
+        failed = "Permission denied|does not exist|without '\\.\\.'|No FileSystem"
         found.append(Case(name=f"URL of {what}", spec=resources({"key": "got", "value": entry}), failed=failed))
+    other = around.neighbours_file.entry("got")
+    found.append(Case(name="another user's file", spec=resources(other), failed="Permission denied"))
     public = plain.entry("got", visibility="PUBLIC")
     found.append(Case(name="secret that is to be public", spec=resources(public), failed="not publicly accessible"))
     return found

@@ -6,10 +6,11 @@ import contextlib
 import json
 import os
 import subprocess
+import tempfile
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -114,6 +115,17 @@ class KubeCluster:
 
     def live_pods(self, application_id: str, role: str = "") -> list[Pod]:
         return [pod for pod in self.pods(application_id, role) if pod.is_live]
+
+    @contextlib.contextmanager
+    def watched_pods(self, selector: str) -> Iterator[Callable[[], list[Pod]]]:
+        """Every state of every pod that a label selector selects, from now on, whenever one asks."""
+        words = ("get", "pods", "--watch", "--output=json", "--namespace", self.container_namespace)
+        command = [str(TOOLS / "kubectl"), f"--kubeconfig={self.state.kubeconfig}", *words, f"--selector={selector}"]
+        with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=said) as process:
+            try:
+                yield lambda: _pods_in(os.pread(said.fileno(), os.fstat(said.fileno()).st_size, 0).decode())
+            finally:
+                process.terminate()
 
     def running_pods(self, application_id: str, role: str, count: int, timeout_s: float = 120) -> list[Pod]:
         """Those that run, once there are ``count``."""
@@ -321,6 +333,19 @@ def _pod(item: Mapping[str, Any]) -> Pod:
         deleting="deletionTimestamp" in item["metadata"],
         body=item,
     )
+
+
+def _pods_in(text: str) -> list[Pod]:
+    """Of objects one after the other; the last may be half written."""
+    found, decoder = [], json.JSONDecoder()
+    while text := text.lstrip():
+        try:
+            item, end = decoder.raw_decode(text)
+        except ValueError:
+            break
+        found.append(_pod(item))
+        text = text[end:]
+    return found
 
 
 def nodes_of(pods: Sequence[Pod]) -> set[str]:

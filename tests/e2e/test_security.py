@@ -12,7 +12,7 @@ import pwd
 import re
 import subprocess
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -73,7 +73,10 @@ class Neighbour:
         self.process = wait_for("alice's process", sleeper, 60)
         (work,) = FOLDER.glob(f"local/*/usercache/{ALICE}/appcache/{self.application_id}/container_*_000001")
         self.folder = work.parents[2]
-        cluster.hdfs.hdfs.put("/tmp/alices", SECRET.encode(), user=ALICE, mode="600")
+        status = cluster.hdfs.hdfs.put("/tmp/alices", SECRET.encode(), user=ALICE, mode="600")
+        self.file = File(
+            url=f"{cluster.hdfs.default_fs}/tmp/alices", size=status["length"], modified_ms=status["modificationTime"]
+        )
 
 
 def sleeper() -> psutil.Process | None:
@@ -84,14 +87,17 @@ def sleeper() -> psutil.Process | None:
 class Hostilities:
     """Everything is submitted when this is made; ``answers`` by the name of the case."""
 
-    def __init__(self, cluster: KubeCluster, neighbour: Neighbour, canary: Path) -> None:
-        self.cluster = cluster
+    def __init__(
+        self, cluster: KubeCluster, neighbour: Neighbour, canary: Path, seen: Callable[[], Sequence[Pod]]
+    ) -> None:
+        self.cluster, self._seen = cluster, seen
         self.programs = programs(cluster)
+        self._waited: dict[str, str] = {}
         around = Surroundings(
             files=uploaded(cluster),
-            state=f"{FOLDER}/state",
+            state=f"{FOLDER}/state/{neighbour.pod.node}",
             neighbour_pid=neighbour.process.pid,
-            neighbours_file=f"{cluster.hdfs.default_fs}/tmp/alices",
+            neighbours_file=neighbour.file,
             escape_arguments=f"{FOLDER} {HOST_ADDRESS} {canary} {neighbour.folder}",
         )
         self.answers = {case.name: self._submitted(case) for case in everything(around)}
@@ -105,10 +111,25 @@ class Hostilities:
         assert answer.status == 202, answer.text
         return self.cluster.ended(answer.application_id, END_S)
 
+    def waiting(self, name: str) -> str:
+        """Why an application waits; it is killed then."""
+        answer = self.answers[name]
+
+        def probe() -> str:
+            app = self.cluster.application(answer.application_id)
+            text: str = app["diagnostics"]
+            return text if re.search(CASES[name].waits, text) else ""
+
+        if name not in self._waited:
+            self._waited[name] = wait_for(f"why {name} waits", probe, END_S)
+            self.cluster.kill(BOB, answer.application_id)
+        return self._waited[name]
+
+    @cached_property
     def pods(self) -> Sequence[Pod]:
-        """Of the hostile user, over or not."""
+        """All that the API server ever had of them; most are gone with their containers."""
         ours = {answer.application_id for answer in self.answers.values()}
-        return [pod for pod in self.cluster.pods_with(f"yodel.io/user={BOB}") if pod.application in ours]
+        return [pod for pod in self._seen() if pod.application in ours]
 
     @cached_property
     def escape(self) -> Mapping[str, Mapping[str, Any]]:
@@ -187,14 +208,17 @@ def before(watched: Sequence[Path]) -> Mapping[str, tuple[int, ...]]:
 @pytest.fixture(scope="module")
 def hostilities(
     cluster: KubeCluster, neighbour: Neighbour, canary: Path, before: Mapping[str, tuple[int, ...]]
-) -> Hostilities:
-    return Hostilities(cluster, neighbour, canary)
+) -> Iterator[Hostilities]:
+    with cluster.watched_pods(f"yodel.io/user={BOB}") as seen:
+        yield Hostilities(cluster, neighbour, canary, seen)
 
 
 @pytest.fixture(scope="module")
 def over(hostilities: Hostilities) -> Hostilities:
     """When all of it has come to its end."""
     for name, answer in hostilities.answers.items():
+        if CASES[name].waits:
+            hostilities.waiting(name)
         if answer.status == 202:
             hostilities.ended(name)
     return hostilities
@@ -211,6 +235,12 @@ def test_application_ends_with_a_reason(hostilities: Hostilities, name: str) -> 
     app = hostilities.ended(name)
     assert app["finalStatus"] == "FAILED"
     assert re.search(CASES[name].failed, app["diagnostics"]), app["diagnostics"][:4000]
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES.values() if case.waits])
+def test_application_waits_and_says_why(hostilities: Hostilities, name: str) -> None:
+    assert "Cannot be placed" in hostilities.waiting(name)
+    assert hostilities.ended(name)["state"] == "KILLED"
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES.values() if case.printed])
@@ -264,10 +294,9 @@ def test_resource_manager_and_agents_were_not_restarted(over: Hostilities) -> No
 
 def test_pods_have_only_what_the_operator_gave(over: Hostilities, neighbour: Neighbour) -> None:
     """They differ from an ordinary user's in whose they are, and in what the queue says."""
-    pods = over.pods()
-    assert len(pods) > 30
     ordinary = given(neighbour.pod)
-    for pod in pods:
+    assert len({pod.name for pod in over.pods}) > 30
+    for pod in over.pods:
         assert given(pod) == ordinary, pod.name
         assert pod.body["spec"]["securityContext"]["runAsUser"] == pwd.getpwnam(BOB).pw_uid
 

@@ -35,10 +35,6 @@ def service_account_token():
     return [str(p) for p in pathlib.Path("/var/run/secrets").rglob("token")]
 
 
-def environment_of_kubernetes():
-    return [name for name in os.environ if name.startswith("KUBERNETES_")]
-
-
 def files_of_other_users():
     assert os.path.isdir(NEIGHBOUR), "there is nothing to look for"
     return readable(pathlib.Path(NEIGHBOUR)) + readable(pathlib.Path(NEIGHBOUR, "appcache"))
@@ -231,7 +227,7 @@ def traps_for_the_agent():
 
 
 PROBES = (
-    own_files, service_account_token, environment_of_kubernetes, files_of_other_users, logs_of_other_users,
+    own_files, service_account_token, files_of_other_users, logs_of_other_users,
     state_of_the_agent, other_hand_overs, writing_to_the_nodes_folders, writing_to_the_image, sockets_of_the_node,
     nameless_sockets, kubelet, api_server, etcd_and_controllers, other_users_processes, ptrace_of_others, mount,
     namespaces, other_identities, capabilities, devices, kernel_settings, raw_packets, limits_raised,

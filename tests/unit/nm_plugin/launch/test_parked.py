@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -156,6 +157,19 @@ async def test_line_end_in_a_path_is_refused(pods: ParkedPods, open_path: Path, 
     await pods.prepare(CONTAINER, alice)
     with pytest.raises(HandOverFailed):
         await pods.hand_over(CONTAINER, Path("/a\nb"), open_path, 1)
+
+
+async def test_directories_that_nobody_used_are_swept_after_long(
+    pods: ParkedPods, open_path: Path, alice: OsUser
+) -> None:
+    """A kubelet makes them for pods that it starts after their container's end."""
+    await pods.prepare(CONTAINER, alice)
+    for name, age_s in (("application-1-0001-01-000001", 7200), ("application-1-0001-01-000002", 600)):
+        (open_path / name).mkdir()
+        os.utime(open_path / name, (time.time() - age_s,) * 2)
+    os.utime(pods.directory(CONTAINER), (time.time() - 7200,) * 2)
+    await pods.sweep_empty()
+    assert sorted(os.listdir(open_path)) == ["application-1-0001-01-000002", pod_name(CONTAINER)]
 
 
 async def test_leftover_directories_of_an_application_are_swept(
