@@ -47,6 +47,7 @@ class Expected:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
+    group_spec: Mapping[str, Any] = field(default_factory=lambda: {"minMember": 1})
     group_label: str = ""
     group_annotation: str = ""
 
@@ -66,6 +67,7 @@ QUEUES = {
         resources=BATCH,
         annotations=QOS_VOLCANO,
         group=VOLCANO_GROUP,
+        group_spec={"minMember": 1, "queue": "default"},  # the definition's own default
         group_annotation=NAMED_BY_ANNOTATION,
     ),
     "gang": Expected(
@@ -164,7 +166,7 @@ def test_the_queues_scheduler_placed_them(applications: Applications, queue: str
 def test_one_group_an_application_that_its_pods_name(applications: Applications, queue: str) -> None:
     group = applications.groups[queue]
     assert group is not None, "no group"
-    assert group["spec"] == {"minMember": 1}
+    assert group["spec"] == QUEUES[queue].group_spec
     assert group["metadata"]["labels"]["yodel.io/application"] == applications.ids[queue]
 
 
