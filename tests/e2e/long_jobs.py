@@ -48,7 +48,11 @@ class LongJobs:
                 cluster.running_pods(application_id, "am", 1, START_TIMEOUT_S)
         finally:
             cluster.kubectl("uncordon", *others)
-        self.until_whole()
+        try:
+            self.until_whole()
+        except BaseException:
+            self.stop()
+            raise
 
     def _start_spark(self) -> Submission:
         conf = {
@@ -97,8 +101,8 @@ class LongJobs:
             pods = [pod for pod in self.cluster.live_pods(self.spark, "task") if pod.phase == "Running"]
             return len([pod for pod in pods if pod.container not in lost]) >= EXECUTORS
 
+        wait_for("the map", lambda: self._hold(lost), START_TIMEOUT_S, 0.1)  # first: it would be through soon
         wait_for("all executors", executors, START_TIMEOUT_S)
-        wait_for("the map", lambda: self._hold(lost), START_TIMEOUT_S)
 
     def until_replaced(self, pods: Sequence[Pod]) -> None:
         """Until those are over and others do their work."""
