@@ -286,7 +286,7 @@ def harmless(around: Surroundings) -> Sequence[Case]:
         Case(
             name="variables",
             spec={"environment": entries({**variables, **lies}), "commands": {"command": facts + OUTPUT}},
-            printed=r"container_\d{13}_\d+_01_000001 yodel-bob /\S+/usercache/yodel-bob/appcache/\S+ /\S+/usercache/",
+            printed=r"container_(e\d+_)?\d{13}_\d+_01_000001 yodel-bob /\S+/usercache/yodel-bob/appcache/\S+ /\S+/usercache/",
         ),
         Case(name="command", spec={"commands": {"command": f"({text}){OUTPUT}"}}, printed="first\nit's last\n"),
         Case(

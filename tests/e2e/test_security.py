@@ -71,8 +71,8 @@ class Neighbour:
         _, _, self.application_id = cluster.submit(ALICE, case.context())
         (self.pod,) = cluster.running_pods(self.application_id, "am", 1)
         self.process = wait_for("alice's process", sleeper, 60)
-        (work,) = FOLDER.glob(f"local/*/usercache/{ALICE}/appcache/{self.application_id}/container_*_000001")
-        self.folder = work.parents[2]
+        (self.work,) = FOLDER.glob(f"local/*/usercache/{ALICE}/appcache/{self.application_id}/container_*_000001")
+        self.folder = self.work.parents[2]
         status = cluster.hdfs.hdfs.put("/tmp/alices", SECRET.encode(), user=ALICE, mode="600")
         self.file = File(
             url=f"{cluster.hdfs.default_fs}/tmp/alices", size=status["length"], modified_ms=status["modificationTime"]
@@ -197,7 +197,7 @@ def canary() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def watched(neighbour: Neighbour, canary: Path) -> Sequence[Path]:
-    return (neighbour.folder, canary, FOLDER / "hadoopconf")
+    return (neighbour.work, canary, FOLDER / "hadoopconf")
 
 
 @pytest.fixture(scope="module")
