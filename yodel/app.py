@@ -629,10 +629,11 @@ class _Rm:
 
     async def _sweep_groups(self) -> None:
         await self._pods.run_sweep(
-            lambda: {*gang_kinds(self._settings.dialects), *self._profiles.gang_kinds},
+            lambda: self._profiles.gang_kinds,
             names.selector(self._settings.cluster_name),
             self._live_groups,
             self._settings.resync_interval_s,
+            others=gang_kinds(self._settings.dialects),
         )
 
     def _pod_profiles(self, settings: Settings) -> PodProfiles:

@@ -108,25 +108,34 @@ class GroupedPods:
 
     async def run_sweep(
         self,
-        kinds: Callable[[], Iterable[GangKind]],
+        kinds: Callable[[], Collection[GangKind]],
         selector: str,
         live: Callable[[], Collection[str]],
         every_s: float,
+        others: Collection[GangKind] = (),
     ) -> None:
         """Delete now and then the groups that ``selector`` selects and whose names are not ``live``.
 
-        ``kinds`` may hold some that this cluster does not have, or whose groups may not be listed: said once.
+        ``others`` are kinds that queues may have wanted before.  Most clusters neither have them nor let them be
+        listed: a refusal is no matter, and is not asked for twice.
         """
         said: dict[GangKind, str] = {}
+        closed: set[GangKind] = set()
         while True:
             await asyncio.sleep(every_s)
-            for kind in kinds():
+            wanted = kinds()
+            for kind in dict.fromkeys((*wanted, *others)):
+                if kind in closed and kind not in wanted:
+                    continue
                 try:
                     await self.sweep(kind, selector, live)
                     said.pop(kind, None)
                 except YodelError as error:
+                    if isinstance(error, Refused):
+                        closed.add(kind)
                     if said.get(kind) != str(error):
-                        log.warning("groups not swept", kind=kind.crd_name, error=str(error))
+                        say = log.warning if kind in wanted else log.info
+                        say("groups not swept", kind=kind.crd_name, error=str(error))
                     said[kind] = str(error)
 
     async def sweep(self, kind: GangKind, selector: str, live: Callable[[], Collection[str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
 import pytest
@@ -163,6 +164,21 @@ async def test_sweep_that_is_not_allowed_is_said_once() -> None:
             sweeping.cancel()
     assert api.server.kinds == ["list"] * 3
     assert [line["kind"] for line in logs] == [KIND.crd_name]
+
+
+async def test_kinds_that_nobody_wants_any_more_are_swept_where_that_is_allowed() -> None:
+    """The second may not be listed here: that is as it should be, and not asked again."""
+    closed = dataclasses.replace(KIND, plural="closed")
+    made, _, api = grouped(page("old"), Answer(), refusal(403, "Forbidden", "no right"), page(), page())
+    with capture_logs() as logs:
+        async with asyncio.TaskGroup() as tasks:
+            sweeping = tasks.create_task(made.run_sweep(lambda: (), SELECTOR, set, 60.0, (KIND, closed)))
+            await asyncio.sleep(185)
+            sweeping.cancel()
+    paths = [(one.method, one.path.rpartition("/")[2]) for one in api.server.asked]
+    lists = ("GET", "podgroups")
+    assert paths == [lists, ("DELETE", "old"), ("GET", "closed"), lists, lists]
+    assert [line["log_level"] for line in logs if "error" in line] == ["info"]
 
 
 async def test_without_kinds_nothing_is_asked() -> None:
