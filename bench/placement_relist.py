@@ -60,31 +60,27 @@ class Turns:
 class MeasuredClient(KubeClient):
     """Forgets, at SIGUSR1, the version that the watch of the pods has reached."""
 
-    is_armed = False
-
     @contextlib.asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
         if not request.path.endswith(f"/{NAMESPACE}/pods"):
             async with super().stream(request) as chunks:
                 yield chunks
             return
-        gone: asyncio.Event = asyncio.Event()
-        if not MeasuredClient.is_armed:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: self._begin(gone))
-            MeasuredClient.is_armed = True
+        gone = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: self._begin(gone))
         async with super().stream(request) as chunks:
             yield _until_gone(chunks, gone)
 
     def _begin(self, gone: asyncio.Event) -> None:
-        MeasuredClient.is_armed = False
-        self._begun_s, self._usage = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
         self._turns = Turns()
         self._following = asyncio.create_task(self._turns.follow())
         gone.set()
 
     async def call(self, request: Request) -> bytes:
-        body = await super().call(request)
         is_page = request.path.endswith(f"/{NAMESPACE}/pods") and "limit" in request.query
+        if is_page and "continue" not in request.query:
+            self._begun_s = time.perf_counter()  # the pause after a failure is over
+        body = await super().call(request)
         if is_page and hasattr(self, "_following") and b'"continue":' not in body[:LIST_METADATA_BYTES]:
             asyncio.get_running_loop().call_later(QUIET_S, self._report, time.perf_counter())
         return body
@@ -104,16 +100,19 @@ class MeasuredClient(KubeClient):
 
 
 async def _until_gone(chunks: AsyncIterator[bytes], gone: asyncio.Event) -> AsyncIterator[bytes]:
-    while True:
+    while not gone.is_set():
         next_chunk = asyncio.ensure_future(anext(chunks))
         waiting = asyncio.ensure_future(gone.wait())
-        await asyncio.wait([next_chunk, waiting], return_when=asyncio.FIRST_COMPLETED)
-        if gone.is_set():
-            next_chunk.cancel()
-            yield GONE
-            return
-        waiting.cancel()
-        yield await next_chunk
+        try:
+            await asyncio.wait([next_chunk, waiting], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            if not next_chunk.done():
+                next_chunk.cancel()
+                await asyncio.wait([next_chunk])  # or the stream could not be closed
+        if not gone.is_set():
+            yield await next_chunk
+    yield GONE
 
 
 async def measure_relist(fake: FakeCluster, pods: int, log: Path | None) -> list[str]:
