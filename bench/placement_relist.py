@@ -111,7 +111,10 @@ async def _until_gone(chunks: AsyncIterator[bytes], gone: asyncio.Event) -> Asyn
                 next_chunk.cancel()
                 await asyncio.wait([next_chunk])  # or the stream could not be closed
         if not gone.is_set():
-            yield await next_chunk
+            try:
+                yield await next_chunk
+            except StopAsyncIteration:
+                return
     yield GONE
 
 
