@@ -252,10 +252,7 @@ class KubeCluster:
 
     def heal(self) -> None:
         """All nodes are there, Ready, open, and lend what they had."""
-        plane = self.control_plane
-        if not plane.is_ready():
-            plane.start_api_server()
-            wait_for("the API server", plane.is_ready, HEAL_TIMEOUT_S)
+        self.start_control_plane()
         for number in range(1, self.state.nodes + 1):
             name = node_name(number)
             if not self._works(name):
@@ -267,6 +264,14 @@ class KubeCluster:
             if not COLOCATION.keys() <= self.get("node", name)["status"]["allocatable"].keys():
                 self.lend(COLOCATION, (name,))  # it was deleted, and is there anew
         wait_for("the ResourceManager and its nodes", self._is_whole, HEAL_TIMEOUT_S)
+
+    def start_control_plane(self) -> None:
+        """What of it does not run."""
+        plane = self.control_plane
+        if not plane.is_ready():
+            plane.start_api_server()
+            wait_for("the API server", plane.is_ready, HEAL_TIMEOUT_S)
+            plane.start_controllers()
 
     def hold(self, seconds: float) -> None:
         """Let time pass in which nothing should happen."""

@@ -1,8 +1,8 @@
 """A Spark job and a MapReduce job that last as long as a test wants, so that one pair lives through many faults.
 
-Both ApplicationMasters are on the first node, which no scenario hurts unless it means them.  The Spark job has an
-executor on every node and works in rounds.  A map of the MapReduce job is held, its real process stopped by a signal;
-when that is lost with its pod, the next attempt is held.
+Both ApplicationMasters, and the ResourceManager, are on the first node, which no scenario hurts unless it means them.
+The Spark job has an executor on every node and works in rounds.  A map of the MapReduce job is held, its real process
+stopped by a signal; when that is lost with its pod, the next attempt is held.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class LongJobs:
         others = [name for name in cluster.node_names() if name != MASTERS_NODE]
         cluster.kubectl("cordon", *others)
         try:
+            self._bring_resource_manager()
             self._spark_client, self._map_client = self._start_spark(), self._start_mapreduce()
             self.spark = self._spark_client.application_id()
             self.mapreduce = self._map_client.application_id()
@@ -53,6 +54,15 @@ class LongJobs:
         except BaseException:
             self.stop()
             raise
+
+    def _bring_resource_manager(self) -> None:
+        """To the masters' node, while that is the only one that is open."""
+        words = ("--namespace", self.cluster.namespace, "--selector", "app.kubernetes.io/component=resourcemanager")
+        pods = self.cluster.get("pods", *words)["items"]
+        if all(pod["spec"].get("nodeName") == MASTERS_NODE for pod in pods):
+            return
+        self.cluster.kubectl("delete", "pod", *words)
+        wait_for("the ResourceManager", self.cluster.serves, START_TIMEOUT_S)
 
     def _start_spark(self) -> Submission:
         conf = {

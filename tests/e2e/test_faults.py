@@ -87,8 +87,7 @@ def test_api_server_stops_for_two_minutes(cluster: KubeCluster, jobs: LongJobs) 
     with pytest.raises(AssertionError):
         cluster.kubectl("get", "nodes", "--request-timeout=2s")
     cluster.hold(API_SILENCE_S)
-    cluster.control_plane.start_api_server()
-    wait_for("the API server", cluster.control_plane.is_ready, 60)
+    cluster.start_control_plane()
     assert jobs.rounds() >= rounds + ROUNDS_MEANWHILE
     jobs.until_whole()
     assert {pod.container for pod in (*jobs.tasks(), *jobs.masters())} == before

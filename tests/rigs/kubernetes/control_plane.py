@@ -76,8 +76,10 @@ class ControlPlane:
         )
 
     def stop_api_server(self) -> None:
-        """At once: a polite stop takes ten seconds."""
-        self._daemons.stop("kube-apiserver", signal.SIGKILL)
+        """At once: a polite stop takes ten seconds.  With it goes the controller manager, as it does everywhere: it
+        ends when its lease cannot be renewed.  One that stayed would believe all nodes dead when the server is back."""
+        for name in ("kube-controller-manager", "kube-apiserver"):
+            self._daemons.stop(name, signal.SIGKILL)
 
     def start_controllers(self) -> None:
         pki = self._home.pki
