@@ -28,6 +28,8 @@ from yodel.store.errors import LeadLost
 
 RENEWALS_MAX = 3
 """Attempts under way at once, each on a connection of its own."""
+TOGETHER_S = 1.0
+"""Within which processes on several nodes hear that they are to end."""
 log = structlog.get_logger("yodel.leadership")
 
 
@@ -159,12 +161,17 @@ class Leadership:
         raise AssertionError("neither of the two returns")
 
     async def wait_for_successor(self, patience_s: float) -> None:
-        """Lead on until a standby waits, for at most this long: called at an orderly end."""
+        """Lead on until a standby waits, for at most this long: called at an orderly end.
+
+        One that is told to end together with us, as when all pods are replaced, is none: it is first forgotten.
+        """
         if patience_s <= 0:
             return
         log.info("waiting for a successor", patience_s=patience_s)
         try:
             async with asyncio.timeout(patience_s):
+                await asyncio.sleep(self._times.successor_s + TOGETHER_S)
+                self._successor.clear()
                 await self._successor.wait()
         except TimeoutError:
             log.warning("no successor came", patience_s=patience_s)

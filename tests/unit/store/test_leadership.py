@@ -11,7 +11,7 @@ import pytest
 
 from yodel.errors import Unavailable
 from yodel.store.errors import LeadLost
-from yodel.store.leadership import RENEWALS_MAX, Leadership, LeaseTimes
+from yodel.store.leadership import RENEWALS_MAX, TOGETHER_S, Leadership, LeaseTimes
 
 pytestmark = pytest.mark.looptime
 TIMES = LeaseTimes(lease_s=6)
@@ -281,7 +281,39 @@ async def test_an_orderly_end_waits_for_a_successor(row: Row) -> None:
         assert not ending.done()
         waiting = asyncio.create_task(second.leadership.gain(second.stop))
         await ending
-        assert now_s() <= 5 + TIMES.renewal_s + TIMES.look_s
+        assert now_s() <= 5 + TIMES.renewal_s + TIMES.look_s + 0.001
+        await first.leadership.release()
+    assert await waiting
+
+
+async def test_a_standby_that_ends_together_with_the_leader_is_no_successor(row: Row) -> None:
+    """All pods are replaced: the old standby looked a moment ago, and is told to end a moment later."""
+    first, second, third = (Process(row, name) for name in "abc")
+    await first.leadership.gain(first.stop)
+    async with first.keeping():
+        old = asyncio.create_task(second.leadership.gain(second.stop))
+        await asyncio.sleep(10)
+        ending = asyncio.create_task(first.leadership.wait_for_successor(15))
+        await asyncio.sleep(0.9)
+        second.stop.set()
+        assert not await old
+        await asyncio.sleep(6)
+        assert not ending.done()
+        new = asyncio.create_task(third.leadership.gain(third.stop))
+        await ending
+        assert now_s() <= 16.9 + TIMES.renewal_s + TIMES.look_s
+        await first.leadership.release()
+    assert await new
+
+
+async def test_a_standby_that_has_waited_for_long_is_handed_over_to_soon(row: Row) -> None:
+    first, second = Process(row, "a"), Process(row, "b")
+    await first.leadership.gain(first.stop)
+    async with first.keeping():
+        waiting = asyncio.create_task(second.leadership.gain(second.stop))
+        await asyncio.sleep(10)
+        await first.leadership.wait_for_successor(15)
+        assert now_s() <= 10 + TIMES.successor_s + TOGETHER_S + TIMES.renewal_s + TIMES.look_s
         await first.leadership.release()
     assert await waiting
 
