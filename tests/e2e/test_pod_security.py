@@ -38,9 +38,9 @@ def trial(cluster: KubeCluster) -> Iterator[str]:
 
 def violations(cluster: KubeCluster, spec: Mapping[str, Any], claimed: Sequence[str] = ()) -> set[str]:
     """What of the level a pod's spec violates.  ``claimed`` volumes are a StatefulSet's."""
-    kept = {
-        key: value for key, value in spec.items() if key not in ("serviceAccountName", "serviceAccount", "nodeName")
-    }
+    dropped = ("serviceAccountName", "serviceAccount", "nodeName")
+    volumes = [*spec.get("volumes", ()), *({"name": name, "emptyDir": {}} for name in claimed)]
+    kept = {**{key: value for key, value in spec.items() if key not in dropped}, "volumes": volumes}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trial", "namespace": TRIAL}, "spec": kept}
     said = cluster.kubectl_said("create", "--dry-run=server", "--filename=-", given=json.dumps(pod))
     if said.returncode == 0:

@@ -153,11 +153,11 @@ def uploaded(cluster: KubeCluster) -> Mapping[str, File]:
 
 
 def programs(cluster: KubeCluster) -> Mapping[str, tuple[str, int]]:
-    """Containers of Yodel itself, and how often they were started."""
+    """Containers of Yodel itself that run, and how often they were started."""
     found = {}
     for namespace in (cluster.namespace, cluster.container_namespace):
-        selector = "--selector=app.kubernetes.io/instance=yodel"
-        for pod in cluster.get("pods", "--namespace", namespace, selector)["items"]:
+        selection = ("--selector=app.kubernetes.io/instance=yodel", "--field-selector=status.phase=Running")
+        for pod in cluster.get("pods", "--namespace", namespace, *selection)["items"]:
             for status in pod["status"].get("containerStatuses", ()):
                 found[f"{pod['metadata']['name']}/{status['name']}"] = (pod["metadata"]["uid"], status["restartCount"])
     assert len(found) > cluster.state.nodes
