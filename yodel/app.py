@@ -43,6 +43,7 @@ from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.late import LateKube
 from yodel.kube.led import LedKube
 from yodel.kube.nodes import watch_nodes
+from yodel.kube.own_pod import OwnPod
 from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
@@ -398,6 +399,7 @@ class _Rm:
                 tasks.create_task(self._watch_holdings(), name="watch of bound pods"),
                 tasks.create_task(self.binder.run(), name="binder"),
                 tasks.create_task(self._sweep_groups(), name="group sweep"),
+                tasks.create_task(self._end_with_own_pod(stop), name="own pod"),
             ]
             recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
             await self.admin.start()
@@ -412,6 +414,13 @@ class _Rm:
                 await server.stop()
             for task in running:
                 task.cancel()
+
+    async def _end_with_own_pod(self, stop: asyncio.Event) -> None:
+        settings = self._settings
+        if settings.own_pod_name:
+            pod = OwnPod(self._kube, self._clock, namespace=settings.own_pod_namespace, name=settings.own_pod_name)
+            await pod.until_over()
+            stop.set()
 
     async def _listen(self) -> tuple[list[_Stoppable], Addresses]:
         settings = self._settings

@@ -43,6 +43,12 @@ class Settings(BaseSettings):
     leader_handover_s: float = Field(
         default=0.0, ge=0, description="at an orderly end, how long to lead on while no standby waits"
     )
+    own_pod_namespace: str = Field(default="", description="of the pod that this program runs in")
+    own_pod_name: str = Field(
+        default="",
+        description="once this pod is gone, or its grace period over, the program ends: a kubelet that does not answer "
+        "ends nothing. Empty: it runs in no pod",
+    )
     kubeconfig: Path | None = Field(default=None, description="None: in-cluster, or $KUBECONFIG")
     kube_context: str | None = None
     namespace: str = "default"

@@ -25,8 +25,10 @@ from yodel.kube.api import Request
 from yodel.kube.groups import GroupedPods
 from yodel.kube.holdings import watch_holdings
 from yodel.kube.nodes import list_nodes, watch_nodes
+from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import PodDriver
 from yodel.kube.watch_loop import watch_pods
+from yodel.ports.clock import SystemClock
 from yodel.ports.inspection import ApplicationSummary, PodEvent
 from yodel.translator.dialects import GangKind
 from yodel.translator.pod_spec import Group
@@ -120,6 +122,7 @@ CALLS = {
     "pod_driver": {("create", "pods"), ("delete", "pods"), ("get", "pods"), ("patch", "pods/resize")},
     "watch_loop": {(verb, kind) for verb in ("list", "watch") for kind in ("pods", "nodes", "pods everywhere")},
     "nodes": {("list", "nodes")},
+    "own_pod": {("get", "pods")},  # in the release's namespace
     # Server-side apply is a patch, and a create where there was nothing.
     "inspection": {
         ("create", "events"),
@@ -396,6 +399,8 @@ async def asked_by(module: str) -> set[tuple[str, str]]:
         await board.hide(SUMMARY.id)
     elif module == "nodes":
         await list_nodes(api)
+    elif module == "own_pod":
+        assert await OwnPod(api, SystemClock(), namespace="n", name="p").look() is None
     elif module == "watch_loop":
         with pytest.raises(_Recorded):
             await watch_pods(api, "n", "", _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
@@ -426,6 +431,10 @@ def test_the_rights_are_exactly_the_calls(kind: str, is_cluster_wide: bool) -> N
     for document in (ROOT / "deploy" / "manifests" / "yodel.yaml").read_text().split("\n---\n"):
         found = yaml.safe_load(document)
         if found["kind"] != kind:
+            continue
+        if found["metadata"]["name"] == "yodel-rm-self":
+            assert found["metadata"]["namespace"] == "yodel"
+            assert {(verb, *rule["resources"]) for rule in found["rules"] for verb in rule["verbs"]} == CALLS["own_pod"]
             continue
         for rule in found["rules"]:
             assert set(rule) == {"apiGroups", "resources", "verbs"}
