@@ -60,6 +60,11 @@ class Mode:
         return self.scheduler_name != "nobody"
 
     @property
+    def is_scheduled(self) -> bool:
+        """By kube-scheduler."""
+        return self.is_bound and not self.binds
+
+    @property
     def binds(self) -> bool:
         return self.placement == "bind"
 
