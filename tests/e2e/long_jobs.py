@@ -1,7 +1,7 @@
 """A Spark job and a MapReduce job that last as long as a test wants, so that one pair lives through many faults.
 
-Both ApplicationMasters, and the ResourceManager, are on the first node, which no scenario hurts unless it means them.
-The Spark job has an executor on every node and works in rounds.  A map of the MapReduce job is held, its real process
+Both ApplicationMasters, and the ResourceManager, are on the first node, which has room for nothing else and which no
+scenario hurts unless it means them.  The Spark job has three executors and works in rounds.  A map of the MapReduce job is held, its real process
 stopped by a signal; when that is lost with its pod, the next attempt is held.
 """
 
@@ -19,6 +19,7 @@ from tests.conformance.cluster import wait_for
 from tests.conformance.held_mapreduce import processes_of
 from tests.conformance.spark_submit import Submission
 from tests.e2e.kube_cluster import KubeCluster, Pod
+from tests.rigs.kubernetes.install import COLOCATION
 from tests.support.processes import has_ended
 
 UNTIL_TOLD = str(Path(__file__).parent / "spark_jobs" / "until_told.py")
@@ -29,6 +30,7 @@ END_TIMEOUT_S = 240
 HELD = "_m_000000_"
 NEVER_S = 100_000
 MASTERS_NODE = "node1"
+MASTERS_BYTES = 2 * 1024 << 20
 
 
 class LongJobs:
@@ -40,6 +42,7 @@ class LongJobs:
         self._held: psutil.Process | None = None
         others = [name for name in cluster.node_names() if name != MASTERS_NODE]
         cluster.kubectl("cordon", *others)
+        cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": MASTERS_BYTES}, nodes=(MASTERS_NODE,))
         try:
             self._bring_resource_manager()
             self._spark_client, self._map_client = self._start_spark(), self._start_mapreduce()
@@ -78,6 +81,7 @@ class LongJobs:
         more = {
             "mapreduce.am.max-attempts": ATTEMPTS_MAX,
             "yarn.resourcemanager.am.max-attempts": ATTEMPTS_MAX,
+            "mapreduce.job.reduce.slowstart.completedmaps": 1.0,  # none beside the map
             "mapreduce.task.timeout": 0,
             "mapreduce.task.stuck.timeout-ms": NEVER_S * 1000,
         }
@@ -96,11 +100,11 @@ class LongJobs:
         return [pod for application_id in self.applications for pod in self.cluster.live_pods(application_id, "am")]
 
     def node_with_work(self) -> str:
-        """The node of the held map; when that one has the masters, another with an executor."""
+        """A node with an executor, and with the map if it has one of both."""
         maps = [pod.node for pod in self.cluster.live_pods(self.mapreduce, "task")]
         executors = [pod.node for pod in self.cluster.live_pods(self.spark, "task")]
-        found = [node for node in (*maps, *executors) if node != MASTERS_NODE]
-        assert found, f"all pods are on the masters' node: {maps}, {executors}"
+        found = sorted({node for node in executors if node != MASTERS_NODE}, key=lambda node: node not in maps)
+        assert found, f"no executor is apart from the masters: {executors}"
         return found[0]
 
     def until_whole(self, lost: frozenset[str] = frozenset()) -> None:
@@ -148,6 +152,7 @@ class LongJobs:
         """Lets both end, as they must: successfully.  What ``yarn logs`` prints of each, by application."""
         self.cluster.hdfs.hdfs.put(f"{self.folder}/end", b"", user="hdfs")
         self._release()
+        self.cluster.lend(COLOCATION)
         logs = {}
         for application_id, client in ((self.spark, self._spark_client), (self.mapreduce, self._map_client)):
             result = client.result(END_TIMEOUT_S)
@@ -160,6 +165,7 @@ class LongJobs:
     def stop(self) -> None:
         """Of whoever gave up: nothing of them is left."""
         self._release()
+        self.cluster.lend(COLOCATION)
         for application_id, client in ((self.spark, self._spark_client), (self.mapreduce, self._map_client)):
             client.stop()
             self.cluster.target.yarn("application", "-kill", application_id)

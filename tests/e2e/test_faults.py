@@ -63,22 +63,6 @@ def test_no_execute_taint(cluster: KubeCluster, jobs: LongJobs) -> None:
     jobs.until_told_of(hurt, "a taint of its node drove pod")
 
 
-def test_resource_manager_killed(cluster: KubeCluster, jobs: LongJobs) -> None:
-    """Its pod goes, another takes its database; the jobs notice nothing."""
-    before = {pod.container for pod in (*jobs.tasks(), *jobs.masters())}
-    cluster.kubectl(
-        "delete", "pod", "--namespace", cluster.namespace, "--selector=app.kubernetes.io/component=resourcemanager",
-        "--grace-period=0", "--force",
-    )  # fmt: skip
-    wait_for("the ResourceManager's end", lambda: not cluster.serves(), 60)
-    wait_for("the next ResourceManager", cluster.serves, NODE_TIMEOUT_S)
-    jobs.until_whole()
-    rounds = jobs.rounds()
-    wait_for("progress", lambda: jobs.rounds() >= rounds + 2, NODE_TIMEOUT_S)
-    assert {pod.container for pod in (*jobs.tasks(), *jobs.masters())} == before
-    assert [jobs.attempts(application_id) for application_id in jobs.applications] == [[1], [1]]
-
-
 @pytest.mark.timeout(600)
 def test_api_server_stops_for_two_minutes(cluster: KubeCluster, jobs: LongJobs) -> None:
     before = {pod.container for pod in (*jobs.tasks(), *jobs.masters())}
@@ -104,15 +88,15 @@ def test_node_crashes(cluster: KubeCluster, jobs: LongJobs) -> None:
 
 @pytest.mark.timeout(600)
 def test_kubelet_stops_and_comes_back(cluster: KubeCluster, jobs: LongJobs) -> None:
-    """Its node is NotReady, but the agent, no part of the kubelet, still answers: what runs there goes on for a while,
-    until its pods are evicted."""
+    """Its node is NotReady, but the agent, no part of the kubelet, still answers: what runs there goes on until
+    its pods were to be evicted and have not ended for a minute."""
     node = jobs.node_with_work()
     hurt = jobs.tasks(node)
     machine = cluster.node(int(node.removeprefix("node")))
     machine.stop_kubelet()
     wait_for("the node NotReady", lambda: not cluster.node_is_ready(node), NODE_TIMEOUT_S)
     jobs.until_replaced(hurt)
-    jobs.until_told_of(hurt, "a taint of its node drove pod")
+    jobs.until_told_of(hurt, "does not finish terminating")
     machine.restart()
 
 
@@ -123,7 +107,23 @@ def test_node_deleted(cluster: KubeCluster, jobs: LongJobs) -> None:
     cluster.node(int(node.removeprefix("node"))).stop_kubelet()
     cluster.kubectl("delete", "node", node)
     jobs.until_replaced(hurt)
-    jobs.until_told_of(hurt, "Container released")
+    jobs.until_told_of(hurt, "the node of pod")
+
+
+def test_resource_manager_killed(cluster: KubeCluster, jobs: LongJobs) -> None:
+    """Its pod goes, another takes its database; the jobs notice nothing."""
+    before = {pod.container for pod in (*jobs.tasks(), *jobs.masters())}
+    cluster.kubectl(
+        "delete", "pod", "--namespace", cluster.namespace, "--selector=app.kubernetes.io/component=resourcemanager",
+        "--grace-period=0", "--force",
+    )  # fmt: skip
+    wait_for("the ResourceManager's end", lambda: not cluster.serves(), 60)
+    wait_for("the next ResourceManager", cluster.serves, NODE_TIMEOUT_S)
+    jobs.until_whole()
+    rounds = jobs.rounds()
+    wait_for("progress", lambda: jobs.rounds() >= rounds + 2, NODE_TIMEOUT_S)
+    assert {pod.container for pod in (*jobs.tasks(), *jobs.masters())} == before
+    assert [jobs.attempts(application_id) for application_id in jobs.applications] == [[1], [1]]
 
 
 def test_masters_deleted_by_hand(cluster: KubeCluster, jobs: LongJobs) -> None:
