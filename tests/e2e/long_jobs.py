@@ -1,8 +1,8 @@
 """A Spark job and a MapReduce job that last as long as a test wants, so that one pair lives through many faults.
 
 Both ApplicationMasters, and the ResourceManager, are on the first node, which has room for nothing else and which no
-scenario hurts unless it means them.  The Spark job has three executors and works in rounds.  A map of the MapReduce job is held, its real process
-stopped by a signal; when that is lost with its pod, the next attempt is held.
+scenario hurts unless it means them.  The Spark job has three executors and works in rounds.  A map of the MapReduce job
+is held, its real process stopped by a signal; when that is lost with its pod, the next attempt is held.
 """
 
 from __future__ import annotations

@@ -128,13 +128,13 @@ def test_resource_manager_killed(cluster: KubeCluster, jobs: LongJobs) -> None:
 
 def test_masters_deleted_by_hand(cluster: KubeCluster, jobs: LongJobs) -> None:
     """The next attempts do the work; the first do not count against the applications."""
-    before = jobs.masters()
-    for pod in before:
+    masters = jobs.masters()
+    first = {pod.container for pod in masters}
+    before = frozenset(pod.container for pod in (*masters, *jobs.tasks()))
+    for pod in masters:
         cluster.delete_pod(pod)
-    wait_for(
-        "other masters", lambda: len({p.container for p in jobs.masters()} - {p.container for p in before}) == 2, 180
-    )
-    jobs.until_whole(frozenset(pod.container for pod in before))
+    wait_for("other masters", lambda: len({pod.container for pod in jobs.masters()} - first) == 2, NODE_TIMEOUT_S)
+    jobs.until_whole(before)
     assert [jobs.attempts(application_id) for application_id in jobs.applications] == [[1, 2], [1, 2]]
 
 
