@@ -82,6 +82,8 @@ class LongJobs:
             "mapreduce.am.max-attempts": ATTEMPTS_MAX,
             "yarn.resourcemanager.am.max-attempts": ATTEMPTS_MAX,
             "mapreduce.job.reduce.slowstart.completedmaps": 1.0,  # none beside the map
+            "yarn.client.nodemanager-connect.max-wait-ms": 10_000,  # with a dead node; else three minutes
+            "yarn.client.nodemanager-connect.retry-interval-ms": 1_000,
             "mapreduce.task.timeout": 0,
             "mapreduce.task.stuck.timeout-ms": NEVER_S * 1000,
         }
