@@ -6,7 +6,6 @@ Applications that do not disturb each other run side by side, because most of th
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +17,6 @@ from tests.conformance.spark_submit import Submission
 from tests.e2e.kube_cluster import KubeCluster
 
 END_TIMEOUT_S = 300
-STUCK_TIMEOUT_S = 150  # after 60 s a pod that does not finish terminating is given up
 PI = ("cluster", "pi.py", 10, 1, "/tmp/report")
 DOCKER = "spark.yarn.appMasterEnv.YARN_CONTAINER_RUNTIME_"
 
@@ -99,23 +97,6 @@ def test_master_without_room_says_why(cluster: KubeCluster, running: Running) ->
     assert cluster.application(application_id)["state"] == "ACCEPTED"
     assert cluster.target.yarn("application", "-kill", application_id).returncode == 0
     wait_for("the end of its pod", lambda: not cluster.live_pods(application_id), 60)
-
-
-def test_pod_that_does_not_finish_terminating(cluster: KubeCluster) -> None:
-    """A finalizer that nobody takes away stands for a kubelet that never says that a pod has ended."""
-    submission = command(cluster, "default", "sleep 600")
-    application_id = submission.application_id()
-    (pod,) = cluster.running_pods(application_id, "task", 1)
-    namespace = ("--namespace", cluster.container_namespace)
-    try:
-        finalizers = {"metadata": {"finalizers": ["yodel.io/e2e"]}}
-        cluster.kubectl("patch", "pod", pod.name, *namespace, "--type=merge", f"--patch={json.dumps(finalizers)}")
-        cluster.delete_pod(pod)
-        result = submission.result(STUCK_TIMEOUT_S)
-    finally:
-        submission.stop()
-        cluster.kubectl("patch", "pod", pod.name, *namespace, "--type=merge", '--patch={"metadata":{"finalizers":[]}}')
-    assert re.search(rf"{pod.container}.*exitStatus=-100", cluster.logs(result.application_id))
 
 
 def test_full_quota_is_waited_for(cluster: KubeCluster) -> None:
