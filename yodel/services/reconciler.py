@@ -50,13 +50,14 @@ log = structlog.get_logger("yodel.reconciler")
 class ReconcilerSettings:
     """``pod_retention_s``: how long the pod of a container that ended by itself stays, for ``kubectl logs``.
 
-    ``explanation_wait_s``: how long the kubelet's word on a SIGKILL is waited for.  The kernel kills all of a container
-    that is out of memory, so the agent only sees that it is gone; the kubelet looks about once a second."""
+    ``explanation_wait_s``: how long the kubelet's word on an end by signal is waited for.  The kernel kills all of a
+    container that is out of memory and the kubelet signals what it evicts, so the agent only sees that it is gone; the
+    kubelet tells why when the pod has ended."""
 
     pod_retention_s: float = 600.0
     stop_grace_s: int | None = None
     resync_interval_s: float = 60.0
-    explanation_wait_s: float = 2.0
+    explanation_wait_s: float = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class Reconciler:
 
     async def end_from_outside(self, container_id: ContainerId, exit_status: int) -> pod_events.End | None:
         """What Kubernetes did to the pod of a process that ended by a signal that we did not send; None: nothing."""
-        if exit_status == pod_events.SIGKILLED:
+        if pod_events.is_by_signal(exit_status):
             await self._kubelets_word(container_id)
         name, now_ms = pod_name(container_id), self._clock.now_ms()
         pod = self.observed(container_id)

@@ -113,23 +113,33 @@ async def test_signal_is_told_as_the_preemption_it_was(world: World) -> None:
 
 
 @pytest.mark.looptime
-async def test_kubelets_word_on_a_kill_is_waited_for(world: World) -> None:
+@pytest.mark.parametrize(
+    ("status", "word", "expected"),
+    [
+        (137, {"terminated_reason": "OOMKilled"}, -104),
+        (143, {"reason": "Evicted", "message": "Pod ephemeral local storage usage exceeds the total limit"}, -109),
+        (143, {"reason": "Evicted", "message": "The node was low on resource: memory."}, -102),
+    ],
+)
+async def test_kubelets_word_on_a_signal_is_waited_for(
+    world: World, status: int, word: dict[str, str], expected: int
+) -> None:
     am = await world.running_am()
-    (out_of_memory, killed) = await am.obtain(2)
+    (hurt, killed) = await am.obtain(2)
     rm = world.rm
     patient = Reconciler(rm.engine, world.pods, world.clock, rm.manifest_of, ReconcilerSettings(), lambda _: None)
     patient.pods_listed(list(world.pods.pods.values()))
-    asked = asyncio.create_task(patient.end_from_outside(out_of_memory, 137))
-    await asyncio.sleep(1.5)
+    asked = asyncio.create_task(patient.end_from_outside(hurt, status))
+    await asyncio.sleep(3)
     assert not asked.done()
-    world.pods.finish(pod_name(out_of_memory), 137, terminated_reason="OOMKilled")
-    patient.pod_seen(world.pods.pods[pod_name(out_of_memory)])
+    world.pods.finish(pod_name(hurt), status, **word)
+    patient.pod_seen(world.pods.pods[pod_name(hurt)])
     end = await asked
     assert end is not None
-    assert end.exit_status == -104
+    assert end.exit_status == expected
 
-    assert await patient.end_from_outside(killed, 137) is None
-    assert asyncio.get_running_loop().time() < 4
+    assert await patient.end_from_outside(killed, status) is None
+    assert asyncio.get_running_loop().time() < 8
 
 
 async def test_pod_that_a_kubelet_refused_is_made_anew_with_growing_pauses(world: World) -> None:
