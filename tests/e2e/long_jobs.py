@@ -29,6 +29,7 @@ START_TIMEOUT_S = 240
 END_TIMEOUT_S = 240
 HELD = "_m_000000_"
 NEVER_S = 100_000
+MAP_S = 60  # of the clock, also while it is held: long enough to be found, and soon over once it is let go
 MASTERS_NODE = "node1"
 MASTERS_BYTES = 2 * 1024 << 20
 
@@ -87,7 +88,7 @@ class LongJobs:
             "mapreduce.task.timeout": 0,
             "mapreduce.task.stuck.timeout-ms": NEVER_S * 1000,
         }
-        return start_sleep(self.cluster.target, maps=2, reduces=1, seconds=5, more=more)
+        return start_sleep(self.cluster.target, maps=2, reduces=1, seconds=MAP_S, more=more)
 
     @property
     def applications(self) -> tuple[str, str]:
