@@ -11,7 +11,7 @@ from tests.conformance.cluster import wait_for
 from tests.e2e.kube_cluster import KubeCluster
 from tests.rigs.kubernetes.install import COLOCATION
 
-QUIET_S = 15
+QUIET_S = 10
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def _lent_again(cluster: KubeCluster) -> Iterator[None]:
 
 
 def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
-    running = shell.start(cluster.target, "-shell_command", "sleep 90", "-num_containers", 2, "-container_memory", 256)
+    running = shell.start(cluster.target, "-shell_command", "sleep 60", "-num_containers", 2, "-container_memory", 256)
     first = running.application_id()
     pods = cluster.running_pods(first, "task", 2, 240)
 
