@@ -86,7 +86,7 @@ class Master:
         wanted = msg.GetContainerStatusesRequestProto(container_id=[container.id])
         while True:
             reply = await agent.call("getContainerStatuses", wanted, msg.GetContainerStatusesResponseProto)
-            if reply.status and reply.status[0].state == pb.C_RUNNING:
+            if reply.status and reply.status[0].container_sub_state == pb.CSS_RUNNING:  # C_RUNNING is said at once
                 break
             await asyncio.sleep(LOOK_S)
         await agent.close()
