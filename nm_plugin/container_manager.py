@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -218,10 +219,7 @@ class ContainerManager:
 
     async def apply(self, container_id: ContainerId, event: containers.Event) -> None:
         """One event: new record, saved, then the effects."""
-        if container_id not in self._containers:
-            return
-        async with self._locks.setdefault(container_id, asyncio.Lock()):
-            before = self._containers.get(container_id)
+        async with self._alone_with(container_id) as before:
             if before is None:
                 return
             after, effects = containers.step(before, event)
@@ -249,14 +247,19 @@ class ContainerManager:
             self._log.error("state_not_saved", container=str(container.container_id), reason=str(error))
 
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
+        async with self._alone_with(container_id) as container:
+            if container is not None:
+                self._containers[container_id] = container = replace(container, **changes)
+                await self._save(container)
+
+    @asynccontextmanager
+    async def _alone_with(self, container_id: ContainerId) -> AsyncIterator[Container | None]:
+        """The container while nobody else changes, saves or forgets it; None when it is not known (any more)."""
         if container_id not in self._containers:
+            yield None
             return
         async with self._locks.setdefault(container_id, asyncio.Lock()):
-            container = self._containers.get(container_id)
-            if container is None:
-                return
-            self._containers[container_id] = container = replace(container, **changes)
-            await self._save(container)
+            yield self._containers.get(container_id)
 
     def _perform(self, effect: Effect, container_id: ContainerId) -> None:
         if effect is Effect.REPORT:
@@ -382,10 +385,11 @@ class ContainerManager:
             self._perform(effect, container_id)
 
     async def _forget(self, container_id: ContainerId) -> None:
-        """Under its lock: a record that is still being saved would come back after its removal."""
-        async with self._locks.setdefault(container_id, asyncio.Lock()):
-            if self._containers.pop(container_id, None) is None:
+        """Not while its record is still being saved: that would come back after its removal."""
+        async with self._alone_with(container_id) as container:
+            if container is None:
                 return
+            del self._containers[container_id]
             self._acknowledged.discard(container_id)
             self._locks.pop(container_id, None)
             if len(self._recent) >= RECENTLY_STOPPED_MAX:

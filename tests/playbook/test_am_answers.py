@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.playbook import NODE, Am, Options, World, ask, running
 from yodel.domain.ids import NodeId
-from yodel.domain.states import AttemptState, ContainerState, ExecutionType, FinalApplicationStatus
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ExecutionType, FinalApplicationStatus
 from yodel.domain.tokens import MasterKey
 from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -146,6 +146,9 @@ async def test_refused_launch_fails_the_attempt_in_amlaunchers_words(world: Worl
     assert attempt.diagnostics == (
         f"Error launching {attempt_id}. Got exception: org.apache.hadoop.yarn.exceptions.YarnException: no jar"
     )
+    application = world.application(application_id)
+    assert application.state is ApplicationState.FAILED
+    assert attempt.diagnostics in application.diagnostics
     assert list(world.rm.state.live_containers()) == []
     assert world.pods.pods == {}
 

@@ -15,7 +15,6 @@ from yodel.errors import (
     AccessDenied,
     ApplicationAttemptNotFound,
     ApplicationNotFound,
-    Refused,
     Unavailable,
 )
 from yodel.services.liveness import LivenessSettings
@@ -92,18 +91,6 @@ async def test_am_that_unregistered_and_stays_is_ended_as_it_said() -> None:
         assert not world.has_pod(am.container.id)
 
 
-async def test_am_refused_by_its_node_agent_fails_the_attempt_with_its_words(world: World) -> None:
-    await world.register_node()
-    application_id = await world.submit(max_attempts=1)
-    await world.settle()
-    world.agents.errors.append(Refused("no such local resource"))
-    await world.bind_and_settle()
-
-    application = world.application(application_id)
-    assert application.state is ApplicationState.FAILED
-    assert "no such local resource" in application.diagnostics
-
-
 async def test_launch_is_tried_again_until_patience_ends(world: World) -> None:
     await world.register_node()
     application_id = await world.submit(max_attempts=1)
@@ -133,15 +120,12 @@ async def test_am_that_registers_before_its_launch_is_answered_has_a_launch_time
     application_id = await world.submit()
     await world.settle()
     attempt_id = world.application(application_id).current_attempt_id
-    start = world.agents.start_am
 
-    async def start_and_register(request: object) -> None:
-        await start(request)  # type: ignore[arg-type]
-        am = Am(world, attempt_id)
+    async def register() -> None:
+        am_seen.append(Am(world, attempt_id))
         await world.rm.master.register(attempt_id, "h", 1, "")
-        am_seen.append(am)
 
-    world.agents.start_am = start_and_register  # type: ignore[method-assign, assignment]
+    world.agents.meanwhile = register
     world.clock.advance(5)
     await world.bind_and_settle()
 

@@ -8,7 +8,7 @@ the same disk.  A ``Crash`` can be planned for any step at which a process may d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -177,18 +177,21 @@ class FakePods:
 
 
 class FakeNodeAgents:
-    """Accepts every ApplicationMaster unless told otherwise."""
+    """Accepts every ApplicationMaster unless told otherwise.  ``meanwhile`` happens before the answer is out."""
 
     def __init__(self, step: Callable[[str], None]) -> None:
         self._step = step
         self.started: list[AmStart] = []
         self.errors: list[Exception] = []
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
 
     async def start_am(self, start: AmStart) -> None:
         self._step("before AM start")
         if self.errors:
             raise self.errors.pop(0)
         self.started.append(start)
+        if self.meanwhile is not None:
+            await self.meanwhile()
         self._step("after AM start")
 
 
