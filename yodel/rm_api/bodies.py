@@ -1,4 +1,4 @@
-"""Reading request bodies: never more than the maximum, never for longer than the deadline, JSON only."""
+"""Reading request bodies: never more than the maximum, never for longer than the deadline, JSON or XML."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
+from yodel.errors import InvalidValue
 from yodel.rm_api.errors import RestError, body_too_large, malformed_body
-from yodel.rm_api.negotiate import require_json_body
+from yodel.rm_api.negotiate import XML, declared_type
+from yodel.rm_api.xml_bodies import parse_object
 
 READ_TIMEOUT_S = 60.0
 """For a whole body: a submission that takes longer to arrive holds a connection for nothing."""
@@ -38,17 +40,17 @@ async def read_bytes(request: Request, bytes_max: int) -> bytes:
     return b"".join(chunks)
 
 
-async def read_object(request: Request, bytes_max: int) -> dict[str, Any]:
-    """A JSON object.
+async def read_object(request: Request, bytes_max: int, root: str | None = None) -> dict[str, Any]:
+    """A JSON object, or an XML document as the same object; ``root`` is the element that XML has to have.
 
     Raises:
-        RestError: 415 for another media type, 413, 408, 400 for what is not a JSON object.
+        RestError: 415 for another media type, 413, 408, 400 for what is not an object.
     """
-    require_json_body(request)
+    is_xml = declared_type(request) == XML
     data = await read_bytes(request, bytes_max)
     try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        value = parse_object(data, root) if is_xml else msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidValue) as error:
         raise malformed_body() from error
     if not isinstance(value, dict):
         raise malformed_body()

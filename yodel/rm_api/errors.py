@@ -69,11 +69,6 @@ def not_allowed() -> RestError:
     return RestError(HTTPStatus.METHOD_NOT_ALLOWED, JAX_RS + "NotAllowedException", text)
 
 
-def no_such_path(path: str) -> dict[str, str]:
-    """Jetty's own body for what no resource answers."""
-    return {"servlet": "yodel", "message": "Not Found", "url": path, "status": "404"}
-
-
 def unsupported_media_type() -> RestError:
     text = "HTTP 415 Unsupported Media Type"
     return RestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, JAX_RS + "NotSupportedException", text)

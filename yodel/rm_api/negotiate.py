@@ -1,56 +1,161 @@
-"""Which representation a caller gets.  The one place that knows media types: XML comes in here and nowhere else."""
+"""Which representation a caller gets: the one place that knows media types, and Jersey's rules of choice.
+
+Both forms come from the same plain values.  Where bytes of JSON are kept already, the XML is made of them.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from yodel.rm_api.errors import RestError, not_acceptable, unsupported_media_type
+from yodel.rm_api.wire import xml
 
-JSON = "application/json"
-JSON_UTF8 = "application/json;charset=utf-8"
+JSON, XML = "application/json", "application/xml"
+JSON_UTF8, XML_UTF8 = f"{JSON};charset=utf-8", f"{XML};charset=utf-8"
+SERVED = (JSON, XML)
+"""In the order of preference when a caller has none."""
 ACCEPT_LENGTH_MAX = 2048
-_SERVED = frozenset({JSON, "application/*", "*/*"})
+XML_PART = 100
+"""Items of a long list that are rendered before somebody else has a turn."""
+_UNTYPED = frozenset({405, 406, 415})
+"""Answers that Jersey gives before it has chosen a type: they name none."""
 _encoder = msgspec.json.Encoder()
 
 encode = _encoder.encode
 """Plain values to JSON bytes."""
 
 
+def preferred(accept: str) -> str | None:
+    """The media type of an Accept header's choice; None when it takes nothing that is served.
+
+    As Jersey chooses: the highest quality, then what is named over a wildcard, then the caller's order, then ours.
+    """
+    if not accept.strip():
+        return JSON
+    best: tuple[int, int] | None = None
+    found = None
+    for part in accept[:ACCEPT_LENGTH_MAX].split(","):
+        media_type, _, parameters = part.strip().lower().partition(";")
+        quality = _quality(parameters)
+        matched = _matched(media_type.strip())
+        if matched is None or quality == 0:
+            continue
+        served, wildcards = matched
+        rank = (quality, -wildcards)
+        if best is None or rank > best:
+            best, found = rank, served
+    return found
+
+
+def representation(request: Request) -> str:
+    """``JSON`` or ``XML``.  Raises RestError 406 when the caller takes neither."""
+    found = preferred(request.headers.get("accept", ""))
+    if found is None:
+        raise not_acceptable()
+    return found
+
+
 def require_acceptable(request: Request) -> None:
     """Raises RestError 406 when the caller takes nothing that is served."""
-    accept = request.headers.get("accept", "")
-    if accept.strip() and not any(_is_served(part) for part in accept[:ACCEPT_LENGTH_MAX].split(",")):
-        raise not_acceptable()
+    representation(request)
 
 
-def require_json_body(request: Request) -> None:
-    """Raises RestError 415 for a body declared as something else.  No declaration at all is read as JSON."""
+def declared_type(request: Request) -> str:
+    """Of a body: ``JSON`` or ``XML``.  No declaration at all is read as JSON.
+
+    Raises:
+        RestError: 415 for a body declared as something else.
+    """
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if declared and declared != JSON and not declared.endswith("+json"):
-        raise unsupported_media_type()
+    if not declared or declared == JSON or declared.endswith("+json"):
+        return JSON
+    if declared == XML:
+        return XML
+    raise unsupported_media_type()
 
 
-def answer(request: Request, value: Any, status: int = 200, location: str | None = None) -> Response:
-    """A value as the caller wants it."""
-    require_acceptable(request)
+def answer(
+    request: Request,
+    value: Mapping[str, Any],
+    status: int = 200,
+    location: str | None = None,
+    *,
+    root: str | None = None,
+) -> Response:
+    """A value as the caller wants it; ``root`` is the XML's root element where the JSON has none (see ``wire.xml``)."""
+    if representation(request) == XML:
+        return _typed(xml.document(value, root), XML_UTF8, status, location)
     return answer_encoded(encode(value), status, location)
 
 
+def answer_rendered(request: Request, body: bytes, *, root: str | None = None) -> Response:
+    """JSON that is rendered already, in the form that the caller wants."""
+    if representation(request) == XML:
+        return _typed(xml.document(msgspec.json.decode(body), root), XML_UTF8)
+    return answer_encoded(body)
+
+
+def answer_xml_list(root: str, item: str, bodies: Iterable[bytes]) -> Response:
+    """Items that are rendered as JSON already, as an XML list; sent in parts, as it may be long."""
+    return StreamingResponse(_xml_parts(root, item, bodies), media_type=XML_UTF8)
+
+
 def answer_encoded(body: bytes, status: int = 200, location: str | None = None) -> Response:
+    """JSON, whatever was asked for."""
+    return _typed(body, JSON_UTF8, status, location)
+
+
+def answer_error(error: RestError, accept: str = "") -> Response:
+    """A RemoteException in the form that ``accept`` prefers.  JSON for who takes neither: they still see the status."""
+    media_type = preferred(accept) or JSON
+    body = xml.document(error.body) if media_type == XML else encode(error.body)
+    if error.status in _UNTYPED:
+        return Response(body, error.status)
+    return _typed(body, f"{media_type};charset=utf-8", error.status)
+
+
+async def _xml_parts(root: str, item: str, bodies: Iterable[bytes]) -> AsyncIterator[bytes]:
+    shown, count = [xml.DECLARATION, f"<{root}>"], 0
+    for body in bodies:
+        shown.append(xml.fragment(item, msgspec.json.decode(body)))
+        count += 1
+        if count % XML_PART == 0:
+            yield "".join(shown).encode()
+            shown.clear()
+            await asyncio.sleep(0)
+    if count == 0:
+        yield f"{xml.DECLARATION}<{root}/>".encode()
+        return
+    yield "".join((*shown, f"</{root}>")).encode()
+
+
+def _typed(body: bytes, media_type: str, status: int = 200, location: str | None = None) -> Response:
     headers = {"Location": location} if location is not None else None
-    return Response(body, status, headers, media_type=JSON_UTF8)
+    return Response(body, status, headers, media_type=media_type)
 
 
-def answer_error(error: RestError) -> Response:
-    """Errors are JSON whatever was asked for: a caller that cannot read it still sees the status."""
-    return answer_encoded(encode(error.body), error.status)
+def _matched(media_type: str) -> tuple[str, int] | None:
+    """What of ours a range means, and how many wildcards that took.  A lone ``*`` is what Java's own client sends."""
+    if media_type in SERVED:
+        return media_type, 0
+    if media_type == "application/*":
+        return JSON, 1
+    return (JSON, 2) if media_type in ("*/*", "*") else None
 
 
-def _is_served(part: str) -> bool:
-    media_type, _, parameters = part.strip().lower().partition(";")
-    refused = any(p.strip() in ("q=0", "q=0.0", "q=0.00", "q=0.000") for p in parameters.split(";"))
-    return media_type.strip() in _SERVED and not refused
+def _quality(parameters: str) -> int:
+    """In thousandths; what cannot be read counts as not given."""
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                return max(0, min(1000, round(float(value) * 1000)))
+            except (ValueError, OverflowError):
+                return 1000
+    return 1000

@@ -1,0 +1,57 @@
+"""What the servlet container itself answers."""
+
+from __future__ import annotations
+
+import gzip
+import pathlib
+
+import pytest
+
+from tests.support.rest_world import RestWorld
+
+GOLDEN = pathlib.Path(__file__).parents[2] / "conformance" / "golden" / "rest"
+
+
+def recorded_body(name: str) -> str:
+    """Recorded from a real Hadoop 3.5.0 ResourceManager; its servlet has a name of its own."""
+    body = (GOLDEN / f"{name}.txt").read_text().partition("\n<\n")[2]
+    return body.replace("org.glassfish.jersey.servlet.ServletContainer-49601f82", "yodel").strip()
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "media_type", "name"),
+    [
+        ("/ws/v1/cluster/nope", "application/json", "application/json", "err-no-such-path"),
+        ("/ws/v1/", "*/*", "text/html;charset=iso-8859-1", "rm-ws-v1"),
+        ("/ws/v1/", "text/html, application/json", "text/html;charset=iso-8859-1", "rm-ws-v1"),
+    ],
+)
+async def test_unknown_path_is_jettys_page(
+    world: RestWorld, path: str, accept: str, media_type: str, name: str
+) -> None:
+    answer = await world.client.get(path, headers={"Accept": accept})
+    assert (answer.status_code, answer.headers["content-type"]) == (404, media_type)
+    assert answer.headers["cache-control"] == "must-revalidate,no-cache,no-store"
+    assert answer.text.strip() == recorded_body(name)
+
+
+async def test_page_shows_the_path_and_runs_nothing(world: RestWorld) -> None:
+    answer = await world.client.get("/%3Cscript%3E")
+    assert "<td>/&lt;script&gt;</td>" in answer.text or "<td>/%3Cscript%3E</td>" in answer.text
+    assert "<script>" not in answer.text
+
+
+async def test_who_takes_no_page_gets_none(world: RestWorld) -> None:
+    answer = await world.client.get("/nope", headers={"Accept": "application/xml"})
+    assert (answer.status_code, answer.content) == (404, b"")
+    answer = await world.client.get("/nope", headers={"Accept": "text/plain"})
+    assert answer.text.startswith("HTTP ERROR 404 Not Found\nURI: /nope\n")
+
+
+async def test_gzip_for_who_asks_for_it_and_nobody_else(world: RestWorld) -> None:
+    plain = await world.get("/scheduler", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    async with world.client.stream("GET", "/ws/v1/cluster/scheduler", headers={"Accept-Encoding": "gzip"}) as packed:
+        raw = b"".join([part async for part in packed.aiter_raw()])
+    assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "Accept-Encoding")
+    assert gzip.decompress(raw) == plain.content

@@ -1,0 +1,99 @@
+"""XML bodies become what JSON ones are, and nothing in them is expanded."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from tests.support.rest_world import RestWorld
+from yodel.errors import InvalidValue
+from yodel.rm_api.xml_bodies import DEPTH_MAX, ELEMENTS_MAX, parse_object
+
+GOLDEN = pathlib.Path(__file__).parents[2] / "conformance" / "golden" / "rest"
+XML = {"Content-Type": "application/xml"}
+LAUGHS = b"""<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "lol"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>"""
+OUTSIDE = b"""<!DOCTYPE a SYSTEM "file:///etc/passwd"><a>&b;</a>"""
+
+
+def test_submission_has_numbers_flags_and_lists() -> None:
+    found = parse_object(
+        b"<application-submission-context><application-id>application_1_0001</application-id>"
+        b"<am-container-spec><local-resources><entry><key>a.jar</key><value><resource>hdfs:/a.jar</resource>"
+        b"<size>12</size><timestamp>34</timestamp></value></entry></local-resources>"
+        b"<commands><command>sleep 1 &amp;&amp; true</command></commands><environment/></am-container-spec>"
+        b"<unmanaged-AM>false</unmanaged-AM><max-app-attempts> 1 </max-app-attempts><priority>high</priority>"
+        b"<resource><memory>256</memory><vCores>1</vCores></resource>"
+        b"<application-tags><tag>t1</tag><tag>t2</tag></application-tags></application-submission-context>"
+    )
+    assert found == {
+        "application-id": "application_1_0001",
+        "am-container-spec": {
+            "local-resources": {
+                "entry": [{"key": "a.jar", "value": {"resource": "hdfs:/a.jar", "size": 12, "timestamp": 34}}]
+            },
+            "commands": {"command": ["sleep 1 && true"]},
+            "environment": {},
+        },
+        "unmanaged-AM": False,
+        "max-app-attempts": 1,
+        "priority": "high",
+        "resource": {"memory": 256, "vCores": 1},
+        "application-tags": {"tag": ["t1", "t2"]},
+    }
+
+
+def test_root_is_kept_where_json_has_it() -> None:
+    document = b"<timeout><type>LIFETIME</type></timeout>"
+    assert parse_object(document) == {"timeout": {"type": "LIFETIME"}}
+    assert parse_object(b'<a:appstate xmlns:a="urn:x"><state>KILLED</state></a:appstate>') == {"state": "KILLED"}
+    assert parse_object(b"<empty/>") == {}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"{}",
+        b"<a>",
+        b"<a></b>",
+        b"<a>&undefined;</a>",
+        LAUGHS,
+        OUTSIDE,
+        b"<!DOCTYPE a><a/>",
+        b'<?xml version="1.0" encoding="no-such"?><a/>',
+        b"<a>" * (DEPTH_MAX + 1) + b"</a>" * (DEPTH_MAX + 1),
+        b"<a>" * 200_000,
+        b"<a>" + b"<b/>" * ELEMENTS_MAX + b"</a>",
+        b"<a>\xff</a>",
+    ],
+    ids=range(13),
+)
+def test_what_is_refused(document: bytes) -> None:
+    with pytest.raises(InvalidValue):
+        parse_object(document)
+
+
+def test_another_root_is_refused() -> None:
+    with pytest.raises(InvalidValue):
+        parse_object(b"<a/>", root="appstate")
+
+
+async def test_recorded_submission_in_xml_is_taken(world: RestWorld) -> None:
+    application_id = await world.new_id()
+    recorded = (GOLDEN / "apps-POST-submit.xml.txt").read_text().partition(">\n<")[2].partition("\n")[0]
+    body = "<" + recorded.replace("application_1795247895247_0067", application_id)
+    answer = await world.client.post("/ws/v1/cluster/apps?user.name=alice", content=body.encode(), headers=XML)
+    assert (answer.status_code, answer.content) == (202, b"")
+    app = (await world.json(f"/apps/{application_id}"))["app"]
+    assert (app["name"], app["applicationTags"], app["applicationType"]) == ("rig-xml", "t1,t2", "YARN")
+
+
+async def test_refusal_of_xml_is_xml_for_who_asks_for_it(world: RestWorld) -> None:
+    headers = XML | {"Accept": "application/xml"}
+    answer = await world.client.post("/ws/v1/cluster/apps?user.name=alice", content=LAUGHS, headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/xml;charset=utf-8")
+    assert answer.text.endswith(
+        "<RemoteException><exception>WebApplicationException</exception>"
+        "<javaClassName>javax.ws.rs.WebApplicationException</javaClassName></RemoteException>"
+    )

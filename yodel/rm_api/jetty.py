@@ -1,0 +1,72 @@
+"""The servlet container's own answers below Hadoop's: what no servlet knows, and compression."""
+
+from __future__ import annotations
+
+import html
+import json
+
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+NO_STORE = {"Cache-Control": "must-revalidate,no-cache,no-store"}
+SERVLET = "yodel"
+COMPRESSED_PREFIXES = ("/ws/", "/jmx", "/conf", "/prom", "/api/", "/stacks", "/logs")
+"""Not what the proxy passes on: an application's page may be a stream that must not wait for a compressor."""
+COMPRESSED_FROM_BYTES = 500
+COMPRESSION_LEVEL = 4
+"""Most of the gain for a quarter of the time: answers are repetitive JSON."""
+_HTML = """<html>
+<head>
+<meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>
+<title>Error {status} {message}</title>
+</head>
+<body><h2>HTTP ERROR {status} {message}</h2>
+<table>
+<tr><th>URI:</th><td>{url}</td></tr>
+<tr><th>STATUS:</th><td>{status}</td></tr>
+<tr><th>MESSAGE:</th><td>{message}</td></tr>
+<tr><th>SERVLET:</th><td>{servlet}</td></tr>
+</table>
+
+</body>
+</html>
+"""
+
+
+def not_found(request: Request) -> Response:
+    """For a path that nothing answers."""
+    return error_page(request.url.path, request.headers.get("accept", ""), 404, "Not Found")
+
+
+def error_page(url: str, accept: str, status: int, message: str) -> Response:
+    """Jetty's ErrorHandler, for what a filter refuses too: a page, JSON or text as asked for, else nothing."""
+    for part in accept.split(",")[:16] if accept.strip() else ["text/html"]:
+        match part.partition(";")[0].strip().lower():
+            case "text/html" | "text/*" | "*/*":
+                shown = {"url": html.escape(url), "status": status, "message": html.escape(message)}
+                content = _HTML.format(**shown, servlet=SERVLET).encode("iso-8859-1", "xmlcharrefreplace")
+                return Response(content, status, NO_STORE | {"Content-Type": "text/html;charset=iso-8859-1"})
+            case "application/json" | "text/json":
+                fields = {"servlet": SERVLET, "message": message, "url": url, "status": str(status)}
+                lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(value)}" for name, value in fields.items())
+                return Response(f"{{\n{lines}\n}}", status, NO_STORE, media_type="application/json")
+            case "text/plain":
+                head = f"HTTP ERROR {status} {message}\nURI: {url}\nSTATUS: {status}\nMESSAGE: {message}\n"
+                return Response(
+                    f"{head}SERVLET: {SERVLET}\n", status, NO_STORE | {"Content-Type": "text/plain;charset=utf-8"}
+                )
+    return Response(status_code=status, headers=NO_STORE)
+
+
+class Compressed:
+    """gzip for who asks for it, on paths whose answers are ours."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._compressing = GZipMiddleware(app, COMPRESSED_FROM_BYTES, COMPRESSION_LEVEL)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_ours = scope["type"] == "http" and scope["path"].startswith(COMPRESSED_PREFIXES)
+        await (self._compressing if is_ours else self._app)(scope, receive, send)
