@@ -37,7 +37,8 @@ _HTML = """<html>
 
 def not_found(request: Request) -> Response:
     """For a path that nothing answers."""
-    return error_page(request.url.path, request.headers.get("accept", ""), 404, "Not Found")
+    url = request.scope.get("raw_path", b"").decode("ascii", "replace") or request.url.path
+    return error_page(url, request.headers.get("accept", ""), 404, "Not Found")
 
 
 def error_page(url: str, accept: str, status: int, message: str) -> Response:
