@@ -7,7 +7,7 @@ cannot run do not pile up, and an application that does not fit does not hold up
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -16,6 +16,7 @@ from yodel.domain.constrained import spots_within
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
 from yodel.domain.locality import LocalityDelays, Patience, Spots, spots_near
+from yodel.domain.outcomes import Hurdle, Outcome
 from yodel.domain.places import Places
 from yodel.domain.resource import NONE, Resource, rounded_up
 
@@ -123,11 +124,21 @@ class Decision:
     misfits: tuple[Misfit, ...] = ()
     again_in_s: float = inf
     """When patience with a wish's locality ends: look again then."""
+    outcomes: tuple[Outcome, ...] = ()
+    """Of every wish of the attempts that are watched, in the order they were served."""
 
 
-def decide(demands: Sequence[Demand], capacity: Capacity, limits: AllocationLimits) -> Decision:
-    """One tick.  Never plans beyond the capacity, the in-flight limit and the per-tick limit."""
-    tick = _Tick(capacity, limits)
+def decide(
+    demands: Sequence[Demand],
+    capacity: Capacity,
+    limits: AllocationLimits,
+    watched: Container[ApplicationAttemptId] = (),
+) -> Decision:
+    """One tick.  Never plans beyond the capacity, the in-flight limit and the per-tick limit.
+
+    What became of the wishes of ``watched`` attempts is told.
+    """
+    tick = _Tick(capacity, limits, watched)
     for demand in sorted(demands, key=lambda d: (-d.priority, d.submitted_ms, d.attempt_id)):
         if demand.am_capability is not None:
             tick.serve_am(demand, demand.am_capability)
@@ -144,6 +155,7 @@ def decide(demands: Sequence[Demand], capacity: Capacity, limits: AllocationLimi
         increases=tuple(tick.increases),
         misfits=tuple(tick.misfits),
         again_in_s=tick.patience.again_in_s,
+        outcomes=tuple(tick.outcomes.values()),
     )
 
 
@@ -175,8 +187,9 @@ class _Order:
 class _Tick:
     """What one decision has made so far."""
 
-    def __init__(self, capacity: Capacity, limits: AllocationLimits) -> None:
-        self._purse, self._places = _Purse(capacity, limits), capacity.places
+    def __init__(self, capacity: Capacity, limits: AllocationLimits, watched: Container[ApplicationAttemptId]) -> None:
+        self._purse, self._places, self._watched = _Purse(capacity, limits), capacity.places, watched
+        self.outcomes: dict[tuple[ApplicationAttemptId, AskKey | None], Outcome] = {}
         self.patience = Patience(limits.delays)
         self.plans: list[Plan] = []
         self.increases: list[Increase] = []
@@ -188,8 +201,13 @@ class _Tick:
         reason = self._places.why_never(placement, capability) if self._places is not None else ""
         if reason:
             self.misfits.append(Misfit(attempt_id=attempt_id, key=None, count=1, capability=capability, reason=reason))
-        elif self._purse.pay_for_am(capability):
+            hurdle = Hurdle.NODES
+        else:
+            hurdle = self._purse.pay_for_am(capability)
+        if hurdle is Hurdle.NONE:
             self.plans.append(Plan(attempt_id=attempt_id, key=None, capability=capability, placement=placement))
+        if attempt_id in self._watched:
+            self._tell_of_am(demand, capability, hurdle, reason)
 
     def increase(self, demand: Demand) -> None:
         self.increases += [increase for increase in demand.increases if self._purse.pay_for_more(increase)]
@@ -212,9 +230,46 @@ class _Tick:
                 return
             waiting = [order for order, _ in still]
 
+    def _tell_of_am(self, demand: Demand, capability: Resource, hurdle: Hurdle, reason: str) -> None:
+        self.outcomes[demand.attempt_id, None] = Outcome(
+            attempt_id=demand.attempt_id,
+            key=None,
+            wanted=1,
+            planned=1 if hurdle is Hurdle.NONE else 0,
+            capability=capability,
+            placement=demand.am_placement,
+            hurdle=hurdle,
+            free=self._purse.free,
+            reason=self._purse.am_share if hurdle is Hurdle.AM_SHARE else reason,
+        )
+
+    def _tell(self, order: _Order, spots: Spots, planned: int) -> None:
+        if planned >= order.count:
+            hurdle = Hurdle.NONE
+        elif spots.why_none:
+            hurdle = Hurdle.CONSTRAINT if spots.is_constraint else Hurdle.NODES
+        elif self._purse.pods_left <= 0:
+            hurdle = Hurdle.PODS
+        elif planned < len(spots.placements):
+            hurdle = Hurdle.ROOM
+        else:
+            hurdle = Hurdle.LOCALITY if order.wish.request is None else Hurdle.NEIGHBOURS
+        self.outcomes[order.demand.attempt_id, order.wish.key] = Outcome(
+            attempt_id=order.demand.attempt_id,
+            key=order.wish.key,
+            wanted=order.count,
+            planned=planned,
+            capability=order.capability,
+            placement=order.placement,
+            hurdle=hurdle,
+            free=self._purse.free,
+            reason=spots.why_none,
+            request=order.wish.request,
+        )
+
     def _plan(self, order: _Order) -> Spots:
         spots = self._spots(order)
-        request = order.wish.request
+        request, planned_before = order.wish.request, len(self.plans)
         for placement in spots.placements:
             if not self._purse.pay(order.capability):
                 break
@@ -228,6 +283,8 @@ class _Tick:
                     is_local=spots.is_local,
                 )
             )
+        if order.demand.attempt_id in self._watched:
+            self._tell(order, spots, len(self.plans) - planned_before)
         return spots
 
     def _spots(self, order: _Order) -> Spots:
@@ -277,6 +334,15 @@ class _Purse:
         """Pods that may still be planned, whatever their size."""
         return self._pods_left
 
+    @property
+    def free(self) -> Resource:
+        return self._free
+
+    @property
+    def am_share(self) -> str:
+        """What of the share of AMs is held, in the CapacityScheduler's words."""
+        return f"Queue Resource Limit for AM = {self._am_limit}; Queue AM Resource Usage = {self._am_used}"
+
     def pay(self, capability: Resource) -> bool:
         if self._pods_left <= 0 or not capability.fits_in(self._free):
             return False
@@ -293,14 +359,15 @@ class _Purse:
         self._free_on[increase.node_id] = on_node - increase.extra
         return True
 
-    def pay_for_am(self, capability: Resource) -> bool:
+    def pay_for_am(self, capability: Resource) -> Hurdle:
         """The first AM may always have what it needs, or nothing would ever start on a small cluster."""
         am_used = self._am_used + _memory_and_cores(capability)
-        within_share = self._am_used == NONE or am_used.fits_in(self._am_limit)
-        if not within_share or not self.pay(capability):
-            return False
+        if self._am_used != NONE and not am_used.fits_in(self._am_limit):
+            return Hurdle.AM_SHARE
+        if not self.pay(capability):
+            return Hurdle.PODS if self._pods_left <= 0 else Hurdle.ROOM
         self._am_used = am_used
-        return True
+        return Hurdle.NONE
 
 
 def _memory_and_cores(resource: Resource) -> Resource:

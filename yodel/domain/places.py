@@ -200,9 +200,12 @@ class Places:
         largest = max(allowed, key=lambda node: (node.capability.memory_mib, node.capability.vcores))
         return f"{capability} is more than any node has that could take it; the largest is {largest.capability}"
 
-    def _is_open_to(self, node: NodePlace, placement: Placement) -> bool:
+    def is_of_partition(self, node: NodePlace, placement: Placement) -> bool:
         is_label_checked = self._are_labels_enabled or bool(placement.node_label)
-        return (not is_label_checked or node.label == placement.node_label) and _is_allowed(node, placement)
+        return not is_label_checked or node.label == placement.node_label
+
+    def _is_open_to(self, node: NodePlace, placement: Placement) -> bool:
+        return self.is_of_partition(node, placement) and _is_allowed(node, placement)
 
     def satisfies(self, node: NodePlace, constraint: Constraint, own: ApplicationId) -> bool:
         def count(scope: Scope, target: Target) -> int:

@@ -33,6 +33,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
+from yodel.services.activities import Activities
 from yodel.services.engine import Engine, Transaction
 from yodel.services.misfits import Misfits
 from yodel.services.state import AttemptRuntime
@@ -62,6 +63,9 @@ class Scheduler:
         constraints there."""
         self._engine, self._limits, self._clock = engine, limits, clock
         self._surroundings, self._misfits, self._binds_itself = surroundings, misfits, binds_itself
+        self.activities = Activities(engine.state, clock)
+        """Told of what a tick decides and why, when somebody asked."""
+        self.activities.wake = self.wake
         self._wanted = asyncio.Event()
         self.again_in_s = inf
         """When the last tick wants another, whatever happens."""
@@ -88,13 +92,18 @@ class Scheduler:
     async def tick(self) -> bool:
         """One round.  True when the per-tick limit cut it short."""
         demands = self._demands()
-        decision = decide(demands, self._capacity(demands), self._limits)
+        capacity, asked = self._capacity(demands), self.activities.asked(demands)
+        decision = decide(demands, capacity, self._limits, asked.attempts if asked is not None else ())
         again_in_s = self._misfits.note(demands, decision)
         self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
         stranded = self._stranded()
         if not decision.plans and not decision.take_backs and not decision.increases and not stranded:
+            if asked is not None:
+                self.activities.keep(asked, decision, capacity.places)
             return False
         planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded))
+        if asked is not None:
+            self.activities.keep(asked, decision, capacity.places, planned)
         for plan, container_id in planned:
             runtime = self._engine.state.runtimes.get(plan.attempt_id)
             # It may be over already: ended in the batch that planned it.

@@ -1,0 +1,43 @@
+"""What became of a wish in a tick's decision, and what was in its way: told for those who ask, kept by nobody here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from yodel.domain.ask_book import AskKey, SchedulingAsk
+from yodel.domain.container import Placement
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.resource import Resource
+
+
+class Hurdle(Enum):
+    """What kept a wish from being planned whole: nothing; the cluster's room; the share of AMs; the limit of pods under
+    way; every node; the placement constraint; neighbours whose place is not known, or no room beside them; patience
+    with its places."""
+
+    NONE = "none"
+    ROOM = "room"
+    AM_SHARE = "am share"
+    PODS = "pods"
+    NODES = "nodes"
+    CONSTRAINT = "constraint"
+    NEIGHBOURS = "neighbours"
+    LOCALITY = "locality"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one wish in a tick.  ``key`` is None for the attempt's AM; ``free`` is what the cluster had left
+    then."""
+
+    attempt_id: ApplicationAttemptId
+    key: AskKey | None
+    wanted: int
+    planned: int
+    capability: Resource
+    placement: Placement
+    hurdle: Hurdle
+    free: Resource
+    reason: str = ""
+    request: SchedulingAsk | None = None
