@@ -1,0 +1,97 @@
+"""The FastAPI application of ``/api/v1`` and the two documents about it: ``/api/openapi.json`` and ``/api/docs``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from yodel import __version__
+from yodel.errors import YodelError
+from yodel.rm_api.context import Api
+from yodel.rm_api.negotiate import encode
+from yodel.rm_api.v1 import applications, cluster, docs_page, events, models, problems
+
+PREFIX = "/api/v1"
+DESCRIPTION = """\
+YARN's applications, queues and nodes with the Kubernetes pods behind them.
+
+Who you are is said as to YARN's own REST API: `?user.name=YOU`, or the cookie that answers it.  You see the
+applications whose view ACL names you (all of them unless `acl_enable` is set) and end those that you may modify.
+
+Lists are paged: give `next_cursor` as `cursor` for what follows, until it is null.  Errors are problem details
+(RFC 9457).  Times are milliseconds since 1970, memory is in MiB.
+"""
+PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+def routes_of(api: Api) -> list[BaseRoute]:
+    """The API and its documents, for the web side's list of routes."""
+    app = _application(api)
+    document: bytes = encode(app.openapi())
+    page = docs_page.rendered(app.openapi(), problems.KINDS)
+
+    async def openapi(_: Request) -> Response:
+        return Response(document, media_type="application/json")
+
+    async def docs(_: Request) -> Response:
+        return HTMLResponse(page, headers=docs_page.SECURITY)
+
+    return [Route("/api/openapi.json", openapi), Route("/api/docs", docs), Mount(PREFIX, app)]
+
+
+def _application(api: Api) -> FastAPI:
+    app = _Documented(
+        title="Yodel",
+        version=__version__,
+        description=DESCRIPTION,
+        servers=[{"url": PREFIX}],
+        root_path_in_servers=False,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    for router in (applications.router, cluster.router, events.router):
+        app.include_router(router)
+    app.state.api = api
+    app.add_exception_handler(YodelError, problems.refused)
+    app.add_exception_handler(RequestValidationError, problems.invalid)
+    app.add_exception_handler(HTTPException, problems.unrouted)
+    app.add_exception_handler(Exception, problems.failed)
+    return app
+
+
+class _Documented(FastAPI):
+    """FastAPI describes its own form of errors; this describes ours."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is not None:
+            return self.openapi_schema
+        document = super().openapi()
+        schemas = document["components"]["schemas"]
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        problem = models.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas.update(problem.pop("$defs"))
+        schemas["Problem"] = problem
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                operation["responses"] = _responses(path, method, operation["responses"])
+        return document
+
+
+def _responses(path: str, method: str, known: dict[str, Any]) -> dict[str, Any]:
+    """What a call answers when all goes well, and every problem that it may answer instead."""
+    statuses = [400, 403, 503]
+    if "{" in path:
+        statuses.append(404)
+    if method != "get":
+        statuses += [401, 413, 415]
+    refusals = {str(status): {"description": problems.KINDS[status].title, "content": PROBLEM} for status in statuses}
+    return {status: found for status, found in known.items() if status != "422"} | dict(sorted(refusals.items()))

@@ -1,0 +1,203 @@
+"""``/applications``: the list, one with its attempts, its containers with their pods, its logs, and the kill."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from starlette.requests import Request
+
+from yodel.domain.application import Application
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.node import Node
+from yodel.domain.states import ApplicationState, ContainerState, FinalApplicationStatus
+from yodel.errors import InvalidValue
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.front import writer
+from yodel.rm_api.v1 import cursors, models, shapes
+from yodel.rm_api.v1.callers import (
+    LIMIT_DEFAULT,
+    TEXT_LENGTH_MAX,
+    VALUES_MAX,
+    ApplicationPath,
+    Cursor,
+    Limit,
+    viewer,
+    visible_application,
+)
+from yodel.services.queries import ApplicationFilter
+
+router = APIRouter(prefix="/applications", tags=["applications"])
+TEXT_NAMES = Query(max_length=VALUES_MAX, description="Any of these.")
+Texts = Annotated[list[Annotated[str, Query(max_length=TEXT_LENGTH_MAX)]], TEXT_NAMES]
+TimeMs = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="Epoch milliseconds, inclusive.")]
+_Key = tuple[int, int, int]
+
+
+@router.get("")
+async def list_applications(
+    request: Request,
+    state: Annotated[list[ApplicationState], Query(max_length=VALUES_MAX, description="Any of these.")] = [],  # noqa: B006
+    final_status: Annotated[models.FinalStatus | None, Query()] = None,
+    user: Texts = [],  # noqa: B006
+    queue: Texts = [],  # noqa: B006
+    type: Texts = [],  # noqa: B006
+    tag: Texts = [],  # noqa: B006
+    name: Annotated[str | None, Query(max_length=1024, description="The whole name.")] = None,
+    submitted_from_ms: TimeMs = None,
+    submitted_to_ms: TimeMs = None,
+    finished_from_ms: TimeMs = None,
+    finished_to_ms: TimeMs = None,
+    limit: Limit = LIMIT_DEFAULT,
+    cursor: Cursor = None,
+) -> models.Page[models.ApplicationSummary]:
+    """Applications that you may see, the newest first.
+
+    Filters are and-ed.  `queue` takes paths, and the names of leaf queues.  Applications that ended long ago are
+    forgotten (`completed_max`).
+    """
+    api = api_of(request)
+    queries = api.services.queries
+    wanted = ApplicationFilter(
+        types=frozenset(value.lower() for value in type),
+        tags=frozenset(value.lower() for value in tag),
+        users=frozenset(user),
+        queues=frozenset(_queue_path(api, name) for name in queue),
+        name=name,
+        final_status=FinalApplicationStatus[final_status.name] if final_status is not None else None,
+        started_from_ms=submitted_from_ms or 0,
+        started_to_ms=submitted_to_ms,
+        finished_from_ms=finished_from_ms or 0,
+        finished_to_ms=finished_to_ms,
+    )
+    before = _key_in(cursor)
+    may_view = viewer(request, api)
+    found = heapq.nlargest(
+        limit + 1,
+        (
+            row
+            for row in queries.state.applications.values()
+            if (before is None or _key(row) < before)
+            and (not state or row.state in state)
+            and wanted.accepts(row)
+            and may_view(row)
+        ),
+        key=_key,
+    )
+    shown, next_cursor = cursors.page(found, limit, lambda row: cursors.encoded("applications", *_key(row)))
+    items = [shapes.application_summary(queries.application(row.id), api.web_address) for row in shown]
+    return models.Page(items=items, next_cursor=next_cursor)
+
+
+@router.get("/{application_id}")
+async def get_application(request: Request, application_id: ApplicationPath) -> models.Application:
+    """One application with its attempts."""
+    api, view = visible_application(request, application_id)
+    services = api.services
+    return shapes.application(
+        view,
+        api.web_address,
+        services.queries.attempts(view.application.id),
+        services.log_aggregation.status_of(view.application),
+    )
+
+
+@router.get("/{application_id}/containers")
+async def list_containers(
+    request: Request,
+    application_id: ApplicationPath,
+    state: Annotated[list[ContainerState], Query(max_length=VALUES_MAX, description="Any of these.")] = [],  # noqa: B006
+    limit: Limit = LIMIT_DEFAULT,
+    cursor: Cursor = None,
+) -> models.Page[models.Container]:
+    """The containers of all attempts with their pods, live and ended, the oldest first."""
+    api, view = visible_application(request, application_id)
+    wanted = (row for row in _containers(api, view.application) if not state or row.state in state)
+    shown, next_cursor = _container_page(wanted, limit, cursor)
+    state_of = api.services.queries.state
+    items = [
+        shapes.container(
+            row,
+            _node_of(api, row),
+            api.services.observed(row.id),
+            api.services.namespace,
+            state_of.waits.get(row.id, ""),
+        )
+        for row in shown
+    ]
+    return models.Page(items=items, next_cursor=next_cursor)
+
+
+@router.get("/{application_id}/logs")
+async def list_logs(
+    request: Request, application_id: ApplicationPath, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
+) -> models.Page[models.ContainerLogs]:
+    """Where the log lines are, for each container that has or had a node, the oldest first.
+
+    The ResourceManager holds no log lines.  A node agent serves those of its containers, and sends browsers on to the
+    log server when they are aggregated and gone from the node.
+    """
+    api, view = visible_application(request, application_id)
+    placed = (row for row in _containers(api, view.application) if shapes.logs(row, _node_of(api, row)) is not None)
+    shown, next_cursor = _container_page(placed, limit, cursor)
+    found = [(row, shapes.logs(row, _node_of(api, row))) for row in shown]
+    items = [shapes.container_logs(row, logs) for row, logs in found if logs is not None]
+    return models.Page(items=items, next_cursor=next_cursor)
+
+
+@router.post("/{application_id}/kill", status_code=202)
+async def kill_application(
+    request: Request, response: Response, application_id: ApplicationPath, body: models.KillRequest
+) -> models.Killed:
+    """Ask for the end of an application.  Say who you are: `?user.name=YOU`.
+
+    202 when the kill is on disk, whatever becomes of it meanwhile; of what has ended already nothing is changed.  It
+    takes the right to modify the application.
+    """
+    api = api_of(request)
+    user = writer(request, api)
+    asked = ApplicationId.parse(application_id)
+    await api.services.submission.kill(asked, user, body.diagnostics)
+    return shapes.killed(api.services.queries.application(asked).application)
+
+
+def _queue_path(api: Api, name: str) -> str:
+    """Raises InvalidValue."""
+    queue = api.services.queries.find_queue(name)
+    if queue is None:
+        raise InvalidValue("queue", name[:80], "the path of a queue, or the name of a leaf queue")
+    return queue.path
+
+
+def _key(row: Application) -> _Key:
+    return row.submitted_ms, row.id.cluster_timestamp_ms, row.id.sequence
+
+
+def _key_in(cursor: str | None) -> tuple[str | int, ...] | None:
+    return cursors.decoded("applications", cursor, int, int, int)
+
+
+def _containers(api: Api, application: Application) -> Iterator[Container]:
+    """Of all attempts, in the order of their ids."""
+    queries = api.services.queries
+    for attempt in queries.attempts(application.id):
+        yield from sorted(queries.state.containers_of(attempt.id), key=lambda row: row.id)
+
+
+def _container_page(
+    rows: Iterator[Container], limit: int, cursor: str | None
+) -> tuple[Sequence[Container], str | None]:
+    key = cursors.decoded("containers", cursor, str)
+    after = ContainerId.parse(str(key[0])) if key is not None else None
+    found: list[Container] = []
+    for row in rows:
+        if (after is None or row.id > after) and len(found) <= limit:
+            found.append(row)
+    return cursors.page(found, limit, lambda row: cursors.encoded("containers", str(row.id)))
+
+
+def _node_of(api: Api, row: Container) -> Node | None:
+    return api.services.queries.state.nodes.get(row.node_id) if row.node_id is not None else None

@@ -1,0 +1,55 @@
+"""What the routes of ``/api/v1`` have in common: who calls, what he may see, and parameters that come again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Path, Query
+from starlette.requests import Request
+
+from yodel.domain.application import Application
+from yodel.domain.ids import ApplicationId
+from yodel.errors import AccessDenied
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.front import reader
+from yodel.rm_api.v1.cursors import CURSOR_LENGTH_MAX
+from yodel.services.queries import ApplicationView
+
+LIMIT_DEFAULT, LIMIT_MAX = 50, 500
+TEXT_LENGTH_MAX = 256
+VALUES_MAX = 50
+
+Limit = Annotated[int, Query(ge=1, le=LIMIT_MAX, description="At most this many items.")]
+Cursor = Annotated[
+    str | None, Query(max_length=CURSOR_LENGTH_MAX, description="The `next_cursor` of the page before; opaque.")
+]
+ApplicationPath = Annotated[
+    str,
+    Path(
+        max_length=64,
+        pattern=r"^application_(0|[1-9][0-9]{0,18})_([0-9]{4}|[1-9][0-9]{4,9})$",
+        description="An application's id.",
+        examples=["application_1700000000000_0001"],
+    ),
+]
+
+
+def viewer(request: Request, api: Api) -> Callable[[Application], bool]:
+    """Whether the caller may see an application."""
+    return api.services.submission.viewer(reader(request, api))
+
+
+def visible_application(request: Request, text: str) -> tuple[Api, ApplicationView]:
+    """The application that a path names.
+
+    Raises:
+        InvalidValue, ApplicationNotFound.
+        AccessDenied: not for this caller's eyes.
+    """
+    api = api_of(request)
+    view = api.services.queries.application(ApplicationId.parse(text))
+    user = reader(request, api)
+    if not api.services.submission.may_view(view.application, user):
+        raise AccessDenied(f"User {user} cannot perform operation VIEW_APP on {view.application.id}")
+    return api, view

@@ -1,0 +1,128 @@
+"""``/queues`` and ``/nodes``: what there is to run on, who has it, and why it is that much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from starlette.requests import Request
+
+from yodel.domain.container import Container
+from yodel.domain.ids import NodeId
+from yodel.domain.node_load import NodeLoad
+from yodel.domain.queue import ROOT
+from yodel.domain.states import NodeState
+from yodel.errors import NotFound
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.v1 import cursors, models, shapes
+from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
+from yodel.services.queries import QueueView
+
+CONTAINERS_SHOWN_MAX = 1_000
+router = APIRouter()
+
+
+class QueueNotFound(NotFound):
+    """No queue has this path, and no single one this name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"Queue '{name}' doesn't exist.")
+
+
+@router.get("/queues", tags=["queues"])
+async def list_queues(
+    request: Request, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
+) -> models.Page[models.Queue]:
+    """All queues with what their applications hold, by path."""
+    key = cursors.decoded("queues", cursor, str)
+    root = api_of(request).services.queries.queue(ROOT)
+    views = sorted(_flat(root) if root is not None else (), key=lambda view: view.queue.path)
+    rest = [view for view in views if key is None or view.queue.path > str(key[0])]
+    shown, next_cursor = cursors.page(rest, limit, lambda view: cursors.encoded("queues", view.queue.path))
+    return models.Page(items=[shapes.queue(view) for view in shown], next_cursor=next_cursor)
+
+
+@router.get("/queues/{path}", tags=["queues"])
+async def get_queue(
+    request: Request,
+    path: Annotated[
+        str, Path(max_length=TEXT_LENGTH_MAX, description="A path, or a leaf's name.", examples=["root.default"])
+    ],
+) -> models.Queue:
+    """One queue."""
+    view = api_of(request).services.queries.queue(path)
+    if view is None:
+        raise QueueNotFound(path)
+    return shapes.queue(view)
+
+
+@router.get("/nodes", tags=["nodes"])
+async def list_nodes(
+    request: Request,
+    state: Annotated[list[models.NodeStatus], Query(max_length=VALUES_MAX, description="Any of these.")] = [],  # noqa: B006
+    label: Annotated[str | None, Query(max_length=TEXT_LENGTH_MAX, description="With this label.")] = None,
+    limit: Limit = LIMIT_DEFAULT,
+    cursor: Cursor = None,
+) -> models.Page[models.Node]:
+    """Nodes by id, those that are gone included unless `state` says otherwise: what each lends, what is used, and why
+    it is that much."""
+    api = api_of(request)
+    key = cursors.decoded("nodes", cursor, str, int)
+    views = api.services.queries.nodes(NodeState[wanted.name] for wanted in state)
+    rest = sorted(
+        (
+            view
+            for view in views
+            if (key is None or (view.node.id.host, view.node.id.port) > key)
+            and (not label or label in view.node.labels)
+        ),
+        key=lambda view: view.node.id,
+    )
+    shown, next_cursor = cursors.page(
+        rest, limit, lambda view: cursors.encoded("nodes", view.node.id.host, view.node.id.port)
+    )
+    return models.Page(
+        items=[shapes.node(view, _load(api, view.node.id)) for view in shown],
+        next_cursor=next_cursor,
+    )
+
+
+@router.get("/nodes/{node_id}", tags=["nodes"])
+async def get_node(
+    request: Request,
+    node_id: Annotated[
+        str,
+        Path(
+            max_length=260,
+            pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
+            description="host:port of the node agent.",
+            examples=["node-1:8041"],
+        ),
+    ],
+) -> models.NodeDetails:
+    """One node with the containers on it that you may see."""
+    api = api_of(request)
+    asked = NodeId.parse(node_id)
+    view = api.services.queries.node(asked)
+    may_view = viewer(request, api)
+    applications = api.services.queries.state.applications
+    there = (row for row in _live_on(api, asked) if may_view(applications[row.id.application_id]))
+    shown = sorted(there, key=lambda row: row.id)[:CONTAINERS_SHOWN_MAX]
+    return shapes.node_details(view, _load(api, asked), shown)
+
+
+def _flat(view: QueueView) -> Iterator[QueueView]:
+    yield view
+    for child in view.children:
+        yield from _flat(child)
+
+
+def _live_on(api: Api, node_id: NodeId) -> Iterator[Container]:
+    return (row for row in api.services.queries.state.live_containers() if row.node_id == node_id)
+
+
+def _load(api: Api, node_id: NodeId) -> NodeLoad | None:
+    runtime = api.services.nodes.runtimes.get(node_id)
+    return runtime.load if runtime is not None else None

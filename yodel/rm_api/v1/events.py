@@ -1,0 +1,108 @@
+"""``/events``: what became of applications, containers and nodes lately, as a list and as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from yodel.domain.ids import ApplicationId
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.v1 import cursors, models, shapes, stream
+from yodel.rm_api.v1.callers import LIMIT_DEFAULT, Cursor, Limit, viewer
+from yodel.services.transitions import Transition
+
+router = APIRouter(prefix="/events", tags=["events"])
+EVENT_ID_PATTERN = r"^[0-9]{1,18}-[0-9]{1,18}$"
+Kinds = Annotated[list[models.EventKind], Query(max_length=10, description="Any of these; none is all.")]
+OfApplication = Annotated[str | None, Query(max_length=64, description="Only of this application and its containers.")]
+EventId = Query(pattern=EVENT_ID_PATTERN, description="As the header Last-Event-ID, for who cannot set it.")
+LastEventId = Header(alias="Last-Event-ID", pattern=EVENT_ID_PATTERN, description="Go on after this event.")
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Events without end. `application`, `container` and `node` hold an Event; `gap` says that "
+        "events after Last-Event-ID are forgotten (list anew); `cut` says why the stream ends.",
+        "content": {stream.MEDIA_TYPE: {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("")
+async def list_events(
+    request: Request,
+    kind: Kinds = [],  # noqa: B006
+    application: OfApplication = None,
+    limit: Limit = LIMIT_DEFAULT,
+    cursor: Cursor = None,
+) -> models.Page[models.Event]:
+    """The last transitions that you may see, the newest first.  Ten thousand are remembered, until a restart."""
+    api = api_of(request)
+    transitions = api.services.transitions
+    key = cursors.decoded("events", cursor, int, int)
+    wanted, may_view = _wanted(kind, application), viewer(request, api)
+    found: list[Transition] = []
+    for step in transitions.newest_first():
+        is_later = key is None or (transitions.epoch, step.sequence) < key
+        if is_later and wanted(step) and (step.application is None or may_view(step.application)):
+            found.append(step)
+            if len(found) > limit:
+                break
+    epoch = transitions.epoch
+    shown, next_cursor = cursors.page(found, limit, lambda step: cursors.encoded("events", epoch, step.sequence))
+    return models.Page(items=[shapes.event(step, epoch) for step in shown], next_cursor=next_cursor)
+
+
+@router.get("/stream", response_class=Response, responses=STREAM)
+async def stream_events(
+    request: Request,
+    kind: Kinds = [],  # noqa: B006
+    application: OfApplication = None,
+    last_event_id: Annotated[str | None, LastEventId] = None,
+    after: Annotated[str | None, EventId] = None,
+) -> Response:
+    """Transitions as they come (server-sent events), from now on, or from where you were.
+
+    A comment comes every 15 seconds of silence.  A stream that is not read ends; at most 64 are open.
+    """
+    api = api_of(request)
+    transitions = api.services.transitions
+    asked = stream.position_in(last_event_id or after)
+    wanted = _wanted(kind, application)
+    position, first = _start(api, asked)
+    return stream.EventStream(
+        transitions,
+        transitions.open(position),
+        api.rendered_events,
+        wanted=wanted,
+        viewer=lambda: viewer(request, api),
+        first=first,
+    )
+
+
+def _start(api: Api, asked: tuple[int, int] | None) -> tuple[int, bytes]:
+    """Where to begin, and what to say first."""
+    transitions = api.services.transitions
+    if asked is None:
+        return transitions.last, b""
+    epoch, sequence = asked
+    if epoch != transitions.epoch:
+        return transitions.last, stream.gap("the ResourceManager was started anew; list what there is and go on")
+    if not transitions.holds_after(sequence):
+        return transitions.last, stream.gap("events after it are forgotten; list what there is and go on")
+    return sequence, b""
+
+
+def _wanted(kinds: Sequence[models.EventKind], application: str | None) -> stream.Wanted:
+    """Raises InvalidValue."""
+    asked = ApplicationId.parse(application) if application is not None else None
+    names = {kind.value for kind in kinds}
+
+    def wanted(step: Transition) -> bool:
+        if names and step.kind.value not in names:
+            return False
+        return asked is None or (step.application is not None and step.application.id == asked)
+
+    return wanted

@@ -1,0 +1,342 @@
+"""The shapes of ``/api/v1``, field by field.  Everything is always there: what is not known, or not yet, is null.
+
+Times are epoch milliseconds, memory is in MiB, shares are percents.  What YARN has goes by YARN's words, the rest by
+Kubernetes'.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState
+
+DIAGNOSTICS_LENGTH_MAX = 4096
+EpochMs = Annotated[int, Field(ge=0, description="Milliseconds since 1970-01-01 UTC.")]
+
+
+class FinalStatus(StrEnum):
+    """What the application said, or was said to be, in the end."""
+
+    UNDEFINED = "UNDEFINED"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"
+    ENDED = "ENDED"
+
+
+class NodeStatus(StrEnum):
+    """YARN's states of a node."""
+
+    NEW = "NEW"
+    RUNNING = "RUNNING"
+    UNHEALTHY = "UNHEALTHY"
+    DECOMMISSIONED = "DECOMMISSIONED"
+    LOST = "LOST"
+    REBOOTED = "REBOOTED"
+    DECOMMISSIONING = "DECOMMISSIONING"
+    SHUTDOWN = "SHUTDOWN"
+
+
+class QueueStatus(StrEnum):
+    """YARN's states of a queue."""
+
+    STOPPED = "STOPPED"
+    RUNNING = "RUNNING"
+    DRAINING = "DRAINING"
+
+
+class LogAggregation(StrEnum):
+    """How far the logs are on their way to where they stay."""
+
+    DISABLED = "DISABLED"
+    NOT_START = "NOT_START"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    TIME_OUT = "TIME_OUT"
+    RUNNING_WITH_FAILURE = "RUNNING_WITH_FAILURE"
+
+
+class EventKind(StrEnum):
+    """What an event is about."""
+
+    APPLICATION = "application"
+    CONTAINER = "container"
+    NODE = "node"
+
+
+class DecidedBy(StrEnum):
+    """Whose figure a node's capacity is."""
+
+    NODE_AGENT = "node agent"
+    ADMINISTRATOR = "administrator"
+
+
+class Model(BaseModel):
+    """Of all shapes: nothing unnamed goes in or out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+ItemT = TypeVar("ItemT", bound=Model)
+
+
+class Page(Model, Generic[ItemT]):
+    """A part of a list."""
+
+    items: list[ItemT]
+    next_cursor: str | None = Field(description="Give it as `cursor`, with the same filters, for what follows.")
+
+
+class Amount(Model):
+    """A quantity of resources; `others` are further resource types by their YARN names."""
+
+    memory_mib: int
+    vcores: int
+    others: dict[str, int]
+
+
+class Attempt(Model):
+    """One run of an ApplicationMaster."""
+
+    id: str
+    number: int
+    state: AttemptState
+    final_status: FinalStatus
+    am_container_id: str | None = Field(description="Null for an unmanaged ApplicationMaster.")
+    am_host: str | None = Field(description="Where the ApplicationMaster serves clients; null until it registers.")
+    am_rpc_port: int | None
+    tracking_url: str | None = Field(description="As the ApplicationMaster gave it.")
+    started_ms: EpochMs
+    finished_ms: EpochMs | None
+    diagnostics: str
+
+
+class ApplicationSummary(Model):
+    """An application in a list."""
+
+    id: str
+    name: str
+    user: str
+    queue: str
+    type: str
+    tags: list[str]
+    priority: int
+    state: ApplicationState
+    final_status: FinalStatus
+    progress_percent: float
+    submitted_ms: EpochMs
+    launched_ms: EpochMs | None
+    finished_ms: EpochMs | None
+    elapsed_ms: int
+    attempts: int = Field(description="How many there have been.")
+    used: Amount
+    running_containers: int
+    pending_containers: int = Field(description="Containers asked for and not granted.")
+    tracking_url: str | None = Field(description="The application's own pages, through the web proxy.")
+
+
+class Application(ApplicationSummary):
+    """An application with what only it itself is asked for."""
+
+    diagnostics: str = Field(description="Why it ended, or what it waits for.")
+    pending: Amount
+    memory_mib_seconds: int
+    vcore_seconds: int
+    is_unmanaged: bool
+    max_attempts: int
+    node_label: str
+    am_node_label: str
+    expires_ms: EpochMs | None = Field(description="When its lifetime ends; null for never.")
+    log_aggregation: LogAggregation
+    attempt_list: list[Attempt] = Field(description="Oldest first.")
+
+
+class Pod(Model):
+    """The pod of a container."""
+
+    name: str
+    namespace: str
+    phase: str | None = Field(description="Pending, Running, Succeeded, Failed or Unknown; null when there is no pod.")
+    kubernetes_node: str | None
+    is_ready: bool | None
+    reason: str | None = Field(description="Kubernetes' word for why it is as it is: Evicted, ErrImagePull, …")
+    message: str | None
+
+
+class Logs(Model):
+    """Where a container's log lines are: with the node agent, which sends on what went to the log server."""
+
+    page_url: str = Field(description="For a browser.")
+    files_url: str = Field(description="YARN's NodeManager REST: the files; one of them at `files_url/NAME`.")
+
+
+class Container(Model):
+    """A container and its pod."""
+
+    id: str
+    application_id: str
+    attempt: int
+    is_am: bool
+    state: ContainerState
+    capability: Amount
+    priority: int
+    allocation_tags: list[str]
+    node_id: str | None
+    created_ms: EpochMs
+    finished_ms: EpochMs | None
+    exit_status: int | None = Field(description="YARN's exit status; null while it lives.")
+    diagnostics: str
+    waits_for: str | None = Field(description="Why it does not run yet, in Kubernetes' words.")
+    pod: Pod
+    logs: Logs | None = Field(description="Null while it has no node.")
+
+
+class ContainerLogs(Model):
+    """Where the log lines of one container are."""
+
+    container_id: str
+    is_am: bool
+    is_live: bool
+    user: str
+    node_id: str
+    logs: Logs
+
+
+class KillRequest(Model):
+    """Why; it becomes a part of the application's diagnostics."""
+
+    diagnostics: str = Field(default="", max_length=DIAGNOSTICS_LENGTH_MAX)
+
+
+class Killed(Model):
+    """What became of it so far."""
+
+    id: str
+    state: ApplicationState
+    has_ended: bool = Field(description="False while its containers are being stopped.")
+
+
+class Queue(Model):
+    """A queue and what its applications hold."""
+
+    path: str
+    name: str
+    parent: str | None
+    is_leaf: bool
+    state: QueueStatus
+    capacity_percent: float = Field(description="Of the parent.")
+    maximum_capacity_percent: float = Field(description="Of the parent.")
+    used: Amount
+    used_percent: float = Field(description="Of the queue's own capacity, in memory.")
+    pending: Amount
+    running_applications: int
+    pending_applications: int
+    containers: int
+    pending_containers: int
+    users: list[str] = Field(description="Of applications that have not ended.")
+    maximum_lifetime_seconds: int | None
+    default_lifetime_seconds: int | None
+
+
+class Load(Model):
+    """What is really used, as measured."""
+
+    memory_mib: int
+    cpu_cores: float
+
+
+class Measured(Model):
+    """By the node agent, at its last heartbeat."""
+
+    containers: Load
+    node: Load
+
+
+class Lending(Model):
+    """What the node lends to YARN at the moment, how much of it is taken, and why it is that much."""
+
+    lent: Amount
+    used: Amount
+    free: Amount
+    decided_by: DecidedBy
+    why: str
+
+
+class Node(Model):
+    """A node agent and the machine it stands for."""
+
+    id: str
+    host: str
+    state: NodeStatus
+    rack: str
+    labels: list[str]
+    kubernetes_node: str | None
+    http_address: str | None
+    version: str
+    health_report: str
+    last_health_ms: EpochMs | None
+    containers: int
+    capacity: Amount = Field(description="What counts as the node's size, whether it is lent at the moment or not.")
+    lending: Lending
+    measured: Measured | None
+
+
+class NodeContainer(Model):
+    """A live container on a node."""
+
+    id: str
+    application_id: str
+    user: str
+    queue: str
+    is_am: bool
+    state: ContainerState
+    capability: Amount
+    pod_name: str
+
+
+class NodeDetails(Node):
+    """A node with what runs there, as far as the caller may see it."""
+
+    container_list: list[NodeContainer] = Field(description="At most 1000.")
+
+
+class Event(Model):
+    """A transition.  `id` can be given as Last-Event-ID to the stream."""
+
+    id: str
+    at_ms: EpochMs
+    kind: EventKind
+    subject: str = Field(description="The id of the application, container or node.")
+    before: str | None = Field(description="The state that was left; null for what is new.")
+    after: str | None = Field(description="The state that was entered; null for what the ResourceManager forgot.")
+    application_id: str | None
+    user: str | None
+    queue: str | None
+    node_id: str | None
+    exit_status: int | None
+    reason: str
+
+
+class FieldError(Model):
+    """What is wrong with one parameter or field."""
+
+    where: str
+    message: str
+
+
+class Problem(Model):
+    """Problem details (RFC 9457)."""
+
+    type: str = Field(description="A page that explains the kind of problem.")
+    title: str
+    status: int
+    detail: str
+    hint: str | None = Field(description="What to do next.")
+    errors: list[FieldError]
+
+
+JsonObject = dict[str, Any]

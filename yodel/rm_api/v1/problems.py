@@ -1,0 +1,212 @@
+"""Errors of ``/api/v1`` as problem details (RFC 9457), and the rim that makes all others such.
+
+Authentication and the filters before it answer in Hadoop's form, for they answer all of the web side; what they answer
+to a caller of ours is rewritten on its way out.  Request bodies are bounded here too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import structlog
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from yodel.errors import AccessDenied, InvalidValue, NotFound, NotSupported, Refused, Unavailable, YodelError
+from yodel.rm_api.errors import RestError
+from yodel.rm_api.v1.models import FieldError, Problem
+
+PREFIX = "/api/"
+MEDIA_TYPE = "application/problem+json"
+DOCS = "/api/docs"
+BODY_BYTES_MAX = 64 * 1024
+"""The largest body there is, a kill's diagnostics, is a sixteenth of it."""
+ERRORS_MAX = 20
+HELD_BYTES_MAX = 64 * 1024
+RETRY_AFTER_S = 2
+log = structlog.get_logger("yodel.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of problem: its anchor on the page of the API, its title and what to do about it."""
+
+    slug: str
+    title: str
+    hint: str | None = None
+
+
+KINDS: Mapping[int, Kind] = {
+    400: Kind("invalid-request", "The request is not valid", "Look at `errors`, and at the description of the call."),
+    401: Kind("not-authenticated", "Nobody knows who you are", "Say who you are with ?user.name=YOU."),
+    403: Kind("forbidden", "You may not do this", "Ask its owner, or an administrator of the cluster."),
+    404: Kind("not-found", "There is no such thing", "List what there is; what ended long ago is forgotten."),
+    405: Kind("method-not-allowed", "This cannot be done to it", "The header Allow names what can."),
+    406: Kind("not-acceptable", "Nothing that you accept is served", "Accept application/json."),
+    409: Kind("conflict", "Not in its present state", "Look at its state first."),
+    413: Kind("too-large", "The request is too large", f"Bodies hold at most {BODY_BYTES_MAX} bytes."),
+    415: Kind("unsupported-media-type", "The body is of a type that is not read", "Send application/json."),
+    503: Kind("unavailable", "Not at the moment", "Try again after what the header Retry-After says."),
+    500: Kind("internal-error", "A bug of the ResourceManager", "The log of the ResourceManager has the trace."),
+}
+"""By status: there is one kind for each."""
+
+
+def answer(
+    status: int, detail: str, *, errors: list[FieldError] | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The problem as a response."""
+    kind = KINDS.get(status) or KINDS[500 if status >= 500 else 400]
+    body = Problem(
+        type=f"{DOCS}#{kind.slug}",
+        title=kind.title,
+        status=status,
+        detail=detail,
+        hint=kind.hint,
+        errors=errors or [],
+    )
+    response = Response(body.model_dump_json(), status, headers, media_type=MEDIA_TYPE)
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response.headers.setdefault("Retry-After", str(RETRY_AFTER_S))
+    if status == HTTPStatus.UNAUTHORIZED:
+        response.headers.setdefault("WWW-Authenticate", "PseudoAuth")
+    return response
+
+
+def status_of(error: YodelError) -> int:
+    """The one place where the project's exceptions become statuses of this API."""
+    if isinstance(error, RestError):
+        return error.status
+    if isinstance(error, NotFound):
+        return HTTPStatus.NOT_FOUND
+    if isinstance(error, AccessDenied):
+        return HTTPStatus.FORBIDDEN
+    if isinstance(error, InvalidValue | NotSupported):
+        return HTTPStatus.BAD_REQUEST
+    if isinstance(error, Refused):
+        return HTTPStatus.CONFLICT
+    if isinstance(error, Unavailable):
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+async def refused(_: Request, error: Exception) -> Response:
+    """Handler of ``YodelError``."""
+    assert isinstance(error, YodelError)
+    errors = []
+    if isinstance(error, InvalidValue):
+        errors = [FieldError(where=error.field, message=f"expected {error.expected}")]
+    return answer(int(status_of(error)), str(error), errors=errors)
+
+
+async def unrouted(_: Request, error: Exception) -> Response:
+    """Handler of what routing and body reading refuse."""
+    assert isinstance(error, HTTPException)
+    return answer(error.status_code, str(error.detail), headers=error.headers)
+
+
+async def invalid(_: Request, error: Exception) -> Response:
+    """Handler of parameters and bodies that do not fit their description."""
+    assert isinstance(error, RequestValidationError)
+    errors = [
+        FieldError(where=".".join(str(part) for part in found["loc"])[:200], message=str(found["msg"])[:500])
+        for found in error.errors()[:ERRORS_MAX]
+    ]
+    return answer(HTTPStatus.BAD_REQUEST, "; ".join(f"{e.where}: {e.message}" for e in errors[:3]), errors=errors)
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """The boundary: a bug must not cost the caller its connection, nor us the trace."""
+    log.error("request failed", method=request.method, path=request.url.path, exc_info=error)
+    return answer(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
+
+
+class ProblemRim:
+    """Goes around everything else: what is refused further in leaves as problem details, and no body is too large."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
+            await self._app(scope, receive, send)
+            return
+        declared = Headers(scope=scope).get("content-length", "")
+        if declared.isdecimal() and int(declared[:19]) > BODY_BYTES_MAX:
+            await answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{declared[:19]} bytes")(scope, receive, send)
+            return
+        asked = {
+            **scope,
+            "headers": [*(h for h in scope["headers"] if h[0] != b"accept"), (b"accept", b"application/json")],
+        }
+        await self._app(asked, _bounded(receive), _Rewritten(scope, receive, send))
+
+
+class _Rewritten:
+    """A ``send`` that holds back refusals which are not problem details, and sends theirs."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._held: Message | None = None
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_foreign(message):
+            self._held = message
+            return
+        if self._held is None or message["type"] != "http.response.body":
+            await self._send(message)
+            return
+        self._body = (self._body + message.get("body", b""))[:HELD_BYTES_MAX]
+        if message.get("more_body", False):
+            return
+        start, self._held = self._held, None
+        status = int(start["status"])
+        await answer(status, _words_in(self._body, status), headers=_kept(start))(
+            self._scope, self._receive, self._send
+        )
+
+
+def _is_foreign(start: Message) -> bool:
+    content_type = MutableHeaders(raw=list(start.get("headers", []))).get("content-type", "")
+    return int(start["status"]) >= HTTPStatus.BAD_REQUEST and not content_type.startswith(MEDIA_TYPE)
+
+
+def _kept(start: Message) -> dict[str, str]:
+    """What the refusal said beside its body."""
+    dropped = ("content-type", "content-length", "content-encoding", "transfer-encoding")
+    headers = Headers(raw=list(start.get("headers", [])))
+    return {name: value for name, value in headers.items() if name not in dropped}
+
+
+def _words_in(body: bytes, status: int) -> str:
+    """The message of a RemoteException or of a page of Jetty's, else what the status is called."""
+    try:
+        body_read = json.loads(body)
+        found = body_read.get("RemoteException", body_read)["message"]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        found = None
+    return found if isinstance(found, str) else HTTPStatus(status).phrase
+
+
+def _bounded(receive: Receive) -> Receive:
+    """A ``receive`` that gives up on a body that is longer than any may be."""
+    size = 0
+
+    async def bounded() -> Message:
+        nonlocal size
+        message = await receive()
+        if message["type"] == "http.request":
+            size += len(message.get("body", b""))
+            if size > BODY_BYTES_MAX:
+                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {BODY_BYTES_MAX} bytes")
+        return message
+
+    return bounded

@@ -1,0 +1,297 @@
+"""Rows and views as the models of ``/api/v1``.  Pure: what is not in the arguments is not in the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from yodel.domain.application import Application
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import pod_name
+from yodel.domain.node import NOT_ORDERED, Node
+from yodel.domain.node_load import NodeLoad, Utilization
+from yodel.domain.pod import PodObservation
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ApplicationState, NodeState
+from yodel.pb_convert.reports import diagnostics_of
+from yodel.rm_api.v1 import models
+from yodel.rm_api.wire.apps import tracking_url
+from yodel.services.log_aggregation import LogAggregationStatus
+from yodel.services.queries import ApplicationView, NodeView, QueueView
+from yodel.services.transitions import Transition
+
+
+def amount(value: Resource) -> models.Amount:
+    return models.Amount(memory_mib=value.memory_mib, vcores=value.vcores, others=dict(value.extras))
+
+
+# --- applications ---------------------------------------------------------------------------------------------------
+
+
+def application_summary(view: ApplicationView, web_address: str) -> models.ApplicationSummary:
+    return models.ApplicationSummary(**_summary(view, web_address))
+
+
+def application(
+    view: ApplicationView,
+    web_address: str,
+    attempts: Sequence[Attempt],
+    log_aggregation: LogAggregationStatus,
+) -> models.Application:
+    row, submission = view.application, view.application.submission
+    return models.Application(
+        **_summary(view, web_address),
+        diagnostics=diagnostics_of(row, view.attempt),
+        pending=amount(view.pending),
+        memory_mib_seconds=view.memory_mib_s,
+        vcore_seconds=view.vcore_s,
+        is_unmanaged=submission.is_unmanaged,
+        max_attempts=submission.max_attempts,
+        node_label=submission.node_label,
+        am_node_label=submission.am_node_label,
+        expires_ms=row.expires_ms or None,
+        log_aggregation=models.LogAggregation(log_aggregation.name),
+        attempt_list=[attempt(found) for found in attempts],
+    )
+
+
+def _summary(view: ApplicationView, web_address: str) -> models.JsonObject:
+    row, submission = view.application, view.application.submission
+    has_pages = view.attempt is not None and row.state is not ApplicationState.ACCEPTED
+    return {
+        "id": str(row.id),
+        "name": submission.name,
+        "user": submission.user,
+        "queue": submission.queue,
+        "type": submission.application_type,
+        "tags": list(submission.tags),
+        "priority": submission.priority,
+        "state": row.state,
+        "final_status": models.FinalStatus(row.final_status.name),
+        "progress_percent": round(view.progress * 100.0, 2),
+        "submitted_ms": row.submitted_ms,
+        "launched_ms": row.launched_ms or None,
+        "finished_ms": row.finished_ms or None,
+        "elapsed_ms": view.elapsed_ms,
+        "attempts": row.current_attempt,
+        "used": amount(view.used),
+        "running_containers": view.running_containers,
+        "pending_containers": view.pending_containers,
+        "tracking_url": tracking_url(row, web_address) if has_pages else None,
+    }
+
+
+def attempt(row: Attempt) -> models.Attempt:
+    has_registered = row.rpc_port >= 0
+    return models.Attempt(
+        id=str(row.id),
+        number=row.id.attempt,
+        state=row.state,
+        final_status=models.FinalStatus(row.final_status.name),
+        am_container_id=str(row.am_container_id) if row.am_container_id is not None else None,
+        am_host=row.host if has_registered else None,
+        am_rpc_port=row.rpc_port if has_registered else None,
+        tracking_url=row.tracking_url or None,
+        started_ms=row.started_ms,
+        finished_ms=row.finished_ms or None,
+        diagnostics=row.diagnostics,
+    )
+
+
+def killed(row: Application) -> models.Killed:
+    return models.Killed(id=str(row.id), state=row.state, has_ended=row.state.is_final)
+
+
+# --- containers -----------------------------------------------------------------------------------------------------
+
+
+def container(
+    row: Container, node: Node | None, observed: PodObservation | None, namespace: str, wait: str
+) -> models.Container:
+    """``observed`` is its pod as it was last seen, ``wait`` why it does not run yet."""
+    return models.Container(
+        id=str(row.id),
+        application_id=str(row.id.application_id),
+        attempt=row.id.attempt_id.attempt,
+        is_am=row.is_am,
+        state=row.state,
+        capability=amount(row.capability),
+        priority=row.priority,
+        allocation_tags=list(row.allocation_tags),
+        node_id=str(row.node_id) if row.node_id is not None else None,
+        created_ms=row.created_ms,
+        finished_ms=row.finished_ms or None,
+        exit_status=None if row.is_live else row.exit_status,
+        diagnostics=row.diagnostics,
+        waits_for=wait or None,
+        pod=_pod(row, observed, namespace),
+        logs=logs(row, node),
+    )
+
+
+def logs(row: Container, node: Node | None) -> models.Logs | None:
+    """Where its log lines are; None while no node agent has them."""
+    if node is None or node.http_port <= 0:
+        return None
+    base = f"http://{node.http_address}"
+    return models.Logs(
+        page_url=f"{base}/node/containerlogs/{row.id}/{quote(row.user, safe='')}",
+        files_url=f"{base}/ws/v1/node/containers/{row.id}/logs",
+    )
+
+
+def container_logs(row: Container, found: models.Logs) -> models.ContainerLogs:
+    return models.ContainerLogs(
+        container_id=str(row.id),
+        is_am=row.is_am,
+        is_live=row.is_live,
+        user=row.user,
+        node_id=str(row.node_id),
+        logs=found,
+    )
+
+
+def _pod(row: Container, observed: PodObservation | None, namespace: str) -> models.Pod:
+    if observed is None:
+        return models.Pod(
+            name=pod_name(row.id),
+            namespace=namespace,
+            phase=None,
+            kubernetes_node=None,
+            is_ready=None,
+            reason=None,
+            message=None,
+        )
+    reason = observed.reason or observed.waiting_reason or observed.terminated_reason
+    message = observed.message or observed.waiting_message or observed.terminated_message
+    return models.Pod(
+        name=observed.name,
+        namespace=namespace,
+        phase=observed.phase.value,
+        kubernetes_node=observed.node_name,
+        is_ready=observed.is_ready,
+        reason=reason or None,
+        message=message or observed.unschedulable_message or None,
+    )
+
+
+# --- queues and nodes -----------------------------------------------------------------------------------------------
+
+
+def queue(view: QueueView) -> models.Queue:
+    row, metrics = view.queue, view.metrics
+    return models.Queue(
+        path=row.path,
+        name=row.name,
+        parent=row.parent_path,
+        is_leaf=row.is_leaf,
+        state=models.QueueStatus(row.state.name),
+        capacity_percent=row.capacity_percent,
+        maximum_capacity_percent=row.maximum_capacity_percent,
+        used=amount(metrics.used),
+        used_percent=round(view.used_share * 100.0, 2),
+        pending=amount(metrics.pending_resource),
+        running_applications=metrics.running,
+        pending_applications=metrics.pending,
+        containers=metrics.containers_allocated,
+        pending_containers=metrics.containers_pending,
+        users=list(view.users),
+        maximum_lifetime_seconds=row.maximum_lifetime_s if row.maximum_lifetime_s > 0 else None,
+        default_lifetime_seconds=row.default_lifetime_s if row.default_lifetime_s > 0 else None,
+    )
+
+
+def node(view: NodeView, load: NodeLoad | None) -> models.Node:
+    return models.Node(**_node(view, load))
+
+
+def node_details(view: NodeView, load: NodeLoad | None, containers: Sequence[Container]) -> models.NodeDetails:
+    """``containers`` are those that the caller may see."""
+    return models.NodeDetails(**_node(view, load), container_list=[_node_container(row) for row in containers])
+
+
+def lending(view: NodeView) -> models.Lending:
+    """What there is for YARN on the node at the moment, and where the figure comes from."""
+    row, is_ordered = view.node, view.node.ordered_capability != NOT_ORDERED
+    if row.state is NodeState.RUNNING:
+        lent = row.capability
+        why = "ordered by an administrator, whatever its node agent registers" if is_ordered else _AGENTS_OWN
+    elif row.state is NodeState.DECOMMISSIONING:
+        lent, why = view.used, "the node is leaving: what runs there may end, nothing is placed there any more"
+    else:
+        lent, why = NONE, f"nothing: the node is {row.state.name}"
+    if row.health_report and row.state is not NodeState.RUNNING:
+        why = f"{why} ({row.health_report})"
+    return models.Lending(
+        lent=amount(lent),
+        used=amount(view.used),
+        free=amount((lent - view.used).at_least_zero()),
+        decided_by=models.DecidedBy.ADMINISTRATOR if is_ordered else models.DecidedBy.NODE_AGENT,
+        why=why,
+    )
+
+
+_AGENTS_OWN = "what its node agent registered"
+
+
+def _node(view: NodeView, load: NodeLoad | None) -> models.JsonObject:
+    row = view.node
+    return {
+        "id": str(row.id),
+        "host": row.id.host,
+        "state": models.NodeStatus(row.state.name),
+        "rack": row.rack,
+        "labels": sorted(row.labels),
+        "kubernetes_node": row.kubernetes_node_name or None,
+        "http_address": row.http_address if row.http_port > 0 else None,
+        "version": row.version,
+        "health_report": row.health_report,
+        "last_health_ms": row.last_health_ms or None,
+        "containers": view.containers,
+        "capacity": amount(row.capability),
+        "lending": lending(view),
+        "measured": _measured(load) if load is not None else None,
+    }
+
+
+def _measured(load: NodeLoad) -> models.Measured:
+    return models.Measured(containers=_load(load.containers), node=_load(load.node))
+
+
+def _load(found: Utilization) -> models.Load:
+    return models.Load(memory_mib=found.physical_mib, cpu_cores=round(found.cpu_cores, 3))
+
+
+def _node_container(row: Container) -> models.NodeContainer:
+    return models.NodeContainer(
+        id=str(row.id),
+        application_id=str(row.id.application_id),
+        user=row.user,
+        queue=row.queue,
+        is_am=row.is_am,
+        state=row.state,
+        capability=amount(row.capability),
+        pod_name=pod_name(row.id),
+    )
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+def event(step: Transition, epoch: int) -> models.Event:
+    application = step.application
+    return models.Event(
+        id=f"{epoch}-{step.sequence}",
+        at_ms=step.at_ms,
+        kind=models.EventKind(step.kind.value),
+        subject=step.subject,
+        before=step.before,
+        after=step.after,
+        application_id=str(application.id) if application is not None else None,
+        user=application.submission.user if application is not None else None,
+        queue=application.submission.queue if application is not None else None,
+        node_id=str(step.node_id) if step.node_id is not None else None,
+        exit_status=step.exit_status,
+        reason=step.reason,
+    )
