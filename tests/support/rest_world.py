@@ -17,18 +17,26 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation import AllocationLimits
 from yodel.domain.effects import OutsideEffect
 from yodel.domain.ids import ContainerId
+from yodel.domain.pod import PodObservation
 from yodel.domain.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.ports.store import Commit, Row
 from yodel.rm_api.app import RestServices, RestSettings, create_app
+from yodel.rm_api.spnego import Acceptor
+from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.services.changes import ApplicationChanges
+from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.engine import Engine
 from yodel.services.log_aggregation import LogAggregation
+from yodel.services.misfits import Misfits
 from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries
+from yodel.services.scheduler import Scheduler
 from yodel.services.state import ClusterState
 from yodel.services.submission import SubmissionLimits, SubmissionService
+from yodel.services.surroundings import Surroundings
 from yodel.services.tokens import TokenIssuer
+from yodel.services.transitions import Transitions
 from yodel.store.memory_store import MemoryStore
 
 WEB_ADDRESS = "rm-host:8088"
@@ -57,6 +65,11 @@ class RestWorld:
     submission: SubmissionService
     nodes: NodeService
     log_aggregation: LogAggregation
+    delegation_tokens: DelegationTokens
+    scheduler: Scheduler
+    transitions: Transitions
+    pods: dict[ContainerId, PodObservation]
+    """As they were last seen."""
     app: FastAPI
     client: httpx2.AsyncClient
 
@@ -64,6 +77,7 @@ class RestWorld:
         """Rows as if they had come about."""
         await self.store.commit(Commit(rows=rows))
         self.state.publish(rows)
+        self.transitions.published(rows, ())
 
     async def get(self, path: str, **arguments: Any) -> httpx2.Response:
         return await self.client.get(f"/ws/v1/cluster{path}", **arguments)
@@ -86,6 +100,10 @@ class RestWorld:
         return str(answer.json()["application-id"])
 
 
+def _fixed_bytes(length: int) -> bytes:
+    return b"k" * length
+
+
 async def _never_deleted(_: ContainerId, __: int) -> None:
     return None
 
@@ -96,6 +114,8 @@ async def rest_world(
     cluster_id: int = CLUSTER_TIMESTAMP_MS,
     queues: Sequence[Queue] = (),
     rules: AccessRules | None = None,
+    proxy_users: ProxyUserRules | None = None,
+    acceptor: Acceptor | None = None,
     **settings: Any,
 ) -> AsyncIterator[RestWorld]:
     clock, store = FakeClock(), MemoryStore()
@@ -108,6 +128,10 @@ async def rest_world(
     submission = SubmissionService(engine, NoGroups(), access, SubmissionLimits(max_priority=10), SIZES)
     nodes = NodeService(engine, clock, _never_deleted)
     log_aggregation = LogAggregation(state, clock, is_enabled=True)
+    delegation_tokens = DelegationTokens(engine, clock, _fixed_bytes, DelegationSettings(login_user="yarn"), snapshot)
+    transitions, pods = Transitions(state, clock), dict[ContainerId, PodObservation]()
+    engine.follow_with(transitions.published)
+    scheduler = Scheduler(engine, SIZES, clock, Surroundings(state), Misfits(state, clock))
     facts = {
         "cluster_id": cluster_id,
         "started_ms": cluster_id,
@@ -122,6 +146,12 @@ async def rest_world(
             changes=ApplicationChanges(engine, submission, lambda: None),
             nodes=nodes,
             log_aggregation=log_aggregation,
+            delegation_tokens=delegation_tokens,
+            proxy_users=proxy_users or ProxyUserRules(),
+            acceptor=acceptor,
+            activities=scheduler.activities,
+            transitions=transitions,
+            observed=pods.get,
             clock=clock,
             settings=RestSettings(**{**facts, **settings}),
         )
@@ -138,6 +168,10 @@ async def rest_world(
                 submission=submission,
                 nodes=nodes,
                 log_aggregation=log_aggregation,
+                delegation_tokens=delegation_tokens,
+                scheduler=scheduler,
+                transitions=transitions,
+                pods=pods,
                 app=app,
                 client=client,
             )

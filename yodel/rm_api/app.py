@@ -16,10 +16,13 @@ from starlette.routing import BaseRoute, Match
 
 from yodel.errors import YodelError
 from yodel.rm_api.context import Api, RestServices, RestSettings
-from yodel.rm_api.errors import RestError, no_such_path, not_allowed, translated
-from yodel.rm_api.front import REST_PREFIX, Front
-from yodel.rm_api.negotiate import JSON_UTF8, answer_encoded, answer_error, encode
+from yodel.rm_api.errors import RestError, not_allowed, translated
+from yodel.rm_api.front import Front
+from yodel.rm_api.gate import Gate
+from yodel.rm_api.jetty import Compressed, not_found
+from yodel.rm_api.negotiate import JSON_UTF8, answer_error
 from yodel.rm_api.routes import (
+    activities,
     app_changes,
     app_state,
     apps,
@@ -29,16 +32,19 @@ from yodel.rm_api.routes import (
     pages,
     prometheus,
     proxied,
+    reservations,
     scheduler,
     signals,
     submission,
 )
+from yodel.rm_api.v1 import app as v1
+from yodel.rm_api.v1.problems import ProblemRim
 
 __all__ = ["RestServices", "RestSettings", "create_app"]
 
 ROUTES = (
-    *(cluster, submission, apps, app_state, app_changes, attempts, signals),
-    *(nodes, scheduler, pages, prometheus, proxied),
+    *(cluster, submission, apps, app_state, app_changes, attempts, signals, reservations),
+    *(nodes, scheduler, activities, pages, prometheus, proxied),
 )
 log = structlog.get_logger("yodel.rest")
 
@@ -52,7 +58,7 @@ def create_app(services: RestServices) -> FastAPI:
         yield
         await api.proxy.close()
 
-    routes: list[BaseRoute] = list(chain.from_iterable(module.ROUTES for module in ROUTES))
+    routes: list[BaseRoute] = list(chain.from_iterable(module.ROUTES for module in ROUTES)) + v1.routes_of(api)
     app = FastAPI(
         title="Yodel",
         routes=routes,
@@ -63,29 +69,32 @@ def create_app(services: RestServices) -> FastAPI:
         openapi_url=None,
     )
     app.state.api = api
-    app.add_middleware(Front, api=api)
+    app.add_middleware(Gate, api=api)
+    app.add_middleware(ProblemRim)
+    app.add_middleware(Front)
+    app.add_middleware(Compressed)
     app.add_exception_handler(YodelError, _refused)
     app.add_exception_handler(HTTPException, _unrouted)
     app.add_exception_handler(Exception, _failed)
     return app
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, YodelError)
-    return answer_error(translated(error))
+    return answer_error(translated(error), _accepted(request))
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:
     """Unknown paths and wrong methods.  OPTIONS is right everywhere: ``yarn logs`` asks it before it asks anything."""
     assert isinstance(error, HTTPException)
-    if error.status_code == HTTPStatus.NOT_FOUND and request.url.path.startswith(REST_PREFIX):
-        return answer_encoded(encode(no_such_path(request.url.path)), HTTPStatus.NOT_FOUND)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return not_found(request)
     if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
         return Response(status_code=error.status_code, headers=dict(error.headers or {}))
     allowed = {"Allow": ",".join(_methods_of(request))}
     if request.method == "OPTIONS":
         return Response(headers=allowed, media_type=JSON_UTF8)
-    refusal = answer_error(not_allowed())
+    refusal = answer_error(not_allowed(), _accepted(request))
     refusal.headers.update(allowed)
     return refusal
 
@@ -103,4 +112,8 @@ def _methods_of(request: Request) -> list[str]:
 async def _failed(request: Request, error: Exception) -> Response:
     """The boundary: a bug must not cost the caller its connection, nor us the trace."""
     log.error("request failed", method=request.method, path=request.url.path, exc_info=error)
-    return answer_error(RestError(500, "java.lang.IllegalStateException", "internal error"))
+    return answer_error(RestError(500, "java.lang.IllegalStateException", "internal error"), _accepted(request))
+
+
+def _accepted(request: Request) -> str:
+    return request.headers.get("accept", "")

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from starlette.requests import Request
 
 from yodel import __version__
+from yodel.domain.cross_origin import CrossOriginRules
+from yodel.domain.ids import ContainerId
+from yodel.domain.pod import PodObservation
 from yodel.ports.clock import Clock
+from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.proxy import WebProxy
 from yodel.rm_api.rendered import RenderedApplications
+from yodel.rm_api.spnego import Acceptor
+from yodel.rm_api.v1.stream import RenderedEvents
+from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.services.activities import Activities
 from yodel.services.changes import ApplicationChanges
+from yodel.services.delegation_tokens import DelegationTokens
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries
 from yodel.services.submission import SubmissionService
+from yodel.services.transitions import Transitions
 
 HADOOP_VERSION = "3.5.0"
 """The release whose wire shapes are served; clients parse it."""
@@ -43,6 +54,18 @@ class RestSettings:
     proxy_hosts: frozenset[str] = frozenset()
     is_proxy_warning_shown: bool = False
     cookie_validity_s: int = 36_000
+    cookie_domain: str = ""
+    is_cookie_persistent: bool = False
+    authentication: Literal["simple", "kerberos"] = "simple"
+    """hadoop.http.authentication.type."""
+    csrf: CsrfRules | None = None
+    cross_origin: CrossOriginRules | None = None
+    frame_options: str = "SAMEORIGIN"
+    """X-Frame-Options of every answer; empty for none."""
+    are_submissions_enabled: bool = True
+    """yarn.webapp.enable-rest-app-submissions."""
+    are_lists_filtered: bool = False
+    """yarn.webapp.filter-entity-list-by-user: lists hold only what a caller may view."""
     body_bytes_max: int = 16 * 1024 * 1024
     hadoop_version: str = HADOOP_VERSION
     build_version: str = f"{HADOOP_VERSION} as served by Yodel {__version__}"
@@ -59,6 +82,16 @@ class RestServices:
     changes: ApplicationChanges
     nodes: NodeService
     log_aggregation: LogAggregation
+    delegation_tokens: DelegationTokens
+    proxy_users: ProxyUserRules = field(default_factory=ProxyUserRules)
+    acceptor: Acceptor | None = None
+    """Judges Kerberos tickets."""
+    activities: Activities
+    transitions: Transitions
+    observed: Callable[[ContainerId], PodObservation | None] = lambda _: None
+    """A container's pod as it was last seen."""
+    namespace: str = "default"
+    """Where the pods are."""
     gauges: Callable[[], Mapping[str, float]] = dict
     """What Prometheus is told beside Hadoop's own counts, by name."""
     not_ready: Callable[[], str] = str
@@ -75,12 +108,14 @@ class Api:
     web_address: str
     proxy: WebProxy
     rendered: RenderedApplications
+    rendered_events: RenderedEvents
 
     @classmethod
     def of(cls, services: RestServices) -> Api:
         web_address = services.settings.rm_web_address
         web_host = web_address.rpartition(":")[0].strip("[]")
-        return cls(services, web_address, WebProxy(web_host=web_host), RenderedApplications())
+        events = RenderedEvents(services.transitions.epoch)
+        return cls(services, web_address, WebProxy(web_host=web_host), RenderedApplications(), events)
 
     def bound_to(self, port: int) -> None:
         """The port listened on, for an address that was given with port 0."""

@@ -1,14 +1,14 @@
-"""Who calls: ``user.name`` and the signed cookie."""
+"""The signed cookie, and names that can be."""
 
 from __future__ import annotations
 
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.rm_api.auth import CookieSigner, caller_of
+from yodel.rm_api.auth import CookieSigner, checked_user
 
 NOW_MS = 1_700_000_000_000
-SIGNER = CookieSigner(b"k" * 32, 36_000)
+SIGNER = CookieSigner(secret=b"k" * 32, validity_s=36_000)
 
 
 def value_of(set_cookie: str) -> str:
@@ -25,7 +25,7 @@ def test_cookie_has_hadoops_fields() -> None:
 def test_cookie_names_the_user_with_or_without_quotes(quote: str) -> None:
     value = value_of(SIGNER.issue("alice", NOW_MS))
     header = f"other=1; hadoop.auth={quote}{value}{quote}; more=2"
-    assert caller_of(b"", header, SIGNER, NOW_MS).user == "alice"
+    assert SIGNER.user_in(header, NOW_MS) == "alice"
 
 
 def test_cookie_is_good_until_it_expires() -> None:
@@ -51,26 +51,38 @@ def test_forged_cookie_names_nobody(forge: object) -> None:
 
 
 def test_cookie_of_another_secret_names_nobody() -> None:
-    other = CookieSigner(b"x" * 32, 36_000)
+    other = CookieSigner(secret=b"x" * 32, validity_s=36_000)
     assert SIGNER.user_of(value_of(other.issue("alice", NOW_MS)), NOW_MS) is None
 
 
-def test_first_user_name_counts_and_beats_the_cookie() -> None:
-    cookie = f"hadoop.auth={value_of(SIGNER.issue('carol', NOW_MS))}"
-    caller = caller_of(b"a=1&user.name=alice&user.name=bob", cookie, SIGNER, NOW_MS)
-    assert caller.user == "alice"
-    assert caller.cookie is not None
+def test_cookie_of_another_type_names_nobody() -> None:
+    kerberos = CookieSigner(secret=b"k" * 32, validity_s=36_000, token_type="kerberos-dt")
+    assert SIGNER.user_of(value_of(kerberos.issue("alice", NOW_MS)), NOW_MS) is None
 
 
-def test_nobody_is_nobody() -> None:
-    caller = caller_of(b"limit=3", "", SIGNER, NOW_MS)
-    assert (caller.user, caller.cookie) == (None, None)
+def test_cookie_has_the_attributes_that_are_wanted() -> None:
+    signer = CookieSigner(secret=b"k", validity_s=1, domain="example.com", is_persistent=True)
+    cookie = signer.issue("alice", NOW_MS, is_secure=True)
+    expected = "; Path=/; Domain=example.com; Expires=Tue, 14-Nov-2023 22:13:21 GMT; Secure; HttpOnly"
+    assert cookie.endswith(expected)
+    assert "p=alice@REALM&" in signer.issue("alice", NOW_MS, principal="alice@REALM")
 
 
-@pytest.mark.parametrize("name", [b"a%26u%3Droot", b"a%0d%0ab", b"a%20b", b"%C3%A9", b"-x", b"x" * 256])
-def test_name_no_account_could_have_is_refused(name: bytes) -> None:
+def test_cookie_is_taken_away_by_an_empty_one() -> None:
+    assert SIGNER.cleared() == "hadoop.auth=; Path=/; HttpOnly"
+    persistent = CookieSigner(secret=b"k", validity_s=1, is_persistent=True).cleared()
+    assert persistent == "hadoop.auth=; Path=/; Expires=Thu, 01-Jan-1970 00:00:00 GMT; HttpOnly"
+
+
+def test_no_cookie_is_nobody() -> None:
+    assert SIGNER.user_in("", NOW_MS) is None
+    assert SIGNER.user_in("other=1", NOW_MS) is None
+
+
+@pytest.mark.parametrize("name", ["a&u=root", "a\r\nb", "a b", "é", "-x", "x" * 256, ""])
+def test_name_no_account_could_have_is_refused(name: str) -> None:
     with pytest.raises(InvalidValue, match=r"user\.name"):
-        caller_of(b"user.name=" + name, "", SIGNER, NOW_MS)
+        checked_user("user.name", name)
 
 
 def test_secret_is_not_shown() -> None:

@@ -42,19 +42,6 @@ async def test_static_user_may_write_where_that_is_switched_on() -> None:
         assert (await world.post("/apps/new-application")).status_code == 200
 
 
-async def test_anonymous_callers_can_be_shut_out() -> None:
-    async with rest_world(anonymous_allowed=False) as world:
-        refused = await world.get("/info")
-        assert (refused.status_code, refused.headers["www-authenticate"]) == (403, "PseudoAuth")
-        assert (await world.get("/info?user.name=alice")).status_code == 200
-
-
-async def test_impossible_name_is_refused_in_hadoops_form(world: RestWorld) -> None:
-    answer = await world.get("/info?user.name=a%26b")
-    assert answer.status_code == 400
-    assert set(answer.json()["RemoteException"]) == {"exception", "message", "javaClassName"}
-
-
 @pytest.mark.parametrize("path", ["", "/info", "/metrics", "/apps", "/nodes", "/scheduler"])
 async def test_trailing_slash_changes_nothing(world: RestWorld, path: str) -> None:
     assert (await world.get(f"{path}/")).json() == (await world.get(path)).json()

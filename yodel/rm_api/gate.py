@@ -1,0 +1,110 @@
+"""What stands before every route: cross-origin headers, who calls, forgery by foreign pages, tokens asked by ``op``.
+
+In the order of Hadoop's filters.  What is refused here looks as it does there: Jetty's page where a filter calls
+``sendError``, a RemoteException where it uses HttpExceptionUtils.  A plain ASGI shell: answers stream through it.
+"""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from yodel.errors import InvalidValue
+from yodel.rm_api import csrf, token_operations
+from yodel.rm_api.auth import NOBODY, Caller, CookieSigner, with_caller
+from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
+from yodel.rm_api.context import Api
+from yodel.rm_api.errors import RestError, translated
+from yodel.rm_api.jetty import error_page
+from yodel.rm_api.negotiate import answer_error
+
+OPEN_PREFIX = "/health/"
+"""For Kubernetes' probes, which have no name: they are told alive or not, nothing else."""
+
+
+class Gate:
+    """Wraps the application; ``api`` gives settings, tokens and the clock."""
+
+    def __init__(self, app: ASGIApp, api: Api) -> None:
+        self._app, services = app, api.services
+        settings = services.settings
+        self._cross_origin, self._csrf, self._frames = settings.cross_origin, settings.csrf, settings.frame_options
+        self._signer = CookieSigner(
+            secret=settings.cookie_secret,
+            validity_s=settings.cookie_validity_s,
+            token_type=f"{settings.authentication}-dt",
+            domain=settings.cookie_domain,
+            is_persistent=settings.is_cookie_persistent,
+        )
+        self._authenticator = Authenticator(
+            kind=settings.authentication,
+            is_anonymous_allowed=settings.anonymous_allowed,
+            signer=self._signer,
+            tokens=services.delegation_tokens,
+            proxy_users=services.proxy_users,
+            acceptor=services.acceptor,
+            now_ms=services.clock.now_ms,
+        )
+        self._operations = token_operations.TokenOperations(self._authenticator, services.delegation_tokens)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        added = self._cross_origin_headers(headers)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered = MutableHeaders(scope=message)
+                if self._frames:
+                    answered["X-Frame-Options"] = self._frames
+                for name, value in added:
+                    answered.append(name, value)
+            await send(message)
+
+        try:
+            asked = Asked.of(scope)
+            refusal = await self._operations.answer(scope["method"], asked)
+            caller = NOBODY if refusal is not None else await self._caller(scope, asked)
+            added += caller.headers
+        except (FilterRefusal, RestError, InvalidValue) as error:
+            refusal = self._refused(scope, headers, error)
+        if refusal is None and self._is_forged(scope, headers):
+            refusal = error_page(scope["path"], headers.get("accept", ""), 400, csrf.REFUSAL)
+        if refusal is not None:
+            await refusal(scope, receive, send_with_headers)
+            return
+        await self._app(with_caller(scope, caller), receive, send_with_headers)
+
+    async def _caller(self, scope: Scope, asked: Asked) -> Caller:
+        if scope["path"].startswith(OPEN_PREFIX):
+            return NOBODY
+        return await self._authenticator.caller(asked)
+
+    def _refused(self, scope: Scope, headers: Headers, error: FilterRefusal | RestError | InvalidValue) -> Response:
+        accept = headers.get("accept", "")
+        if not isinstance(error, FilterRefusal):
+            return answer_error(translated(error), accept)
+        page = error_page(scope["path"], accept, error.status, error.message)
+        if isinstance(error, Unauthenticated):
+            page.headers["Set-Cookie"] = self._signer.cleared(is_secure=scope.get("scheme") == "https")
+            if error.challenge:
+                page.headers["WWW-Authenticate"] = error.challenge
+        return page
+
+    def _is_forged(self, scope: Scope, headers: Headers) -> bool:
+        if self._csrf is None:
+            return False
+        header = headers.get(self._csrf.header)
+        return self._csrf.is_refused(scope["method"], headers.get("user-agent", ""), header)
+
+    def _cross_origin_headers(self, headers: Headers) -> tuple[tuple[str, str], ...]:
+        if self._cross_origin is None or "origin" not in headers:
+            return ()
+        return self._cross_origin.headers_for(
+            headers["origin"],
+            headers.get("access-control-request-method"),
+            headers.get("access-control-request-headers"),
+        )
