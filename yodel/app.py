@@ -93,6 +93,7 @@ from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.tokens import TokenIssuer, missing_keys
 from yodel.services.topology import Topology
+from yodel.services.transitions import Transitions
 from yodel.services.work_queue import WorkQueue
 from yodel.settings import Settings
 from yodel.store.engine import is_shared
@@ -373,6 +374,7 @@ class _Rm:
             self.engine, self.nodes, self.decommission, self._users, self._reloads(), getpass.getuser()
         )
         self.inspection = self._inspection()
+        self.transitions = Transitions(state, clock)
         self.engine.follow_with(self._published)
         self._misfits.tell = self.inspection.misfit
         self.engine.perform_with(
@@ -410,6 +412,7 @@ class _Rm:
             if on_ready is not None:
                 on_ready(addresses)
             await stop.wait()
+            self.transitions.end()
             for server in servers:
                 await server.stop()
             for task in running:
@@ -521,6 +524,8 @@ class _Rm:
             cookie_secret=hmac.new(self._tokens.current("amrm").secret, b"hadoop.auth", hashlib.sha256).digest(),
             static_user=settings.http_static_user,
             may_static_user_write=settings.http_static_user_may_write,
+            are_submissions_enabled=settings.rest_submissions,
+            are_lists_filtered=settings.rest_lists_filtered,
             proxy_hosts=frozenset(host.lower() for host in settings.web_proxy_hosts),
             is_proxy_warning_shown=settings.web_proxy_warning,
         )
@@ -530,8 +535,14 @@ class _Rm:
             changes=self.changes,
             nodes=self.nodes,
             log_aggregation=self.log_aggregation,
+            delegation_tokens=self.delegation_tokens,
+            proxy_users=self._proxy_users,
+            activities=self.scheduler.activities,
+            transitions=self.transitions,
+            observed=self.reconciler.observed,
+            namespace=settings.namespace,
             clock=self._clock,
-            settings=rest,
+            settings=await asyncio.to_thread(with_rules, rest, settings.web),
             gauges=self._gauges,
             not_ready=lambda: self._not_ready,
         )
@@ -588,6 +599,7 @@ class _Rm:
 
     def _published(self, rows: Sequence[Row], removed: Sequence[ApplicationId]) -> None:
         self.inspection.published(rows, removed)
+        self.transitions.published(rows, removed)
         self.binder.published(rows)
 
     def _inspection(self) -> Inspection:
