@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings
 import nm_plugin.settings
 import yodel.settings
 from yodel.queue_settings import CustomDialect, CustomGang, QueueSettings, UserIds
+from yodel.web_settings import WebSettings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 COMPUTED = {socket.getfqdn: "this machine's full name", getpass.getuser: "the user who runs it"}
@@ -66,6 +67,19 @@ operator = "Exists"
         CustomDialect,
     ),
     ("Groups of such a dialect: `[dialects.NAME.gang]`", "The object that its scheduler places together.", CustomGang),
+    (
+        "Callers over HTTP: `[web]`",
+        """By whom the web port is believed to be called, and what browsers are told about it. Hadoop's property is
+named beside each; a list there is one here.
+
+```toml
+[web]
+anonymous_allowed = false
+cross_origin_enabled = true
+cross_origin_origins = ["https://*.example.com"]
+```""",
+        WebSettings,
+    ),
     ("Users: `[user_ids.NAME]`", "Who a user is on the nodes.", UserIds),
 )
 

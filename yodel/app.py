@@ -105,6 +105,7 @@ from yodel.translator.dialects import dialect, gang_kinds, gang_name
 from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
 from yodel.translator.pod_spec import Group, PodSettings, PosixIdentity, group, manifest
 from yodel.translator.profiles import PodProfiles, profiles
+from yodel.web_rules import with_rules
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 SECRET_BYTES_MAX = 4096

@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from yodel.errors import InvalidValue
 from yodel.queue_settings import CustomDialect, QueueSettings, UserIds
+from yodel.web_settings import WebSettings
 
 ENV_PREFIX = "YODEL_"
 
@@ -157,6 +158,11 @@ class Settings(BaseSettings):
     http_static_user_may_write: bool = Field(
         default=False, description="let calls without a name submit and kill, as Hadoop without Kerberos does"
     )
+    web: WebSettings = Field(
+        default_factory=WebSettings, description="who may call over HTTP, what browsers are told, `[web]`: see below"
+    )
+    rest_submissions: bool = Field(default=True, description="yarn.webapp.enable-rest-app-submissions")
+    rest_lists_filtered: bool = Field(default=False, description="yarn.webapp.filter-entity-list-by-user")
     web_proxy_hosts: frozenset[str] = Field(
         default=frozenset(),
         description="hosts beside the nodes whose pages the web proxy shows: gateways with drivers in client mode",

@@ -1,0 +1,42 @@
+"""From settings to rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yodel.domain.cross_origin import CrossOriginRules
+from yodel.errors import InvalidValue
+from yodel.rm_api.context import RestSettings
+from yodel.rm_api.csrf import CsrfRules
+from yodel.web_rules import with_rules
+from yodel.web_settings import WebSettings
+
+REST = RestSettings(cluster_id=1, started_ms=1, rm_web_address="rm:8088", login_user="yarn", cookie_secret=b"made")
+
+
+def test_defaults_change_nothing() -> None:
+    assert with_rules(REST, WebSettings()) == REST
+
+
+def test_rules_are_there_when_they_are_switched_on() -> None:
+    web = WebSettings(csrf_enabled=True, cross_origin_enabled=True, frames_enabled=False, authentication="kerberos")
+    rest = with_rules(REST, web)
+    assert (rest.csrf, rest.cross_origin) == (CsrfRules(), CrossOriginRules())
+    assert (rest.frame_options, rest.authentication) == ("", "kerberos")
+
+
+def test_secret_of_other_daemons_is_taken_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_bytes(b"hadoop\n")
+    assert with_rules(REST, WebSettings(signature_secret_file=file)).cookie_secret == b"hadoop\n"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"x" * (64 * 1024 + 1)])
+def test_secret_that_is_none_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InvalidValue, match="signature_secret_file"):
+        with_rules(REST, WebSettings(signature_secret_file=file))

@@ -1,0 +1,65 @@
+"""From the table ``[web]`` to what the web side is built with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from yodel.domain.cross_origin import CrossOriginRules
+from yodel.errors import InvalidValue
+from yodel.rm_api.context import RestSettings
+from yodel.rm_api.csrf import CsrfRules
+from yodel.web_settings import WebSettings
+
+SECRET_BYTES_MAX = 64 * 1024
+
+
+def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
+    """Blocks: the secret is read.
+
+    Raises:
+        InvalidValue: the secret cannot be read or is empty.
+    """
+    secret_file = web.signature_secret_file
+    return replace(
+        rest,
+        cookie_secret=rest.cookie_secret if secret_file is None else _secret(secret_file),
+        cookie_validity_s=web.cookie_validity_s,
+        cookie_domain=web.cookie_domain,
+        is_cookie_persistent=web.cookie_persistent,
+        authentication=web.authentication,
+        anonymous_allowed=web.anonymous_allowed,
+        csrf=_csrf(web) if web.csrf_enabled else None,
+        cross_origin=_cross_origin(web) if web.cross_origin_enabled else None,
+        frame_options=web.frame_options if web.frames_enabled else "",
+    )
+
+
+def _secret(path: Path) -> bytes:
+    """FileSignerSecretProvider takes the file as it is, with its last line's end: other daemons' cookies are good here."""
+    try:
+        with path.open("rb") as file:
+            secret = file.read(SECRET_BYTES_MAX + 1)
+    except OSError as error:
+        raise InvalidValue("web.signature_secret_file", str(path), f"a readable file: {error.strerror}") from error
+    if not 0 < len(secret) <= SECRET_BYTES_MAX:
+        raise InvalidValue("web.signature_secret_file", f"<{len(secret)} bytes>", f"1 to {SECRET_BYTES_MAX} bytes")
+    return secret
+
+
+def _csrf(web: WebSettings) -> CsrfRules:
+    return CsrfRules(
+        header=web.csrf_header,
+        methods_to_ignore=frozenset(web.csrf_methods_to_ignore),
+        browsers=tuple(re.compile(text) for text in web.csrf_browsers),
+    )
+
+
+def _cross_origin(web: WebSettings) -> CrossOriginRules:
+    return CrossOriginRules(
+        origins=web.cross_origin_origins,
+        methods=web.cross_origin_methods,
+        headers=web.cross_origin_headers,
+        max_age_s=web.cross_origin_max_age_s,
+    )

@@ -1,0 +1,80 @@
+"""The table ``[web]``: who may call over HTTP, and what browsers are told.  Hadoop's property is named beside each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+_HTTP = "hadoop.http.authentication."
+_CSRF = "yarn.resourcemanager.webapp.rest-csrf."
+_CORS = "hadoop.http.cross-origin."
+
+
+def _compiles(text: str) -> str:
+    try:
+        re.compile(text.removeprefix("regex:"))
+    except re.error as error:
+        raise ValueError(f"expected a regular expression: {error}") from error
+    return text
+
+
+def _is_origin(text: str) -> str:
+    return _compiles(text) if text.startswith("regex:") else text
+
+
+Expression = Annotated[str, AfterValidator(_compiles)]
+Origin = Annotated[str, AfterValidator(_is_origin)]
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
+Method = Annotated[str, Field(pattern=r"^[A-Z]{1,16}$")]
+
+
+class WebSettings(BaseModel):
+    """Lists are Hadoop's comma separated values."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    authentication: Literal["simple", "kerberos"] = Field(
+        default="simple",
+        description=f"{_HTTP}type; with kerberos only delegation tokens let somebody in, as tickets are not judged yet",
+    )
+    anonymous_allowed: bool = Field(default=True, description=f"{_HTTP}simple.anonymous.allowed")
+    cookie_validity_s: int = Field(default=36_000, ge=1, description=f"{_HTTP}token.validity")
+    cookie_domain: str = Field(default="", pattern=r"^[A-Za-z0-9.-]{0,253}$", description=f"{_HTTP}cookie.domain")
+    cookie_persistent: bool = Field(default=False, description=f"{_HTTP}cookie.persistent")
+    signature_secret_file: Path | None = Field(
+        default=None,
+        description=f"{_HTTP}signature.secret.file; without one the cookies' key is made from one in the store",
+    )
+    csrf_enabled: bool = Field(default=False, description=f"{_CSRF}enabled")
+    csrf_header: HeaderName = Field(default="X-XSRF-Header", description=f"{_CSRF}custom-header")
+    csrf_methods_to_ignore: tuple[Method, ...] = Field(
+        default=("GET", "OPTIONS", "HEAD"), description=f"{_CSRF}methods-to-ignore"
+    )
+    csrf_browsers: tuple[Expression, ...] = Field(
+        default=("^Mozilla.*", "^Opera.*"), description=f"{_CSRF}browser-useragents-regex"
+    )
+    cross_origin_enabled: bool = Field(
+        default=False,
+        description="yarn.resourcemanager.webapp.cross-origin.enabled: other sites' pages may read answers",
+    )
+    cross_origin_origins: tuple[Origin, ...] = Field(
+        default=("*",), description=f"{_CORS}allowed-origins; `*` is any text, `regex:` begins an expression"
+    )
+    cross_origin_methods: tuple[Method, ...] = Field(
+        default=("GET", "POST", "HEAD"), description=f"{_CORS}allowed-methods"
+    )
+    cross_origin_headers: tuple[HeaderName, ...] = Field(
+        default=("X-Requested-With", "Content-Type", "Accept", "Origin"), description=f"{_CORS}allowed-headers"
+    )
+    cross_origin_max_age_s: int = Field(default=1800, ge=0, description=f"{_CORS}max-age")
+    frames_enabled: bool = Field(
+        default=True, description="yarn.webapp.xfs-filter.enabled: answers say who may show them in a frame"
+    )
+    frame_options: str = Field(
+        default="SAMEORIGIN",
+        pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$",
+        description="yarn.resourcemanager.webapp.xfs-filter.xframe-options",
+    )
