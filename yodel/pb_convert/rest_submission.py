@@ -1,9 +1,10 @@
 """The JSON body of ``POST /ws/v1/cluster/apps`` to an ApplicationSubmissionContextProto (RMWebAppUtil, DAO classes).
 
-As tolerant as Hadoop, and a little more: an ``entry`` may be one object or a list, numbers may be strings, a root
-element may be there, fields nobody knows are passed over.  Read beyond Hadoop's own DAO: ``application-timeouts``,
-``am-container-resource-requests`` and ``resource.resourceInformations``, which exist in the RPC's context.  Refuses
-what cannot be meant, naming field, value and what was expected; values of secrets are never named.
+As tolerant as Hadoop, and a little more: an ``entry`` may be one object or a list, numbers may be strings, fields
+nobody knows are passed over.  As in Hadoop, the root element that XML has must not be there.  Read beyond Hadoop's own
+DAO: ``application-timeouts``, ``am-container-resource-requests`` and ``resource.resourceInformations``, which exist in
+the RPC's context.  Refuses what cannot be meant, naming field, value and what was expected; values of secrets are never
+named.
 """
 
 from __future__ import annotations
@@ -44,6 +45,22 @@ class InvalidApplicationId(InvalidValue):
         self.args = (f"Could not parse application id {value}",)
 
 
+class InvalidCredentials(InvalidValue):
+    """RMWebAppUtil.createCredentials; which token is meant is told, what it holds is not."""
+
+    def __init__(self, error: InvalidValue) -> None:
+        super().__init__(error.field, error.value, error.expected)
+        self.args = (f"Could not parse credentials data; exception message = {error}",)
+
+
+class InvalidReservationId(InvalidValue):
+    """Hadoop has several answers to it, by what exactly is wrong: ``text`` is what came."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("reservation-id", text[:64], "reservation_<cluster timestamp>_<number>")
+        self.text = text
+
+
 def submission(body: Json, user: str) -> tuple[ApplicationId, Submission]:
     """What a body asks for, in a user's name.
 
@@ -57,8 +74,7 @@ def submission(body: Json, user: str) -> tuple[ApplicationId, Submission]:
 
 def submission_context(body: Json) -> tuple[ApplicationId, pb.ApplicationSubmissionContextProto]:
     """The context a client of the RPC would have sent.  Raises like ``submission``."""
-    inner = body.get(ROOT)
-    fields = inner if isinstance(inner, Mapping) and "application-id" not in body else body
+    fields = body
     application_id = _application_id(fields.get("application-id"))
     context = pb.ApplicationSubmissionContextProto(
         application_id=ids.application_id_pb(application_id),
@@ -75,9 +91,8 @@ def submission_context(body: Json) -> tuple[ApplicationId, pb.ApplicationSubmiss
         attempt_failures_validity_interval=_integer(fields, "attempt-failures-validity-interval", -1, INT64_MAX),
         node_label_expression=_text(fields, "app-node-label-expression"),
     )
-    priority = _integer(fields, "priority", -1, INT32_MAX)
-    if priority >= 0:
-        context.priority.priority = priority
+    # The bean's own default: such an application has priority -1, where one by RPC without a priority has 0.
+    context.priority.priority = _integer(fields, "priority", -1, INT32_MAX)
     context.am_container_spec.CopyFrom(_launch_context(_object(fields, "am-container-spec")))
     context.resource.CopyFrom(_resource(_object(fields, "resource"), "resource"))
     _add_am_requests(context, fields)
@@ -153,7 +168,10 @@ def _credentials(fields: Json) -> bytes:
 
 
 def _token(alias: str, value: Any) -> WireToken:
-    return parse_token(_decoded(value, f"tokens[{alias}]"))
+    try:
+        return parse_token(_decoded(value, f"tokens[{alias}]"))
+    except InvalidValue as error:
+        raise InvalidCredentials(error) from error
 
 
 def _resource(fields: Json, where: str) -> pb.ResourceProto:
@@ -215,7 +233,7 @@ def _add_rest(context: pb.ApplicationSubmissionContextProto, fields: Json) -> No
     if reservation:
         match = _RESERVATION.fullmatch(reservation[:64])
         if match is None:
-            raise InvalidValue("reservation-id", reservation[:64], "reservation_<cluster timestamp>_<number>")
+            raise InvalidReservationId(reservation)
         context.reservation_id.cluster_timestamp, context.reservation_id.id = int(match[1]), int(match[2])
     for kind, value in _entries(fields, "application-timeouts"):
         timeout_type = _one_of(_TIMEOUT_TYPES, kind, "application-timeouts key")

@@ -90,6 +90,14 @@ def launch_environment(context: bytes) -> dict[str, str]:
     return {entry.key: entry.value for entry in parse_context(context).am_container_spec.environment}
 
 
+def names_a_label(context: bytes) -> bool:
+    """Whether the submitter set the application's label at all; REST bodies do, with an empty one."""
+    try:
+        return parse_context(context).HasField("node_label_expression")
+    except InvalidValue:
+        return False
+
+
 def log_aggregation_context(context: bytes) -> bytes:
     """The LogAggregationContextProto of a submission; empty when it has none."""
     parsed = parse_context(context)

@@ -78,6 +78,8 @@ class ApplicationFilter:
     tags: frozenset[str] = frozenset()
     users: frozenset[str] = frozenset()
     queues: frozenset[str] = frozenset()
+    live_queues: frozenset[str] = frozenset()
+    """Beside ``queues``: those of which only what has not ended counts."""
     name: str | None = None
     final_status: FinalApplicationStatus | None = None
     started_from_ms: int = 0
@@ -94,12 +96,15 @@ class ApplicationFilter:
             and (not self.types or submission.application_type.lower() in self.types)
             and (not self.tags or not self.tags.isdisjoint(submission.tags))
             and (not self.users or submission.user in self.users)
-            and (not self.queues or submission.queue in self.queues)
+            and (not self.queues or submission.queue in self.queues or self._is_live_below(app))
             and (self.name is None or submission.name == self.name)
             and (self.final_status is None or app.final_status is self.final_status)
             and _within(app.submitted_ms, self.started_from_ms, self.started_to_ms)
             and _within(app.finished_ms, self.finished_from_ms, self.finished_to_ms)
         )
+
+    def _is_live_below(self, app: Application) -> bool:
+        return app.submission.queue in self.live_queues and not app.state.is_final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

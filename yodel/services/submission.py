@@ -221,14 +221,18 @@ class SubmissionService:
             ("memory-mb", capability.memory_mib, maximum.memory_mib),
             ("vcores", capability.vcores, maximum.vcores),
         ):
-            if value < 0 or value > most:
-                kind = "less than 0! " if value < 0 else "greater than maximum allowed allocation. "
+            if value < 0:
                 raise InvalidResourceRequest(
-                    "Invalid resource request! Cannot allocate containers as requested resource is "
-                    f"{kind}Requested resource type=[{name}], Requested resource={capability}, maximum allowed "
-                    f"allocation={maximum}, please note that maximum allowed allocation is calculated by scheduler "
-                    "based on maximum resource of registered NodeManagers, which might be less than configured "
-                    f"maximum allocation={maximum}"
+                    "Invalid resource request! Cannot allocate containers as requested resource is less than 0! "
+                    f"Requested resource type=[{name}], Requested resource={capability}"
+                )
+            if value > most:
+                raise InvalidResourceRequest(
+                    "Invalid resource request! Cannot allocate containers as requested resource is greater than "
+                    f"maximum allowed allocation. Requested resource type=[{name}], Requested resource={capability}, "
+                    f"maximum allowed allocation={maximum}, please note that maximum allowed allocation is calculated "
+                    "by scheduler based on maximum resource of registered NodeManagers, which might be less than "
+                    f"configured maximum allocation={maximum}"
                 )
 
     def _forget_old(self) -> None:

@@ -1,31 +1,34 @@
 """``/apps/{id}/queue``, ``/priority``, ``/timeouts`` and ``/timeout``: seen by everybody, changed by who may modify.
 
-What only the scheduler finds wrong comes from Hadoop as 503 with an UndeclaredThrowableException, and so it does here.
+What only the scheduler finds wrong comes from Hadoop as 503 with an UndeclaredThrowableException, and so it does here;
+what the caller may not do, and a few mistakes, are bare texts there and here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied, ApplicationNotFound, Refused
-from yodel.pb_convert.times import iso_8601, parse_iso_8601
-from yodel.rm_api.bodies import read_object
+from yodel.pb_convert.times import parse_iso_8601
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.errors import RestError, bad_request, forbidden, malformed_body, undeclared
+from yodel.rm_api.errors import RestError, bad_request, malformed_body, undeclared
 from yodel.rm_api.front import writer
+from yodel.rm_api.given import answer_text, given, null_pointer
 from yodel.rm_api.negotiate import answer, require_acceptable
-from yodel.rm_api.routes.apps import found_application, no_such_application
-from yodel.rm_api.wire.apps import lifetime
+from yodel.rm_api.routes.apps import application_id, found_application, no_such_application
+from yodel.rm_api.wire.apps import timeout
 from yodel.services.changes import ACTIVE, LIFETIME
 
 INT_MAX = 2**31 - 1
+INTEGER = re.compile(r"[+-]?\d{1,10}", re.ASCII)
+UNLIMITED = "UNLIMITED"
+"""AppTimeoutInfo's own default, which no parser takes for a time."""
 TEXT_LENGTH_MAX = 4096
 _TIME_FIELDS = (r"\d{4}", r"-\d\d", r"-\d\d", r"T\d\d", r":\d\d", r":\d\d", r"\.\d{3}", r"[+-]\d{4}")
 T = TypeVar("T")
@@ -37,18 +40,19 @@ async def get_queue(request: Request) -> Response:
 
 async def put_queue(request: Request) -> Response:
     """A move; to the queue it is in already is nothing to do."""
-    api, user, body = await _change(request, "appqueue")
+    api, user, body = await _change(request, "appqueue", null_pointer("AppQueue.getQueue()", "targetQueue"))
     application = found_application(request).application
     target = body.get("queue")
     if not isinstance(target, str) or not target or len(target) > TEXT_LENGTH_MAX:
         raise malformed_body()
     queue = application.submission.queue
-    if target not in (queue, queue.rpartition(".")[2]):
-        if application.state not in ACTIVE:
-            raise bad_request(f"App in {application.state.name} state cannot be moved.")
-        asked = api.services.changes.move(application.id, user, target)
-        queue = await _changed(asked, application.id, user, "move")
-    return answer(request, {"queue": queue})
+    if target in (queue, queue.rpartition(".")[2]):
+        return answer(request, {"queue": queue})
+    changes, submission = api.services.changes, api.services.submission
+    if application.state not in ACTIVE and submission.may_modify(application, user):
+        return answer_text(request, f"App in {application.state.name} state cannot be moved.", 400)
+    moved = await _changed(request, changes.move(application.id, user, target), f"move appid {application.id}", user)
+    return moved if isinstance(moved, Response) else answer(request, {"queue": moved})
 
 
 async def get_priority(request: Request) -> Response:
@@ -57,68 +61,84 @@ async def get_priority(request: Request) -> Response:
 
 async def put_priority(request: Request) -> Response:
     """Answered with what it has become: the cluster's maximum is less than many ask for."""
-    api, user, body = await _change(request, "apppriority")
+    absent = RestError(503, "org.apache.hadoop.yarn.exceptions.YarnException", "Target Priority cannot be null")
+    api, user, body = await _change(request, "applicationpriority", absent)
     application = found_application(request).application
-    wanted = body.get("priority")
-    if not isinstance(wanted, int) or isinstance(wanted, bool) or abs(wanted) > INT_MAX:
-        raise malformed_body()
+    wanted = _integer(body.get("priority", 0))  # AppPriority's own default
+    if wanted == application.submission.priority:
+        return answer(request, {"priority": wanted})
     asked = api.services.changes.set_priority(application.id, user, wanted)
-    return answer(request, {"priority": await _changed(asked, application.id, user, "update priority of")})
+    now = await _changed(request, asked, f"change priority of appid {application.id}", user)
+    return now if isinstance(now, Response) else answer(request, {"priority": now})
 
 
 async def get_timeouts(request: Request) -> Response:
     application = found_application(request).application
     now_ms = api_of(request).services.clock.now_ms()
-    return answer(request, {"timeouts": {"timeout": [lifetime(application, now_ms)]}})
+    return answer(request, {"timeouts": {"timeout": [timeout(application, now_ms)]}})
 
 
 async def get_timeout(request: Request) -> Response:
     application = found_application(request).application
     _timeout_type(request.path_params["timeout_type"])
-    return answer(request, {"timeout": lifetime(application, api_of(request).services.clock.now_ms())})
+    return answer(request, {"timeout": timeout(application, api_of(request).services.clock.now_ms())})
 
 
 async def put_timeout(request: Request) -> Response:
-    api, user, body = await _change(request, "timeout")
+    absent = null_pointer("AppTimeoutInfo.getTimeoutType()", "appTimeout")
+    api, user, body = await _change(request, "timeout", absent)
     application = found_application(request).application
-    kind, expires = body.get("type"), body.get("expiryTime")
-    if not isinstance(kind, str) or not isinstance(expires, str) or not kind or not expires:
-        raise bad_request("Timeout type or ExpiryTime is null.")
-    kind = _timeout_type(kind)
-    _require_time(expires[:TEXT_LENGTH_MAX])
-    asked = api.services.changes.set_timeouts(application.id, user, {kind: expires})
-    expires_ms = parse_iso_8601((await _changed(asked, application.id, user, "update timeout of"))[kind])
-    remaining_s = max(0, expires_ms - api.services.clock.now_ms()) // 1000
-    shown = {"type": kind, "expiryTime": iso_8601(expires_ms), "remainingTimeInSeconds": remaining_s}
-    return answer(request, {"timeout": shown})
+    kind, expires = body.get("type"), body.get("expiryTime", UNLIMITED)
+    if not isinstance(kind, str) or kind.strip().upper() != LIFETIME or not isinstance(expires, str):
+        return answer_text(request, "Timeout type or ExpiryTime is null.", 400)
+    may_modify = api.services.submission.may_modify(application, user)
+    if may_modify and application.state in ACTIVE:
+        _require_time(expires[:TEXT_LENGTH_MAX])
+    asked = api.services.changes.set_timeouts(application.id, user, {LIFETIME: expires})
+    done = await _changed(request, asked, f"change timeout of app {application.id}", user)
+    if isinstance(done, Response):
+        return done
+    now_ms = api.services.clock.now_ms()
+    return answer(request, {"timeout": timeout(found_application(request).application, now_ms)})
 
 
-async def _change(request: Request, root: str) -> tuple[Api, str, dict[str, object]]:
-    """Who changes, and the fields of the body; the root element of XML's shape may be there."""
+async def _change(request: Request, root: str, absent: RestError) -> tuple[Api, str, dict[str, Any]]:
+    """Who changes, and the fields of the body.  Raises ``absent`` when there is none, but 404 before that."""
     api = api_of(request)
     user = writer(request, api)
     require_acceptable(request)
-    body = await read_object(request, api.services.settings.body_bytes_max)
-    inner = body.get(root)
-    return api, user, inner if isinstance(inner, dict) else body
+    body = await given(request, api, root)
+    if body is None:
+        found_application(request)
+        raise absent
+    return api, user, body
 
 
-async def _changed(asked: Awaitable[T], application_id: ApplicationId, user: str, what: str) -> T:
-    """Raises RestError for what went wrong, in RMWebServices' words."""
+async def _changed(request: Request, asked: Awaitable[T], what: str, user: str) -> T | Response:
+    """What has become of it, or what went wrong in RMWebServices' words.  Raises RestError."""
     try:
         return await asked
-    except AccessDenied as error:
-        raise forbidden(f"Unauthorized attempt to {what} appid {application_id} by remote user {user}") from error
+    except AccessDenied:
+        return answer_text(request, f"Unauthorized attempt to {what} by remote user {user}", 403)
     except ApplicationNotFound as error:
-        raise no_such_application(application_id) from error
+        raise no_such_application(application_id(request)) from error
     except Refused as error:
         raise undeclared(str(error)) from error
 
 
+def _integer(value: object) -> int:
+    """A Java int, in text too, as MOXy converts it.  Raises RestError 400."""
+    if isinstance(value, str) and INTEGER.fullmatch(value.strip()):
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not -INT_MAX - 1 <= value <= INT_MAX:
+        raise malformed_body()
+    return value
+
+
 def _timeout_type(text: str) -> str:
     """In any case, as RMWebServices.parseTimeoutType; the text names another thing there too."""
-    if text.upper() != LIFETIME:
-        raise bad_request(f"Invalid application-state {text[:128]} specified. It should be one of [{LIFETIME}]")
+    if text.strip().upper() != LIFETIME:
+        raise bad_request(f"Invalid application-state {text.strip()[:128]} specified. It should be one of [{LIFETIME}]")
     return LIFETIME
 
 

@@ -6,11 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, ApplicationNotFound
-from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import bad_request, forbidden
+from yodel.rm_api.errors import bad_request, malformed_body
 from yodel.rm_api.front import writer
+from yodel.rm_api.given import answer_text, given, null_pointer
 from yodel.rm_api.negotiate import answer, require_acceptable
 from yodel.rm_api.routes.apps import found_application, no_such_application
 
@@ -27,36 +28,39 @@ async def put_state(request: Request) -> Response:
     api = api_of(request)
     user = writer(request, api)
     require_acceptable(request)
-    body = await read_object(request, api.services.settings.body_bytes_max)
+    body = await given(request, api, "appstate")
     application = found_application(request).application
-    target, diagnostics = _target(body)
+    if body is None:
+        raise null_pointer("AppState.getState()", "targetState")
+    target, diagnostics = _scalar(body.get("state")), _scalar(body.get("diagnostics"))
     if target == application.state.name:
         return answer(request, {"state": target})
     if target != "KILLED":
         raise bad_request(ONLY_KILLED)
-    if application.state.is_final:
-        return answer(request, {"state": application.state.name})
+    if len(diagnostics) > DIAGNOSTICS_LENGTH_MAX:
+        raise bad_request(f"Invalid diagnostics; expected text of at most {DIAGNOSTICS_LENGTH_MAX} characters")
+    # RMAppImpl.isAppFinalStateStored; an unmanaged AM is told that all is done, lest it asks again.
+    is_done = application.state.is_final or application.state is ApplicationState.FINISHING
+    is_done = is_done or application.submission.is_unmanaged
     try:
         await api.services.submission.kill(application.id, user, diagnostics)
         now = api.services.queries.application(application.id).application.state.name
-    except AccessDenied as error:
-        text = f"Unauthorized attempt to kill appid {application.id} by remote user {user}"
-        raise forbidden(text) from error
+    except AccessDenied:
+        return answer_text(request, f"Unauthorized attempt to kill appid {application.id} by remote user {user}", 403)
     except ApplicationNotFound as error:
         raise no_such_application(application.id) from error
+    if is_done:
+        return answer(request, {"state": now})
     return answer(request, {"state": now}, 202, str(request.url.replace(query="")))
 
 
-def _target(body: dict[str, object]) -> tuple[str, str]:
-    """The target and the diagnostics of a body; the root element of XML's shape may be there."""
-    inner = body.get("appstate")
-    fields = inner if isinstance(inner, dict) else body
-    target, diagnostics = fields.get("state"), fields.get("diagnostics") or ""
-    if not isinstance(target, str) or not target:
-        raise bad_request("Invalid state: nothing given; expected 'KILLED'")
-    if not isinstance(diagnostics, str) or len(diagnostics) > DIAGNOSTICS_LENGTH_MAX:
-        raise bad_request(f"Invalid diagnostics; expected text of at most {DIAGNOSTICS_LENGTH_MAX} characters")
-    return target, diagnostics
+def _scalar(value: object) -> str:
+    """A field of text; a number is what it looks like, none is empty.  Raises RestError 400 for anything else."""
+    if value is None:
+        return ""
+    if not isinstance(value, (str, int, float)):
+        raise malformed_body()
+    return str(value)
 
 
 ROUTES = (

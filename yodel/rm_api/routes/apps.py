@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Hashable, Sequence
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -17,8 +18,24 @@ from yodel.errors import ApplicationNotFound, InvalidValue
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.errors import RestError, bad_request, not_found
 from yodel.rm_api.front import reader
-from yodel.rm_api.negotiate import JSON_UTF8, answer, answer_encoded, encode, require_acceptable
-from yodel.rm_api.routes.filters import application_filter, application_states, deselected, values
+from yodel.rm_api.negotiate import (
+    JSON_UTF8,
+    XML,
+    answer,
+    answer_encoded,
+    answer_rendered,
+    answer_xml_list,
+    encode,
+    representation,
+    require_acceptable,
+)
+from yodel.rm_api.routes.filters import (
+    application_filter,
+    application_states,
+    deselected,
+    refused_when_listing,
+    values,
+)
 from yodel.rm_api.wire import apps as wire
 from yodel.services.log_aggregation import LogAggregationStatus
 from yodel.services.queries import ApplicationView
@@ -41,7 +58,11 @@ def application_id(request: Request) -> ApplicationId:
     Raises:
         RestError: 400 with Hadoop's words.
     """
-    text = request.path_params["application_id"]
+    return parsed_id(request.path_params["application_id"])
+
+
+def parsed_id(text: str) -> ApplicationId:
+    """ApplicationId.fromString.  Raises RestError 400."""
     if not text.startswith("application_"):
         shown = text[:128]
         raise bad_request(
@@ -68,24 +89,33 @@ def found_application(request: Request) -> ApplicationView:
 
 async def one(request: Request) -> Response:
     require_acceptable(request)
-    left_out = deselected(request.query_params)
     view = found_application(request)
+    left_out = deselected(request.query_params)
     api = api_of(request)
-    return answer_encoded(b'{"app":' + _rendered(api, view, reader(request, api), left_out) + b"}")
+    return answer_rendered(request, b'{"app":' + _rendered(api, view, reader(request, api), left_out) + b"}")
 
 
 async def many(request: Request) -> Response:
-    require_acceptable(request)
+    media_type = representation(request)
     api = api_of(request)
     queries, user = api.services.queries, reader(request, api)
     wanted = application_filter(request.query_params, queries)
+    shown_to = api.services.submission.viewer(user) if api.services.settings.are_lists_filtered else None
+    refusal = refused_when_listing(request.query_params)
+    if refusal is not None:
+        if queries.applications(replace(wanted, limit=1)):
+            raise refusal
+        return answer(request, {"apps": {}})
     left_out = deselected(request.query_params)
+    if media_type == XML:
+        found = queries.applications(wanted, shown_to)
+        return answer_xml_list("apps", "app", (_rendered(api, view, user, left_out) for view in found))
     key: Hashable = (wanted, left_out, user)
     version = queries.version
     kept = api.rendered.list(key, version)
     if kept is not None:
         return answer_encoded(kept)
-    views = queries.applications(wanted)
+    views = queries.applications(wanted, shown_to)
     if not views:
         return answer_encoded(b'{"apps":{}}')
     if len(views) > STREAMED_FROM:
@@ -107,7 +137,7 @@ async def statistics(request: Request) -> Response:
     counts = Counter(
         application.yarn_state
         for application in queries.state.applications.values()
-        if types[0] in ("*", application.submission.application_type.lower())
+        if types[0] in ("*", application.submission.application_type.strip().lower())
     )
     items = [{"state": s.name, "type": types[0], "count": counts[s]} for s in YarnApplicationState if s in states]
     return answer(request, {"appStatInfo": {"statItem": items}})

@@ -13,53 +13,54 @@ from starlette.routing import Route
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.errors import ApplicationAttemptNotFound, ContainerNotFound, InvalidValue
+from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, InvalidValue
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.errors import bad_request, not_found
+from yodel.rm_api.errors import JAX_RS, RestError, bad_request, not_found
+from yodel.rm_api.front import reader
 from yodel.rm_api.negotiate import answer
-from yodel.rm_api.routes.apps import found_application
+from yodel.rm_api.routes.apps import application_id, found_application
 from yodel.rm_api.wire import apps as wire
 from yodel.rm_api.wire.containers import container as container_shape
 
 
 async def attempts(request: Request) -> Response:
+    """Those of an application that the caller may not view are listed without their AM."""
     view = found_application(request)
-    queries = api_of(request).services.queries
-    shown = []
-    for attempt in queries.attempts(view.application.id):
-        container = queries.state.containers.get(attempt.am_container_id) if attempt.am_container_id else None
-        node = queries.state.nodes.get(container.node_id) if container is not None and container.node_id else None
-        log_url = queries.log_url(container) if container is not None else ""
-        shown.append(wire.attempt(attempt, container, node, log_url))
+    api = api_of(request)
+    may_view = api.services.submission.may_view(view.application, reader(request, api))
+    found = api.services.queries.attempts(view.application.id)
+    shown = [wire.attempt(row, _master(api, row) if may_view else None) for row in found]
     return answer(request, {"appAttempts": {"appAttempt": shown} if shown else {}})
 
 
 async def attempt(request: Request) -> Response:
     api = api_of(request)
-    found = _found_attempt(request)
+    found = _found_attempt(request, _attempt_id(request), "attempt")
     application = api.services.queries.application(found.id.application_id).application
     tracking_url = wire.tracking_url(application, api.web_address)
-    return answer(request, {"appAttempt": wire.one_attempt(found, tracking_url)})
+    return answer(request, {"appAttempt": wire.one_attempt(found, tracking_url)}, root="appAttempt")
 
 
 async def containers(request: Request) -> Response:
     """Those that live; the lists of attempts that are over are empty, as in Hadoop."""
     api = api_of(request)
-    found = api.services.queries.containers(_found_attempt(request).id)
-    shown = [_shown(api, container) for container in found]
-    return answer(request, {"container": shown} if shown else {})
+    attempt = _found_attempt(request, _attempt_id(request), "application")
+    shown = [_shown(api, container) for container in api.services.queries.containers(attempt.id)]
+    return answer(request, {"container": shown} if shown else {}, root="containers")
 
 
 async def container(request: Request) -> Response:
     api = api_of(request)
-    attempt_id = _found_attempt(request).id
+    attempt_id = _attempt_id(request, is_checked=False)
     asked = container_id(request)
+    _require_of_application(request, attempt_id)
     if asked.attempt_id != attempt_id:
         raise not_found("appAttemptId and containerId don't match")
+    _found_attempt(request, attempt_id, "application")
     try:
         found = api.services.queries.container(asked)
     except ContainerNotFound as error:
-        raise not_found(f"container with id: {asked} not found") from error
+        raise not_found(f"Container with id '{asked}' doesn't exist in RM.") from error
     return answer(request, {"container": _shown(api, found)})
 
 
@@ -69,28 +70,59 @@ def container_id(request: Request) -> ContainerId:
     try:
         return ContainerId.parse(text)
     except InvalidValue as error:
-        raise bad_request(_invalid("ContainerId", "container_", text)) from error
+        raise bad_request(invalid("ContainerId", "container_", text)) from error
 
 
-def _found_attempt(request: Request) -> Attempt:
-    """Raises RestError 400 or 404."""
-    view = found_application(request)
+def _attempt_id(request: Request, *, is_checked: bool = True) -> ApplicationAttemptId:
+    """The path's attempt, one of the path's application if ``is_checked``.  Raises RestError 400 or 404."""
+    application_id(request)
     text = request.path_params["attempt_id"]
     try:
         asked = ApplicationAttemptId.parse(text)
     except InvalidValue as error:
-        raise bad_request(_invalid("AppAttemptId", "appattempt_", text)) from error
-    if asked.application_id != view.application.id:
+        raise bad_request(invalid("AppAttemptId", "appattempt_", text)) from error
+    if is_checked:
+        _require_of_application(request, asked)
+    return asked
+
+
+def _require_of_application(request: Request, asked: ApplicationAttemptId) -> None:
+    """WebServices.validateIds, which needs neither to exist.  Raises RestError 404."""
+    if asked.application_id != application_id(request):
         raise not_found("appId and appAttemptId don't match")
+
+
+def _found_attempt(request: Request, asked: ApplicationAttemptId, what: str) -> Attempt:
+    """Raises RestError 404, or 503 for who may not view it: ClientRMService's YarnException, in its words."""
+    api = api_of(request)
+    user = reader(request, api)
     try:
-        return api_of(request).services.queries.attempt(asked)
+        application = api.services.queries.application(asked.application_id).application
+        if not api.services.submission.may_view(application, user):
+            whose = asked if what == "attempt" else asked.application_id
+            text = f"User {user} does not have privilege to see this {what} {whose}"
+            raise RestError(503, JAX_RS + "WebApplicationException", text)
+        return api.services.queries.attempt(asked)
+    except ApplicationNotFound as error:
+        raise not_found(str(error)) from error
     except ApplicationAttemptNotFound as error:
         raise not_found(f"ApplicationAttempt with id '{asked}' doesn't exist in RM.") from error
 
 
-def _invalid(kind: str, prefix: str, text: str) -> str:
+def invalid(kind: str, prefix: str, text: str) -> str:
     """ApplicationAttemptId.fromString and ContainerId.fromString."""
     return f"Invalid {kind}{'' if text.startswith(prefix) else ' prefix'}: {text[:128]}"
+
+
+def _master(api: Api, row: Attempt) -> wire.Master | None:
+    queries = api.services.queries
+    container = queries.state.containers.get(row.am_container_id) if row.am_container_id is not None else None
+    if container is None:
+        return None
+    node = queries.state.nodes.get(container.node_id) if container.node_id is not None else None
+    runtime = queries.state.runtimes.get(row.id)
+    unwanted = sorted(runtime.blacklist) if runtime is not None and not row.state.is_final else ()
+    return wire.Master(container=container, node=node, log_url=queries.log_url(container), blacklist=unwanted)
 
 
 def _shown(api: Api, row: Container) -> dict[str, object]:

@@ -6,16 +6,18 @@ Both answer in plain text that calls itself JSON, as Hadoop does; clients show i
 from __future__ import annotations
 
 from enum import IntEnum
+from http import HTTPStatus
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import forbidden
+from yodel.domain.ids import ContainerId
+from yodel.errors import InvalidValue
+from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import writer
-from yodel.rm_api.negotiate import JSON_UTF8
-from yodel.rm_api.routes.attempts import container_id
+from yodel.rm_api.given import answer_text
+from yodel.rm_api.routes.attempts import invalid
 
 NOT_OVER_HTTP = (
     "Delegation token operations can only be carried out on a Kerberos authenticated channel. "
@@ -32,31 +34,43 @@ class SignalContainerCommand(IntEnum):
 
 
 async def signal(request: Request) -> Response:
+    """What goes wrong behind the checks of the path is 500 with the exception's text, whatever it is."""
     api = api_of(request)
     user = writer(request, api)
     command = request.path_params["command"].upper()
     known = SignalContainerCommand.__members__
     if command not in known:
-        return _text(f"Invalid command: {command[:128]}, valid commands are: [{', '.join(known)}]", 400)
-    asked = container_id(request)
+        return answer_text(
+            request,
+            f"Invalid command: {command[:128]}, valid commands are: [{', '.join(known)}]",
+            HTTPStatus.BAD_REQUEST,
+        )
+    refusal = _refusal(api, request.path_params["container_id"], user)
+    if refusal:
+        return answer_text(request, refusal, HTTPStatus.INTERNAL_SERVER_ERROR)
+    api.services.nodes.signal(ContainerId.parse(request.path_params["container_id"]), known[command])
+    return answer_text(request, "signal success")
+
+
+def _refusal(api: Api, text: str, user: str) -> str:
+    """Why a container cannot be signalled (ClientRMService.signalToContainer); empty when it can."""
+    try:
+        asked = ContainerId.parse(text)
+    except InvalidValue:
+        return invalid("ContainerId", "container_", text)
     state = api.services.queries.state
     application, container = state.applications.get(asked.application_id), state.containers.get(asked)
+    if application is not None and not api.services.submission.may_modify(application, user):
+        return f"User {user} cannot perform operation MODIFY_APP on {application.id}"
     if application is None or container is None or not container.is_live:
-        return _text(f"Trying to signal an absent container {asked}", 500)
-    if not api.services.submission.may_modify(application, user):
-        raise forbidden(f"User {user} cannot perform operation MODIFY_APP on {application.id}")
-    api.services.nodes.signal(asked, known[command])
-    return _text("signal success", 200)
+        return f"Trying to signal an absent container {asked}"
+    return ""
 
 
 async def delegation_token(request: Request) -> Response:
     """Tokens are given over RPC; over HTTP a caller's name is not proven."""
     writer(request, api_of(request))
-    return _text(NOT_OVER_HTTP, 403)
-
-
-def _text(text: str, status: int) -> Response:
-    return Response(text, status, media_type=JSON_UTF8)
+    return answer_text(request, NOT_OVER_HTTP, HTTPStatus.FORBIDDEN)
 
 
 ROUTES = (

@@ -2,44 +2,61 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.domain.resource import Resource
-from yodel.errors import InvalidResourceRequest, InvalidValue
+from yodel.errors import InvalidValue, Refused
 from yodel.pb_convert import rest_submission
+from yodel.pb_convert.rest_submission import InvalidReservationId
 from yodel.rm_api.bodies import read_bytes, read_object
 from yodel.rm_api.context import api_of
 from yodel.rm_api.errors import bad_request
 from yodel.rm_api.front import writer
+from yodel.rm_api.given import answer_text, is_given, null_pointer
 from yodel.rm_api.negotiate import answer, require_acceptable
+from yodel.rm_api.routes.reservations import require_reservation_id
 from yodel.rm_api.wire.resources import resource
+
+DISABLED = "App submission via REST is disabled."
 
 
 async def new_application(request: Request) -> Response:
     api = api_of(request)
+    if not api.services.settings.are_submissions_enabled:
+        return answer_text(request, DISABLED, HTTPStatus.FORBIDDEN)
     writer(request, api)
     require_acceptable(request)
     await read_bytes(request, api.services.settings.body_bytes_max)
     submission = api.services.submission
     application_id = await submission.new_application_id()
     maximum = resource(submission.maximum_capability)
-    return answer(request, {"application-id": str(application_id), "maximum-resource-capability": maximum})
+    value = {"application-id": str(application_id), "maximum-resource-capability": maximum}
+    return answer(request, value, root="NewApplication")
 
 
 async def submit(request: Request) -> Response:
     """202 says it is on disk; a queue that cannot take it shows in the application's own state."""
     api = api_of(request)
+    if not api.services.settings.are_submissions_enabled:
+        return answer_text(request, DISABLED, HTTPStatus.FORBIDDEN)
     user = writer(request, api)
     require_acceptable(request)
-    body = await read_object(request, api.services.settings.body_bytes_max)
+    if not is_given(request):
+        raise null_pointer("ApplicationSubmissionContextInfo.getApplicationId()", "newApp")
+    body = await read_object(request, api.services.settings.body_bytes_max, rest_submission.ROOT)
     service = api.services.submission
     try:
         application_id, submission = rest_submission.submission(body, user)
         _require_fits(submission.am_asked_capability, service.maximum_capability)
         await service.submit(application_id, submission)
-    except (InvalidValue, InvalidResourceRequest) as error:
+    except InvalidReservationId as error:
+        require_reservation_id(error.text)
+        raise bad_request(str(error)) from error
+    except (InvalidValue, Refused) as error:
         raise bad_request(str(error)) from error
     location = request.url.replace(path=f"/ws/v1/cluster/apps/{application_id}", query="")
     return Response(status_code=202, headers={"Location": str(location)})

@@ -12,20 +12,17 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE
-from yodel.domain.states import ApplicationState, AttemptState, YarnApplicationState
+from yodel.domain.states import ApplicationState, YarnApplicationState
+from yodel.pb_convert.reports import diagnostics_of
+from yodel.pb_convert.submission import names_a_label
 from yodel.pb_convert.times import iso_8601
 from yodel.rm_api.wire.resources import java_float, resource, seconds_map, usage_by_partition
 from yodel.services.queries import ApplicationView
 
-WAITING = {
-    AttemptState.SCHEDULED: "Application is Activated, waiting for resources to be assigned for AM.",
-    AttemptState.ALLOCATED: "Scheduler has assigned a container for AM, waiting for AM container to be launched",
-    AttemptState.LAUNCHED: "AM container is launched, waiting for AM container to Register with RM",
-}
-"""SchedulerApplicationAttempt.AMState: why an accepted application does not run yet."""
-
 DE_SELECTS = ("resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo")
 """What a caller may leave out (DeSelectFields)."""
+KEPT_ANYWAY = frozenset({"appNodeLabelExpression"})
+"""AppInfo puts it in before it asks whether it is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +40,9 @@ class AppFacts:
 
 
 def app(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
-    """One application.  Who may not view it sees that it exists, and zeros."""
+    """One application, field by field in AppInfo's order.  Who may not view it sees that it exists, and zeros."""
     row, submission = view.application, view.application.submission
+    has_attempt = view.attempt is not None and facts.may_view
     shown: dict[str, Any] = {
         "id": str(row.id),
         "user": submission.user,
@@ -54,14 +52,14 @@ def app(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
         "finalStatus": row.final_status.name,
         "progress": java_float(view.progress * 100.0),
         **_tracking(view, facts.web_address),
-        "diagnostics": _diagnostics(view),
+        "diagnostics": diagnostics_of(row, view.attempt),
         "clusterId": facts.cluster_id,
         "applicationType": submission.application_type,
         "applicationTags": ",".join(submission.tags),
         "priority": submission.priority,
         **_times(view, facts.may_view),
-        **(_am(view) if facts.may_view else {}),
-        "masterNodeId": _master_node_id(view),
+        **(_am(view) if has_attempt else {}),
+        "masterNodeId": _master_node_id(view) if has_attempt else "",
         **_amounts(view, facts),
         "preemptedResourceMB": 0,
         "preemptedResourceVCores": 0,
@@ -69,36 +67,51 @@ def app(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
         "numAMContainerPreempted": 0,
         "preemptedMemorySeconds": 0,
         "preemptedVcoreSeconds": 0,
-        "preemptedResourceSecondsMap": {},
-        "unmanagedApplication": submission.is_unmanaged,
-        "appNodeLabelExpression": submission.node_label,
-        "amNodeLabelExpression": submission.am_node_label,
     }
+    if facts.asks and has_attempt and "resourceRequests" not in facts.deselected:
+        shown["resourceRequests"] = [_ask(ask) for ask in facts.asks]
     if facts.may_view:
         shown["logAggregationStatus"] = facts.log_aggregation_status
-        shown.update(_live_details(view, facts))
+    shown["unmanagedApplication"] = submission.is_unmanaged
+    if submission.node_label or names_a_label(submission.context):
+        shown["appNodeLabelExpression"] = submission.node_label
+    if not submission.is_unmanaged:
+        shown["amNodeLabelExpression"] = submission.am_node_label
+    if view.attempt is not None and not view.has_ended:
+        shown["resourceInfo"] = _usage(view)
     shown["timeouts"] = {"timeout": [lifetime(row, facts.now_ms)]}
-    for name in facts.deselected:
+    for name in facts.deselected - KEPT_ANYWAY:
         shown.pop(name, None)
     return shown
 
 
-def attempt(row: Attempt, am_container: Container | None, am_node: Node | None, log_url: str) -> dict[str, Any]:
-    """One attempt as the list of attempts shows it."""
+def attempt(row: Attempt, master: Master | None) -> dict[str, Any]:
+    """One attempt as the list of attempts shows it; without ``master`` for who may not see it, or while it has none."""
+    has_node = master is not None and master.node is not None
     return {
         "id": row.id.attempt,
         "startTime": row.started_ms,
         "finishedTime": row.finished_ms,
-        "containerId": str(am_container.id) if am_container is not None else "",
-        "nodeHttpAddress": am_node.http_address if am_node is not None else "",
-        "nodeId": str(am_node.id) if am_node is not None else "",
-        "logsLink": log_url,
-        "blacklistedNodes": "",
-        "nodesBlacklistedBySystem": "",
+        "containerId": str(master.container.id) if master is not None else "",
+        "nodeHttpAddress": master.node.http_address if master is not None and master.node is not None else "",
+        "nodeId": str(master.node.id) if master is not None and master.node is not None else "",
+        "logsLink": master.log_url if master is not None else "",
+        "blacklistedNodes": ",".join(master.blacklist) if master is not None else "",
+        **({"nodesBlacklistedBySystem": ""} if has_node else {}),
         "appAttemptId": str(row.id),
-        "exportPorts": "null",
+        "exportPorts": "null" if has_node else "",
         "appAttemptState": row.state.name,
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Master:
+    """What an attempt's list entry says of its AM.  ``blacklist`` are the nodes that the AM does not want."""
+
+    container: Container
+    node: Node | None
+    log_url: str
+    blacklist: Sequence[str] = ()
 
 
 def one_attempt(row: Attempt, tracking_url: str) -> dict[str, Any]:
@@ -124,11 +137,16 @@ def tracking_url(row: Application, web_address: str) -> str:
 
 
 def lifetime(row: Application, now_ms: int) -> dict[str, Any]:
-    """AppTimeoutInfo."""
+    """AppTimeoutInfo as an application shows it: what is over has no time left."""
+    is_over = row.state.is_final or row.state in (ApplicationState.FINISHING, ApplicationState.KILLING)
+    return timeout(row, row.expires_ms if is_over else now_ms)
+
+
+def timeout(row: Application, now_ms: int) -> dict[str, Any]:
+    """AppTimeoutInfo as the timeouts' own resources show it, which do not ask what has become of the application."""
     if row.expires_ms <= 0:
         return {"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}
-    is_over = row.state.is_final or row.state in (ApplicationState.FINISHING, ApplicationState.KILLING)
-    remaining_s = 0 if is_over else max(0, (row.expires_ms - now_ms) // 1000)
+    remaining_s = max(0, (row.expires_ms - now_ms) // 1000)
     return {"type": "LIFETIME", "expiryTime": iso_8601(row.expires_ms), "remainingTimeInSeconds": remaining_s}
 
 
@@ -138,13 +156,6 @@ def _tracking(view: ApplicationView, web_address: str) -> dict[str, str]:
         return {"trackingUI": "UNASSIGNED"}
     url = tracking_url(row, web_address)
     return {"trackingUI": "History" if row.finished_ms else "ApplicationMaster", "trackingUrl": url}
-
-
-def _diagnostics(view: ApplicationView) -> str:
-    row = view.application
-    if row.diagnostics or row.state is not ApplicationState.ACCEPTED or view.attempt is None:
-        return row.diagnostics
-    return WAITING.get(view.attempt.state, "")
 
 
 def _times(view: ApplicationView, may_view: bool) -> dict[str, int]:
@@ -180,7 +191,7 @@ def _master_node_id(view: ApplicationView) -> str:
 
 def _amounts(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
     """Live amounts: -1 after the end, as Hadoop reports what has no live report; 0 if there never was an attempt."""
-    gone = -1 if view.has_ended and view.attempt is not None else 0
+    gone = -1 if view.has_ended and view.attempt is not None and facts.may_view else 0
     is_shown = not view.has_ended and facts.may_view
     share = view.cluster_share_percent if is_shown else 0.0
     queue_share = 100.0 * view.used.memory_mib / facts.queue_memory_mib if is_shown and facts.queue_memory_mib else 0.0
@@ -200,16 +211,11 @@ def _amounts(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
     return found
 
 
-def _live_details(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
-    if view.has_ended or view.attempt is None:
-        return {}
+def _usage(view: ApplicationView) -> dict[str, Any]:
+    """What its attempt has and waits for, which Hadoop shows to everybody."""
     am = view.am_container
     am_used = am.capability if am is not None and am.is_live and am.node_id is not None else NONE
-    usage = usage_by_partition(used=view.used, pending=view.pending, am_used=am_used, am_limit=NONE, user_am_limit=NONE)
-    found: dict[str, Any] = {"resourceInfo": usage}
-    if facts.asks and "resourceRequests" not in facts.deselected:
-        found["resourceRequests"] = [_ask(ask) for ask in facts.asks]
-    return found
+    return usage_by_partition(used=view.used, pending=view.pending, am_used=am_used, am_limit=NONE, user_am_limit=NONE)
 
 
 def _ask(ask: Ask) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""What a change comes with, and the answers that are texts.
+
+Hadoop's resources are given null for a call without a body and fall over it, each in words of its own; and some of
+their refusals are bare texts that call themselves JSON or XML.  Clients show both, so both are answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from yodel.rm_api.bodies import read_object
+from yodel.rm_api.context import Api
+from yodel.rm_api.errors import RestError
+from yodel.rm_api.negotiate import JSON_UTF8, XML, XML_UTF8, representation
+
+DAO = "org.apache.hadoop.yarn.server.resourcemanager.webapp.dao."
+
+
+async def given(request: Request, api: Api, root: str) -> dict[str, Any] | None:
+    """The body's fields, with or without their root element; None for a call that has no body at all.
+
+    Raises:
+        RestError: as ``read_object``.
+    """
+    if not is_given(request):
+        return None
+    body = await read_object(request, api.services.settings.body_bytes_max, root)
+    inner = body.get(root)
+    return inner if isinstance(inner, dict) else body
+
+
+def is_given(request: Request) -> bool:
+    """Whether there is a body; an empty one that is declared as something is a malformed one."""
+    headers = request.headers
+    return "content-type" in headers or headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
+
+def null_pointer(method: str, variable: str) -> RestError:
+    """Java's words for a bean that is not there; ``method`` with the bean's class."""
+    text = f'Cannot invoke "{DAO}{method}" because "{variable}" is null'
+    return RestError(503, "java.lang.NullPointerException", text)
+
+
+def answer_text(request: Request, text: str, status: int = 200) -> Response:
+    """A bare text under the media type of the representation that was asked for, as Hadoop sends it."""
+    return Response(text, status, media_type=XML_UTF8 if representation(request) == XML else JSON_UTF8)
