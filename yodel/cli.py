@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from yodel import __version__
+from yodel.client import commands
 from yodel.errors import InvalidValue, Refused, YodelError
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ app = typer.Typer(
     name="yodel",
     help="A YARN ResourceManager whose containers are Kubernetes pods.\n\n"
     "Try it on this machine with [bold]yodel local[/bold]; run it for real with [bold]yodel migrate[/bold] and "
-    "[bold]yodel serve[/bold]; when something does not work, ask [bold]yodel check[/bold].\n\n"
+    "[bold]yodel serve[/bold]; when something does not work, ask [bold]yodel check[/bold].  What runs there is told by "
+    "[bold]yodel app[/bold] and [bold]yodel node[/bold].\n\n"
     "Example: yodel local --dir /tmp/yodel --ports auto",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -50,6 +52,10 @@ def _whole_number(text: str | int) -> int:
         return int(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r}; expected an integer") from None
+
+
+app.add_typer(commands.applications)
+app.add_typer(commands.nodes)
 
 
 class PortChoice(StrEnum):

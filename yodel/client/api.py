@@ -1,0 +1,145 @@
+"""Calls of ``/api/v1``: pages put together, problems as exceptions that say what to do, every wait with an end."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from yodel.errors import InvalidValue, Unavailable, YodelError
+
+DEFAULT_SERVER = "http://localhost:8088"
+PREFIX = "/api/v1"
+TIMEOUT = httpx2.Timeout(30.0, connect=5.0)
+STREAM_TIMEOUT = httpx2.Timeout(45.0, connect=5.0)
+"""Three heartbeats of the event stream: who is silent for longer is gone."""
+PAGE_LIMIT = 500
+ITEMS_MAX = 100_000
+JsonObject = dict[str, Any]
+Params = Mapping[str, str | int | Sequence[str] | None]
+
+
+class ApiRefused(YodelError):
+    """A problem that the server answered.  ``status`` is its HTTP status."""
+
+    def __init__(self, status: int, detail: str, hint: str | None) -> None:
+        self.status, self.hint = status, hint
+        super().__init__(f"{detail}\n  {hint}" if hint else detail)
+
+
+def caller() -> str:
+    """Who we are to YARN: $HADOOP_USER_NAME, else the login."""
+    return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+
+
+class RmClient:
+    """One server and one user.  ``transport`` is for tests."""
+
+    def __init__(self, server: str, user: str, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+        self.server, self.user = _checked(server), user
+        self.http = httpx2.AsyncClient(timeout=TIMEOUT, transport=transport, params={"user.name": user})
+
+    async def __aenter__(self) -> RmClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.http.aclose()
+
+    async def get(self, path: str, params: Params | None = None) -> Any:
+        """Raises ApiRefused, Unavailable."""
+        return await self._json("GET", path, params=_given(params))
+
+    async def post(self, path: str, body: JsonObject) -> Any:
+        """Raises ApiRefused, Unavailable."""
+        return await self._json("POST", path, json=body)
+
+    async def items(self, path: str, params: Params | None = None, count_max: int = ITEMS_MAX) -> list[JsonObject]:
+        """A list, of as many pages as it takes.  Raises ApiRefused, Unavailable."""
+        found: list[JsonObject] = []
+        cursor: str | None = None
+        while len(found) < count_max:
+            limit = min(PAGE_LIMIT, count_max - len(found))
+            page = await self.get(path, {**(params or {}), "limit": limit, "cursor": cursor})
+            found += page["items"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        return found
+
+    @contextlib.asynccontextmanager
+    async def stream(self, path: str, params: Params, headers: Mapping[str, str]) -> AsyncGenerator[AsyncIterator[str]]:
+        """The lines of an event stream.  Raises ApiRefused, Unavailable."""
+        try:
+            async with self.http.stream(
+                "GET",
+                f"{self.server}{PREFIX}{path}",
+                params=_given(params),
+                headers={"Accept": "text/event-stream", **headers},
+                timeout=STREAM_TIMEOUT,
+            ) as answer:
+                if answer.status_code != 200:
+                    await answer.aread()
+                    raise _refusal(answer)
+                yield answer.aiter_lines()
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    async def _json(self, method: str, path: str, **arguments: Any) -> Any:
+        try:
+            answer = await self.http.request(method, f"{self.server}{PREFIX}{path}", **arguments)
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from error
+        if not answer.is_success:
+            raise _refusal(answer)
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise _not_ours(answer) from error
+
+    def _unreachable(self, error: httpx2.HTTPError) -> Unavailable:
+        return Unavailable(
+            f"no answer from {self.server} ({str(error) or type(error).__name__})\n  Is the ResourceManager running "
+            "there?  Name another with --server or YODEL_SERVER; yodel local names its own in DIR/ready.json."
+        )
+
+
+def _refusal(answer: httpx2.Response) -> YodelError:
+    if answer.headers.get("content-type", "").startswith("application/problem+json"):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            problem = answer.json()
+            return ApiRefused(answer.status_code, str(problem["detail"]), problem.get("hint"))
+    if answer.status_code == 503:
+        return Unavailable(f"{answer.text[:300]} (HTTP 503)\n  Try again in a moment.")
+    return _not_ours(answer)
+
+
+def _not_ours(answer: httpx2.Response) -> Unavailable:
+    return Unavailable(
+        f"{answer.url.copy_with(query=None)} answered HTTP {answer.status_code} and not as this API does\n"
+        "  Is it a Yodel ResourceManager of this version?  Name another with --server or YODEL_SERVER."
+    )
+
+
+def _given(params: Params | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if value is not None and value != ()}
+
+
+def _checked(server: str) -> str:
+    """Raises InvalidValue."""
+    expected = "a URL like http://rm-host:8088"
+    try:
+        parts = urlsplit(server)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise InvalidValue("--server", server[:200], expected)
+    return server.rstrip("/")

@@ -1,0 +1,326 @@
+"""``yodel app …`` and ``yodel node …``: options and exit statuses; what they do is done by the modules beside this one.
+
+0: done.  1: not done, or the application that was watched did not succeed.  2: asked for in a way that cannot be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from yodel.errors import InvalidValue, YodelError
+
+if TYPE_CHECKING:
+    from yodel.client.api import JsonObject, RmClient
+    from yodel.client.show import Screen
+
+EXIT_FAILED, EXIT_MISUSED = 1, 2
+CONTAINERS_SHOWN_MAX = 200
+DEFAULT_SERVER = "http://localhost:8088"
+WHERE = (
+    "\n\nThe ResourceManager is the one at --server, or $YODEL_SERVER, or http://localhost:8088; you are "
+    "$HADOOP_USER_NAME, or your login."
+)
+
+applications = typer.Typer(
+    name="app",
+    help="Look at applications, end them, read their logs, follow what becomes of them." + WHERE + "\n\n"
+    "Example: yodel app list --state RUNNING",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+nodes = typer.Typer(
+    name="node",
+    help="Look at nodes: what each lends, what of it is used, and why it is that much." + WHERE + "\n\n"
+    "Example: yodel node list",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+Server = Annotated[
+    str, typer.Option("--server", envvar="YODEL_SERVER", metavar="URL", help="The ResourceManager's web address.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Its id: application_…")]
+States = Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")]
+
+
+@applications.command("list")
+def list_applications(
+    server: Server = DEFAULT_SERVER,
+    states: States = None,
+    user: Annotated[list[str] | None, typer.Option(help="Only of this user; may be repeated.")] = None,
+    queue: Annotated[list[str] | None, typer.Option(help="Only in this queue; may be repeated.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many, the newest first.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List applications, the newest first: those that run, those that wait, those that ended.
+
+    Example: yodel app list --state RUNNING --state ACCEPTED
+
+    Example: yodel app list --user alice --limit 500 --json | jq -r '.\\[].id'
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+
+        wanted = {"state": _upper(states), "user": user or (), "queue": queue or (), "tag": tag or ()}
+        found = await client.items("/applications", wanted, limit)
+        if as_json:
+            screen.json(found)
+            return
+        screen.table(show.APPLICATION_HEADS, [show.application_row(app) for app in found])
+        if screen.is_terminal and not found:
+            show.hint("There is none.  Submit one, for example: spark-submit --master yarn …")
+        elif screen.is_terminal and len(found) == limit:
+            show.hint(f"The newest {limit}; for more: --limit {limit * 10}")
+
+    _run(server, work)
+
+
+@applications.command("show")
+def show_application(application: Application, server: Server = DEFAULT_SERVER, as_json: AsJson = False) -> None:
+    """Show an application with its attempts, its containers and their pods, and what they wait for.
+
+    Example: yodel app show application_1700000000000_0007
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+
+        found = await client.get(f"/applications/{_segment(application)}")
+        path = f"/applications/{found['id']}/containers"
+        containers = await client.items(path, count_max=100_000 if as_json else CONTAINERS_SHOWN_MAX)
+        if as_json:
+            screen.json({**found, "containers": containers})
+            return
+        screen.facts(show.application_facts(found))
+        screen.line("")
+        screen.table(show.ATTEMPT_HEADS, [show.attempt_row(attempt) for attempt in found["attempt_list"]])
+        screen.line("")
+        screen.table(show.CONTAINER_HEADS, [show.container_row(container) for container in containers])
+        if screen.is_terminal:
+            show.hint(f"\nLogs: yodel app logs {found['id']}")
+
+    _run(server, work)
+
+
+@applications.command("kill")
+def kill_applications(
+    ids: Annotated[list[str], typer.Argument(metavar="APPLICATION…", help="One or several ids.")],
+    server: Server = DEFAULT_SERVER,
+    reason: Annotated[str, typer.Option(help="Why; it is kept with the application.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """End applications.  Their containers are stopped at once; it is done when the state is KILLED.
+
+    Example: yodel app kill application_1700000000000_0007 --reason "it writes to the wrong table"
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+
+        done = [await client.post(f"/applications/{_segment(one)}/kill", {"diagnostics": reason}) for one in ids]
+        if as_json:
+            screen.json(done)
+            return
+        for found in done:
+            screen.line(found["id"], found["state"])
+        if screen.is_terminal and not all(found["has_ended"] for found in done):
+            show.hint(f"Its containers are being stopped; to see the end: yodel app watch {done[0]['id']}")
+
+    _run(server, work)
+
+
+@applications.command("logs")
+def print_logs(
+    application: Application,
+    server: Server = DEFAULT_SERVER,
+    container: Annotated[str | None, typer.Option(metavar="ID", help="Only of this container.")] = None,
+    is_am: Annotated[bool, typer.Option("--am", help="Only of the ApplicationMaster.")] = False,
+    file: Annotated[str | None, typer.Option(metavar="NAME", help="Only this file: stdout, stderr, syslog, …")] = None,
+    size: Annotated[
+        int | None, typer.Option(metavar="BYTES", help="Only so many from the start, or, when negative, from the end.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what the containers of an application wrote.
+
+    While it runs the lines come from the node agents; afterwards from the log server that they name.  With --json it
+    is told where the lines are instead.
+
+    Example: yodel app logs application_1700000000000_0007 --am --file stderr --size -2000
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+        from yodel.client.logs import Wanted, print_logs
+
+        asked = _segment(application)
+        if as_json:
+            screen.json(await client.items(f"/applications/{asked}/logs"))
+            return
+        wanted = Wanted(container=container, is_am_only=is_am, file=file, size_bytes=size)
+        missing = await print_logs(client, asked, wanted, sys.stdout.buffer.write)
+        sys.stdout.flush()
+        for name, why in missing.items():
+            show.hint(f"warning: {name}: {why}")
+
+    _run(server, work)
+
+
+@applications.command("watch")
+def watch(
+    application: Annotated[
+        str | None, typer.Argument(metavar="[APPLICATION]", help="Until this one has ended; without it, all, for ever.")
+    ] = None,
+    server: Server = DEFAULT_SERVER,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Without APPLICATION: application, container or node; may be repeated.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what becomes of an application and its containers, as it happens.
+
+    With an id it ends with the application, and its exit status is 0 when that succeeded.  With --json each transition
+    is a line of its own.
+
+    Example: yodel app watch application_1700000000000_0007 && echo done
+
+    Example: yodel app watch --kind application --kind node
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+        from yodel.client.events import follow, until_over
+
+        asked = _segment(application) if application is not None else None
+        messages = until_over(client, asked) if asked is not None else follow(client, None, kind or ())
+        async for message in messages:
+            if message.kind == "over":
+                _say_end(message.data, screen, as_json)
+            elif message.kind in ("gap", "cut"):
+                show.hint(f"note: {message.data.get('reason', message.kind)}")
+            elif message.kind != "opened" and as_json:
+                screen.json(message.data, is_line=True)
+            elif message.kind != "opened":
+                screen.line(*show.event_words(message.data))
+
+    _run(server, work)
+
+
+@nodes.command("list")
+def list_nodes(
+    server: Server = DEFAULT_SERVER,
+    states: States = None,
+    label: Annotated[str | None, typer.Option(help="Only with this node label.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List nodes: what each lends, how much of it is used, and why it is that much.
+
+    Example: yodel node list --state RUNNING
+
+    Example: yodel node list --json | jq 'map(.lending.free.memory_mib) | add'
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+
+        found = await client.items("/nodes", {"state": _upper(states), "label": label})
+        if as_json:
+            screen.json(found)
+            return
+        screen.table(show.NODE_HEADS, [show.node_row(node) for node in found])
+        if screen.is_terminal and not found:
+            show.hint("There is none.  A node is there when its node agent (yodel-nm) has registered: see its log.")
+
+    _run(server, work)
+
+
+@nodes.command("show")
+def show_node(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="host:port of its agent, or the host alone.")],
+    server: Server = DEFAULT_SERVER,
+    as_json: AsJson = False,
+) -> None:
+    """Show a node with the containers that run there, as far as you may see them.
+
+    Example: yodel node show node-1
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+
+        found = await client.get(f"/nodes/{_segment(await _node_id(client, node))}")
+        if as_json:
+            screen.json(found)
+            return
+        screen.facts(show.node_facts(found))
+        screen.line("")
+        containers = [show.node_container_row(container) for container in found["container_list"]]
+        screen.table(show.NODE_CONTAINER_HEADS, containers)
+
+    _run(server, work)
+
+
+def _say_end(app: JsonObject, screen: Screen, as_json: bool) -> None:
+    """Raises typer.Exit when it did not succeed."""
+    from yodel.client import show
+
+    if as_json:
+        screen.json(app, is_line=True)
+    else:
+        screen.line(app["id"], app["state"], app["final_status"], show.clean(app["diagnostics"].strip()))
+    if app["final_status"] != "SUCCEEDED":
+        if screen.is_terminal:
+            show.hint(f"Look at its logs: yodel app logs {app['id']}")
+        raise typer.Exit(EXIT_FAILED)
+
+
+async def _node_id(client: RmClient, node: str) -> str:
+    """Raises InvalidValue: no single node has this host."""
+    if ":" in node:
+        return node
+    found = [one["id"] for one in await client.items("/nodes") if one["host"] == node]
+    if len(found) != 1:
+        expected = f"one of {', '.join(found)}" if found else "the host of a node; yodel node list names them"
+        raise InvalidValue("NODE", node[:200], expected)
+    return str(found[0])
+
+
+def _upper(states: list[str] | None) -> list[str]:
+    return [state.upper() for state in states or ()]
+
+
+def _segment(text: str) -> str:
+    """An id as a part of a path; the server says what is wrong with it."""
+    from urllib.parse import quote
+
+    return quote(text, safe=":")
+
+
+def _run(server: str, work: Callable[[RmClient, Screen], Coroutine[Any, Any, None]]) -> None:
+    """Expected failures become one line with what to do, and an exit status; bugs keep their traceback."""
+    from yodel.client.api import ApiRefused, RmClient, caller
+    from yodel.client.show import Screen
+
+    async def run() -> None:
+        async with RmClient(server, caller()) as client:
+            await work(client, Screen())
+
+    try:
+        asyncio.run(run())
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_FAILED) from None
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has seen enough, and nothing is to be said about it at exit
+        raise typer.Exit(EXIT_FAILED) from None
+    except (YodelError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        is_misuse = isinstance(error, InvalidValue) or (isinstance(error, ApiRefused) and error.status == 400)
+        raise typer.Exit(EXIT_MISUSED if is_misuse else EXIT_FAILED) from None

@@ -1,0 +1,152 @@
+"""Log lines by YARN's own ways: from the node agent that has them, else from the log server that it sends on to.
+
+The ResourceManager says where each container's logs are (``/applications/ID/logs``).  A node agent lists and serves
+those of applications it still knows, uploaded ones too.  Of others its pages redirect to the log server
+(``yarn.log.server.url``), a history server, which serves them under ``/ws/v1/history``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx2
+
+from yodel.client.api import JsonObject, RmClient
+from yodel.errors import NotFound, Unavailable, YodelError
+
+FILES_MAX = 1_000
+Write = Callable[[bytes], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which lines: of one container or of all, of the ApplicationMasters only, of one file; ``size_bytes`` as ``yarn
+    logs -size`` takes it: so many from the start, or from the end when negative."""
+
+    container: str | None = None
+    is_am_only: bool = False
+    file: str | None = None
+    size_bytes: int | None = None
+
+
+class LogsNotFound(NotFound):
+    """No lines were found; ``reasons`` says why of each container."""
+
+    def __init__(self, application: str, reasons: Mapping[str, str]) -> None:
+        self.reasons = reasons
+        lines = [f"no logs of {application} were found", *(f"  {name}: {reason}" for name, reason in reasons.items())]
+        if not reasons:
+            lines.append(f"  No container of it that you asked for has been on a node: yodel app show {application}")
+        super().__init__("\n".join(lines))
+
+
+async def print_logs(client: RmClient, application: str, wanted: Wanted, write: Write) -> Mapping[str, str]:
+    """Write all of them, container by container.  Returns what was not to be had of some, by container.
+
+    Raises:
+        ApiRefused, Unavailable: the ResourceManager.
+        LogsNotFound: there was nothing at all.
+    """
+    reasons: dict[str, str] = {}
+    has_any = False
+    for entry in await client.items(f"/applications/{application}/logs"):
+        if not _is_wanted(entry, wanted):
+            continue
+        try:
+            found = await _container_logs(client, entry, wanted, write)
+        except (YodelError, httpx2.HTTPError) as error:
+            reasons[entry["container_id"]] = str(error) or type(error).__name__
+        else:
+            has_any = has_any or found
+            if not found:
+                reasons[entry["container_id"]] = f"{wanted.file} is not there" if wanted.file else "it wrote nothing"
+    if not has_any:
+        raise LogsNotFound(application, reasons)
+    return reasons
+
+
+def _is_wanted(entry: JsonObject, wanted: Wanted) -> bool:
+    if wanted.container is not None and entry["container_id"] != wanted.container:
+        return False
+    return bool(entry["is_am"]) or not wanted.is_am_only
+
+
+async def _container_logs(client: RmClient, entry: JsonObject, wanted: Wanted, write: Write) -> bool:
+    """Whether there was something.  Raises YodelError, httpx2.HTTPError."""
+    files_url = await _served_at(client, entry)
+    names = await _names(client, files_url)
+    shown = [name for name in names if wanted.file in (None, name)]
+    size = {} if wanted.size_bytes is None else {"size": str(wanted.size_bytes)}
+    for name in shown:
+        async for data in _text(client, f"{files_url}/{quote(name, safe='')}", size):
+            write(data)
+    return bool(shown)
+
+
+async def _served_at(client: RmClient, entry: JsonObject) -> str:
+    """The URL of the list: the node agent's, or the log server's when the agent sends us on.
+
+    Raises:
+        Unavailable: neither has them.
+    """
+    here: str = entry["logs"]["files_url"]
+    try:
+        answer = await client.http.get(here)
+    except httpx2.HTTPError as error:
+        raise Unavailable(
+            f"its node agent does not answer ({entry['node_id']}: {error or type(error).__name__})"
+        ) from error
+    if answer.status_code == 200:
+        return here
+    if answer.status_code != 404:
+        raise Unavailable(f"{entry['node_id']} answered HTTP {answer.status_code}: {_words(answer)}")
+    page = await client.http.get(entry["logs"]["page_url"])
+    location = page.headers.get("location", "") if page.is_redirect else ""
+    parts = urlsplit(location)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise Unavailable(
+            f"{entry['node_id']} does not have them any more and names no log server; if they are aggregated, run: "
+            f"yarn logs -containerId {entry['container_id']}"
+        )
+    there = f"{parts.scheme}://{parts.netloc}/ws/v1/history/containers/{entry['container_id']}/logs"
+    served = await client.http.get(there)
+    if served.status_code != 200:
+        raise Unavailable(f"the log server answered HTTP {served.status_code}; in a browser they are at {location}")
+    return there
+
+
+async def _names(client: RmClient, files_url: str) -> list[str]:
+    """Of the files, each once: local and uploaded parts of one come together.  Raises Unavailable."""
+    answer = await client.http.get(files_url)
+    try:
+        infos = _listed(answer.json()["containerLogsInfo"])
+        found = [file["fileName"] for info in infos for file in _listed(info.get("containerLogInfo"))]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise Unavailable(f"{files_url} answered no list of files") from error
+    return [name for name in dict.fromkeys(found) if isinstance(name, str)][:FILES_MAX]
+
+
+async def _text(client: RmClient, url: str, params: Mapping[str, str]) -> AsyncIterator[bytes]:
+    async with client.http.stream("GET", url, params=params) as answer:
+        if answer.status_code != 200:
+            await answer.aread()
+            raise Unavailable(f"{url} answered HTTP {answer.status_code}: {_words(answer)}")
+        async for data in answer.aiter_bytes():
+            yield data
+
+
+def _listed(value: Any) -> list[Any]:
+    """Hadoop's JSON: one element may stand for a list of one, nothing for an empty one."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _words(answer: httpx2.Response) -> str:
+    try:
+        return str(answer.json()["RemoteException"]["message"])[:300]
+    except (ValueError, LookupError, TypeError):
+        return answer.text[:100]

@@ -1,0 +1,257 @@
+"""How answers look: tables and colours on a terminal, tab-separated lines elsewhere, JSON when asked for.
+
+Names and texts come from whoever submits applications: what would steer a terminal is taken out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from yodel.client.api import JsonObject
+
+STYLES: Mapping[str, str] = {
+    "RUNNING": "green",
+    "SUCCEEDED": "green",
+    "FINISHED": "blue",
+    "ACCEPTED": "cyan",
+    "PLANNED": "cyan",
+    "FAILED": "bold red",
+    "LOST": "bold red",
+    "UNHEALTHY": "red",
+    "KILLED": "yellow",
+    "KILLING": "yellow",
+    "DECOMMISSIONING": "yellow",
+}
+APPLICATION_HEADS = (
+    "APPLICATION",
+    "NAME",
+    "USER",
+    "QUEUE",
+    "STATE",
+    "RESULT",
+    "PROGRESS",
+    "CONTAINERS",
+    "MEMORY",
+    "AGE",
+)
+CONTAINER_HEADS = ("CONTAINER", "STATE", "EXIT", "NODE", "MEMORY", "VCORES", "POD", "PHASE")
+NODE_HEADS = ("NODE", "STATE", "LENT", "USED", "FREE", "CONTAINERS", "WHY")
+NODE_CONTAINER_HEADS = ("CONTAINER", "STATE", "USER", "QUEUE", "MEMORY", "VCORES", "POD")
+ATTEMPT_HEADS = ("ATTEMPT", "STATE", "STARTED", "AM", "AM CONTAINER")
+
+
+class Screen:
+    """Where answers go.  ``is_terminal`` decides on tables and colours; everything goes to standard output."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False, soft_wrap=True)
+        self.is_terminal = self._console.is_terminal
+
+    def json(self, value: Any, *, is_line: bool = False) -> None:
+        """Indented, or on one line."""
+        text = json.dumps(value, ensure_ascii=False) if is_line else json.dumps(value, ensure_ascii=False, indent=2)
+        self._console.file.write(text + "\n")
+        self._console.file.flush()
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        if not self.is_terminal:
+            for row in (heads, *rows):
+                self._plain("\t".join(clean(cell) for cell in row))
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for head in heads:
+            table.add_column(head, overflow="fold")
+        for row in rows:
+            table.add_row(*(_styled(cell) for cell in row))
+        self._console.print(table, soft_wrap=False)
+
+    def facts(self, facts: Mapping[str, str]) -> None:
+        """Names and values, those without a value left out."""
+        width = max(map(len, facts), default=0)
+        for name, value in facts.items():
+            if value:
+                self.line(f"{name:<{width}}", value, is_named=True)
+
+    def line(self, *parts: str, is_named: bool = False) -> None:
+        """Words with spaces between; states in their colours on a terminal."""
+        if not self.is_terminal:
+            self._plain(" ".join(clean(part) for part in parts))
+            return
+        texts = [_styled(part) for part in parts]
+        if is_named:
+            texts[0].stylize("bold")
+        self._console.print(Text(" ").join(texts))
+
+    def _plain(self, text: str) -> None:
+        self._console.file.write(text + "\n")
+
+
+def hint(text: str) -> None:
+    """What to do next: not a part of the answer, so not on standard output."""
+    print(text, file=sys.stderr)
+
+
+def clean(text: str) -> str:
+    """In one line, without anything that steers a terminal."""
+    return "".join(c if c.isprintable() else " " if c in "\t\r\n" else "\ufffd" for c in text)
+
+
+def application_row(app: JsonObject) -> list[str]:
+    """Under APPLICATION_HEADS."""
+    is_over = app["finished_ms"] is not None
+    return [
+        app["id"],
+        app["name"],
+        app["user"],
+        app["queue"],
+        app["state"],
+        app["final_status"] if is_over else "-",
+        f"{app['progress_percent']:.0f}%",
+        f"{app['running_containers']}" + (f"+{app['pending_containers']}" if app["pending_containers"] else ""),
+        memory(app["used"]["memory_mib"]),
+        duration(app["elapsed_ms"]),
+    ]
+
+
+def application_facts(app: JsonObject) -> dict[str, str]:
+    used, pending = app["used"], app["pending"]
+    is_over = app["finished_ms"] is not None
+    return {
+        "Application": app["id"],
+        "Name": app["name"],
+        "Type": app["type"],
+        "Tags": ", ".join(app["tags"]),
+        "User": app["user"],
+        "Queue": app["queue"],
+        "State": app["state"],
+        "Result": app["final_status"] if is_over else "",
+        "Progress": f"{app['progress_percent']:.0f}%",
+        "Submitted": time(app["submitted_ms"]),
+        "Finished": time(app["finished_ms"]),
+        "Lasted" if is_over else "Age": duration(app["elapsed_ms"]),
+        "Holds": f"{app['running_containers']} containers, {amount(used)}" if not is_over else "",
+        "Waits for": f"{app['pending_containers']} containers, {amount(pending)}" if app["pending_containers"] else "",
+        "Used": f"{app['memory_mib_seconds']} MiB-seconds, {app['vcore_seconds']} vcore-seconds",
+        "Logs": app["log_aggregation"],
+        "Pages": app["tracking_url"] or "",
+        "Diagnostics": app["diagnostics"].strip(),
+    }
+
+
+def attempt_row(attempt: JsonObject) -> list[str]:
+    """Under ATTEMPT_HEADS."""
+    where = f"{attempt['am_host']}:{attempt['am_rpc_port']}" if attempt["am_host"] else "-"
+    return [
+        str(attempt["number"]),
+        attempt["state"],
+        time(attempt["started_ms"]),
+        where,
+        attempt["am_container_id"] or "-",
+    ]
+
+
+def container_row(container: JsonObject) -> list[str]:
+    """Under CONTAINER_HEADS."""
+    pod, exit_status = container["pod"], container["exit_status"]
+    return [
+        container["id"] + (" (AM)" if container["is_am"] else ""),
+        container["state"],
+        "-" if exit_status is None else str(exit_status),
+        container["node_id"] or "-",
+        memory(container["capability"]["memory_mib"]),
+        str(container["capability"]["vcores"]),
+        pod["name"],
+        container["waits_for"] or pod["reason"] or pod["phase"] or "-",
+    ]
+
+
+def node_row(node: JsonObject) -> list[str]:
+    """Under NODE_HEADS."""
+    lending = node["lending"]
+    shown = [amount(lending[name]) for name in ("lent", "used", "free")]
+    return [node["id"], node["state"], *shown, str(node["containers"]), lending["why"]]
+
+
+def node_container_row(container: JsonObject) -> list[str]:
+    """Under NODE_CONTAINER_HEADS."""
+    return [
+        container["id"] + (" (AM)" if container["is_am"] else ""),
+        container["state"],
+        container["user"],
+        container["queue"],
+        memory(container["capability"]["memory_mib"]),
+        str(container["capability"]["vcores"]),
+        container["pod_name"],
+    ]
+
+
+def node_facts(node: JsonObject) -> dict[str, str]:
+    lending, measured = node["lending"], node["measured"]
+    return {
+        "Node": node["id"],
+        "State": node["state"],
+        "Kubernetes node": node["kubernetes_node"] or "",
+        "Rack": node["rack"],
+        "Labels": ", ".join(node["labels"]),
+        "Capacity": amount(node["capacity"]),
+        "Lent": f"{amount(lending['lent'])}: {lending['why']}",
+        "Used": f"{amount(lending['used'])} by {node['containers']} containers",
+        "Free": amount(lending["free"]),
+        "Measured": f"{load(measured['containers'])} by containers, {load(measured['node'])} in all"
+        if measured
+        else "",
+        "Health": node["health_report"],
+        "Heard of": time(node["last_health_ms"]),
+        "Pages": f"http://{node['http_address']}" if node["http_address"] else "",
+        "Version": node["version"],
+    }
+
+
+def event_words(event: JsonObject) -> list[str]:
+    """One transition as words of a line."""
+    words = [time(event["at_ms"]), event["subject"], event["before"] or "(new)", "→", event["after"] or "(forgotten)"]
+    if event["kind"] == "container" and event["node_id"]:
+        words.append(f"on {event['node_id']}")
+    if event["exit_status"] is not None:
+        words.append(f"exit {event['exit_status']}")
+    return [*words, event["reason"].strip()] if event["reason"].strip() else words
+
+
+def amount(value: JsonObject) -> str:
+    others = "".join(f", {count} {name}" for name, count in value["others"].items())
+    return f"{memory(value['memory_mib'])}, {value['vcores']} vcores{others}"
+
+
+def load(value: JsonObject) -> str:
+    return f"{memory(value['memory_mib'])} and {value['cpu_cores']:.1f} cores"
+
+
+def memory(mib: int) -> str:
+    return f"{mib} MiB" if abs(mib) < 10_240 else f"{mib / 1024:.1f} GiB"
+
+
+def time(epoch_ms: int | None) -> str:
+    """In UTC; empty for none."""
+    return "" if epoch_ms is None else datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def duration(ms: int) -> str:
+    seconds = ms // 1000
+    for size, unit, below in ((86_400, "d", "h"), (3_600, "h", "m"), (60, "m", "s")):
+        if seconds >= size:
+            rest = seconds % size // {"h": 3_600, "m": 60, "s": 1}[below]
+            return f"{seconds // size}{unit}{rest:02d}{below}"
+    return f"{seconds}s"
+
+
+def _styled(text: str) -> Text:
+    cleaned = clean(text)
+    return Text(cleaned, style=STYLES.get(cleaned, ""))
