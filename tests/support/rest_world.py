@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx2
 from fastapi import FastAPI
 
-from tests.support.playbook import FakeClock
+from tests.support.playbook import POD_SETTINGS, FakeClock
 from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation import AllocationLimits
@@ -24,7 +24,9 @@ from yodel.ports.store import Commit, Row
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.spnego import Acceptor
 from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.services.admin import AdminService, AdminSettings, Reloads
 from yodel.services.changes import ApplicationChanges
+from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.engine import Engine
 from yodel.services.log_aggregation import LogAggregation
@@ -32,12 +34,14 @@ from yodel.services.misfits import Misfits
 from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries
 from yodel.services.scheduler import Scheduler
+from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.state import ClusterState
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import Surroundings
 from yodel.services.tokens import TokenIssuer
 from yodel.services.transitions import Transitions
 from yodel.store.memory_store import MemoryStore
+from yodel.translator.profiles import PodProfiles
 
 WEB_ADDRESS = "rm-host:8088"
 SECRET = b"a secret of thirty-two bytes....."
@@ -108,6 +112,26 @@ async def _never_deleted(_: ContainerId, __: int) -> None:
     return None
 
 
+async def _admin(engine: Engine, nodes: NodeService, clock: FakeClock) -> AdminService:
+    """``admin`` is the administrator; nothing can be reloaded."""
+    profiles = PodProfiles(default=POD_SETTINGS, by_queue={})
+    settings = AdminSettings(admin_acl="admin", max_priority=10, queues=(), pod_profiles=profiles)
+
+    async def never(_: object) -> None:
+        raise AssertionError("nothing is reloaded here")
+
+    reloads = Reloads(
+        read=lambda: settings,
+        proxy_users=lambda: None,
+        admin_acl=lambda _: None,
+        max_priority=lambda _: None,
+        pod_profiles=never,
+    )
+    admin = AdminService(engine, nodes, Decommission(engine, nodes, clock), NoGroups(), reloads, "yarn")
+    await admin.start()
+    return admin
+
+
 @contextlib.asynccontextmanager
 async def rest_world(
     *,
@@ -116,6 +140,7 @@ async def rest_world(
     rules: AccessRules | None = None,
     proxy_users: ProxyUserRules | None = None,
     acceptor: Acceptor | None = None,
+    are_acls_enabled: bool = False,
     **settings: Any,
 ) -> AsyncIterator[RestWorld]:
     clock, store = FakeClock(), MemoryStore()
@@ -132,6 +157,16 @@ async def rest_world(
     transitions, pods = Transitions(state, clock), dict[ContainerId, PodObservation]()
     engine.follow_with(transitions.published)
     scheduler = Scheduler(engine, SIZES, clock, Surroundings(state), Misfits(state, clock))
+    writer = asyncio.create_task(engine.run())
+    admin = await _admin(engine, nodes, clock)
+
+    async def initial_queues() -> Sequence[Queue]:
+        return queues or default_queues()
+
+    def scheduler_limits(am_share: float) -> None:
+        queries.limits = replace(queries.limits, am_share=am_share)
+        scheduler.use_limits(queries.limits)
+
     facts = {
         "cluster_id": cluster_id,
         "started_ms": cluster_id,
@@ -149,14 +184,22 @@ async def rest_world(
             delegation_tokens=delegation_tokens,
             proxy_users=proxy_users or ProxyUserRules(),
             acceptor=acceptor,
+            admin=admin,
             activities=scheduler.activities,
+            scheduler_conf=SchedulerConfService(
+                engine,
+                initial_queues,
+                SIZES.am_share,
+                scheduler_limits,
+                admin.is_admin,
+                are_acls_enabled=are_acls_enabled,
+            ),
             transitions=transitions,
             observed=pods.get,
             clock=clock,
             settings=RestSettings(**{**facts, **settings}),
         )
     )
-    writer = asyncio.create_task(engine.run())
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     try:
         async with httpx2.AsyncClient(transport=transport, base_url=f"http://{WEB_ADDRESS}") as client:
