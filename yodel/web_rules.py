@@ -37,7 +37,7 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
 
 
 def _secret(path: Path) -> bytes:
-    """FileSignerSecretProvider takes the file as it is, with its last line's end: other daemons' cookies are good here."""
+    """FileSignerSecretProvider takes the file as it is, its last line's end too: others' cookies are good here."""
     try:
         with path.open("rb") as file:
             secret = file.read(SECRET_BYTES_MAX + 1)

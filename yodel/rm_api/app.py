@@ -28,12 +28,15 @@ from yodel.rm_api.routes import (
     apps,
     attempts,
     cluster,
+    delegation_tokens,
+    labels,
     nodes,
     pages,
     prometheus,
     proxied,
     reservations,
     scheduler,
+    scheduler_conf,
     signals,
     submission,
 )
@@ -43,8 +46,8 @@ from yodel.rm_api.v1.problems import ProblemRim
 __all__ = ["RestServices", "RestSettings", "create_app"]
 
 ROUTES = (
-    *(cluster, submission, apps, app_state, app_changes, attempts, signals, reservations),
-    *(nodes, scheduler, activities, pages, prometheus, proxied),
+    *(cluster, submission, apps, app_state, app_changes, attempts, signals, reservations, delegation_tokens),
+    *(nodes, labels, scheduler, activities, scheduler_conf, pages, prometheus, proxied),
 )
 log = structlog.get_logger("yodel.rest")
 

@@ -210,6 +210,13 @@ class DelegationTokens:
         real_user = content.real_user if content.real_user != content.owner else ""
         return Accepted(owner=content.owner, real_user=real_user or None, password=password(key, identifier))
 
+    def expires_ms(self, identifier: bytes) -> int:
+        """Until when a token is valid, unless it is renewed (getRenewDate).  Raises InvalidToken."""
+        known = self._known.get(identifier)
+        if known is None:
+            raise InvalidToken(f"No delegation token found for this identifier: {delegation_content(identifier)}")
+        return known.row.expires_ms
+
     def _require_renewable(self, content: DelegationTokenContent, renewer: str, now_ms: int) -> None:
         if content.max_ms < now_ms:
             raise InvalidToken(

@@ -1,7 +1,4 @@
-"""``/containers/{id}/signal/{command}``; and ``/delegation-token``, which needs Kerberos to say yes.
-
-Both answer in plain text that calls itself JSON, as Hadoop does; clients show it.
-"""
+"""``/containers/{id}/signal/{command}``, answered in plain text that calls itself JSON, as Hadoop does."""
 
 from __future__ import annotations
 
@@ -18,11 +15,6 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text
 from yodel.rm_api.routes.attempts import invalid
-
-NOT_OVER_HTTP = (
-    "Delegation token operations can only be carried out on a Kerberos authenticated channel. "
-    "Expected auth type is kerberos, got type SIMPLE"
-)
 
 
 class SignalContainerCommand(IntEnum):
@@ -67,14 +59,4 @@ def _refusal(api: Api, text: str, user: str) -> str:
     return ""
 
 
-async def delegation_token(request: Request) -> Response:
-    """Tokens are given over RPC; over HTTP a caller's name is not proven."""
-    writer(request, api_of(request))
-    return answer_text(request, NOT_OVER_HTTP, HTTPStatus.FORBIDDEN)
-
-
-ROUTES = (
-    Route("/ws/v1/cluster/containers/{container_id}/signal/{command}", signal, methods=["POST"]),
-    Route("/ws/v1/cluster/delegation-token", delegation_token, methods=["POST", "DELETE"]),
-    Route("/ws/v1/cluster/delegation-token/expiration", delegation_token, methods=["POST"]),
-)
+ROUTES = (Route("/ws/v1/cluster/containers/{container_id}/signal/{command}", signal, methods=["POST"]),)

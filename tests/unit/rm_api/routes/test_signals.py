@@ -1,4 +1,4 @@
-"""Signals to containers, and tokens that are not given over HTTP."""
+"""Signals to containers."""
 
 from __future__ import annotations
 
@@ -47,10 +47,3 @@ async def test_what_cannot_be_signalled_is_said(running: RestWorld, path: str, s
     assert answer.status_code == status
     assert text in answer.text
     assert running.nodes.runtimes[NODE.id].signals == []
-
-
-@pytest.mark.parametrize(("method", "path"), [("POST", ""), ("DELETE", ""), ("POST", "/expiration")])
-async def test_token_is_not_given_over_http(running: RestWorld, method: str, path: str) -> None:
-    answer = await running.client.request(method, f"/ws/v1/cluster/delegation-token{path}?user.name=alice", json={})
-    assert answer.status_code == 403
-    assert "Kerberos" in answer.text
