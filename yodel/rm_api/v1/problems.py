@@ -122,12 +122,6 @@ async def invalid(_: Request, error: Exception) -> Response:
     return answer(HTTPStatus.BAD_REQUEST, "; ".join(f"{e.where}: {e.message}" for e in errors[:3]), errors=errors)
 
 
-async def failed(request: Request, error: Exception) -> Response:
-    """The boundary: a bug must not cost the caller its connection, nor us the trace."""
-    log.error("request failed", method=request.method, path=request.url.path, exc_info=error)
-    return answer(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
-
-
 class ProblemRim:
     """Goes around everything else: what is refused further in leaves as problem details, and no body is too large."""
 
@@ -146,7 +140,15 @@ class ProblemRim:
             **scope,
             "headers": [*(h for h in scope["headers"] if h[0] != b"accept"), (b"accept", b"application/json")],
         }
-        await self._app(asked, _bounded(receive), _Rewritten(scope, receive, send))
+        answered = _Rewritten(scope, receive, send)
+        try:
+            await self._app(asked, _bounded(receive), answered)
+        except Exception as error:  # the boundary: a bug must not cost the caller its connection, nor us the trace
+            log.error("request failed", method=scope["method"], path=scope["path"], exc_info=error)
+            if not answered.has_begun:
+                await answer(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")(scope, receive, answered)
+            elif not answered.is_whole:
+                raise
 
 
 class _Rewritten:
@@ -156,13 +158,16 @@ class _Rewritten:
         self._scope, self._receive, self._send = scope, receive, send
         self._held: Message | None = None
         self._body = b""
+        self.has_begun = self.is_whole = False
 
     async def __call__(self, message: Message) -> None:
+        self.has_begun = True
         if message["type"] == "http.response.start" and _is_foreign(message):
             self._held = message
             return
         if self._held is None or message["type"] != "http.response.body":
             await self._send(message)
+            self.is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
             return
         self._body = (self._body + message.get("body", b""))[:HELD_BYTES_MAX]
         if message.get("more_body", False):
@@ -172,6 +177,7 @@ class _Rewritten:
         await answer(status, _words_in(self._body, status), headers=_kept(start))(
             self._scope, self._receive, self._send
         )
+        self.is_whole = True
 
 
 def _is_foreign(start: Message) -> bool:

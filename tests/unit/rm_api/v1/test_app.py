@@ -1,0 +1,148 @@
+"""The API against its own description: what it says of itself is so, whatever is asked."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support import json_schema
+from tests.support.api_rows import NODE, RUNNING
+from tests.support.rest_world import RestWorld
+from yodel.domain import queue, states
+from yodel.rm_api.v1 import models, problems
+from yodel.services.log_aggregation import LogAggregationStatus
+
+ENDLESS = "/events/stream"
+
+
+async def described(world: RestWorld) -> dict[str, Any]:
+    answer = await world.client.get("/api/openapi.json")
+    assert answer.status_code == 200
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+async def test_document_describes_every_call(world: RestWorld) -> None:
+    document = await described(world)
+    assert document["servers"] == [{"url": "/api/v1"}]
+    assert {f"{method} {path}" for path, methods in document["paths"].items() for method in methods} == {
+        "get /applications",
+        "get /applications/{application_id}",
+        "get /applications/{application_id}/containers",
+        "get /applications/{application_id}/logs",
+        "post /applications/{application_id}/kill",
+        "get /queues",
+        "get /queues/{path}",
+        "get /nodes",
+        "get /nodes/{node_id}",
+        "get /events",
+        "get /events/stream",
+    }
+
+
+async def test_every_refusal_is_described_as_a_problem(world: RestWorld) -> None:
+    document = await described(world)
+    assert set(document["components"]["schemas"]["Problem"]["required"]) == set(models.Problem.model_fields)
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            assert "422" not in operation["responses"]
+            for status, answer in operation["responses"].items():
+                is_refusal = int(status) >= 400
+                assert (list(answer["content"]) == ["application/problem+json"]) == is_refusal
+
+
+@pytest.mark.parametrize(
+    ("ours", "domains"),
+    [
+        (models.FinalStatus, states.FinalApplicationStatus),
+        (models.NodeStatus, states.NodeState),
+        (models.QueueStatus, queue.QueueState),
+        (models.LogAggregation, LogAggregationStatus),
+    ],
+)
+def test_words_are_those_of_the_domain(ours: Any, domains: Any) -> None:
+    assert {word.value for word in ours} == {member.name for member in domains}
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.ids: set[str] = set()
+        self.links: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        found = dict(attrs)
+        self.ids.add(found.get("id") or "")
+        self.links |= {value for name in ("href", "src") if (value := found.get(name))}
+
+
+async def test_page_is_whole_in_itself(world: RestWorld) -> None:
+    answer = await world.client.get("/api/docs")
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    page = Page()
+    page.feed(answer.text)
+    assert page.tags.isdisjoint({"script", "link", "img", "iframe"})
+    assert {link for link in page.links if not link.startswith("#")} == {"/cluster", "/api/openapi.json"}
+    assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids
+    assert {kind.slug for kind in problems.KINDS.values()} <= page.ids
+    document = await described(world)
+    assert all(f"/api/v1{path}" in answer.text for path in document["paths"])
+    assert all(f"shape-{quote(name)}" in page.ids for name in document["components"]["schemas"])
+
+
+VALUES = st.one_of(
+    st.sampled_from(["", "0", "-1", "1", "500", "501", "9" * 30, "RUNNING", "application", "root.default", "node-1"]),
+    st.sampled_from([str(RUNNING.id), str(NODE.id), "application_1_0001", "W10", "0-1", "\x00", "%", "é", "//", ".."]),
+    st.text(max_size=20),
+)
+
+
+@st.composite
+def requests(draw: st.DrawFn, document: dict[str, Any]) -> tuple[str, str, str, Any]:
+    """Method, path with its query, the described path, and a body: some as described, most not."""
+    path = draw(st.sampled_from(sorted(set(document["paths"]) - {ENDLESS})))
+    method = draw(st.sampled_from(sorted(document["paths"][path])))
+    operation = document["paths"][path][method]
+    asked = re.sub(r"{\w+}", lambda _: quote(draw(VALUES.filter(_is_segment)), safe=""), path)
+    names = [p["name"] for p in operation.get("parameters", ()) if p["in"] == "query"]
+    given_names = draw(st.lists(st.sampled_from([*names, "user.name"]), max_size=3))
+    query = "&".join(f"{name}={quote(draw(VALUES), safe='')}" for name in given_names)
+    body = None
+    if "requestBody" in operation:
+        body = draw(
+            st.none() | st.dictionaries(st.sampled_from(["diagnostics", "x"]), st.none() | VALUES | st.integers())
+        )
+    return method, f"/api/v1{asked}?{query}", path, body
+
+
+def _is_segment(text: str) -> bool:
+    """Clients resolve dots, and an empty segment is another path."""
+    return text not in ("", ".", "..") and "/" not in text
+
+
+@pytest.fixture
+async def document(world: RestWorld) -> dict[str, Any]:
+    return await described(world)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+async def test_answers_are_as_described_whatever_is_asked(
+    filled: RestWorld, document: dict[str, Any], data: st.DataObject
+) -> None:
+    method, asked, path, body = data.draw(requests(document))
+    answer = await filled.client.request(method, asked, json=body)
+    responses = document["paths"][path][method]["responses"]
+    assert str(answer.status_code) in responses, (asked, answer.text)
+    (media_type,) = responses[str(answer.status_code)]["content"]
+    assert answer.headers["content-type"].partition(";")[0] == media_type
+    schema = responses[str(answer.status_code)]["content"][media_type]["schema"]
+    assert json_schema.faults(answer.json(), schema, document) == []

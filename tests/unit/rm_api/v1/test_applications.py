@@ -1,0 +1,196 @@
+"""Applications: the list with its filters and pages, one, its containers and pods, its logs, the kill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.api_rows import ENDED, FAILED, MASTER, RUNNING, TASK, WAITING, api_get
+from tests.support.records import an_application
+from tests.support.rest_world import RestWorld
+from yodel.domain.ids import pod_name
+from yodel.domain.states import ApplicationState
+
+LIST = "/api/v1/applications"
+
+
+async def listed(world: RestWorld, query: str) -> list[str]:
+    return [item["id"] for item in (await api_get(world, f"{LIST}?{query}"))["items"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", [FAILED, RUNNING]),
+        ("state=RUNNING", [RUNNING]),
+        ("state=RUNNING&state=FAILED", [FAILED, RUNNING]),
+        ("state=KILLED", []),
+        ("final_status=FAILED", [FAILED]),
+        ("user=bob", [FAILED]),
+        ("queue=default", [FAILED, RUNNING]),
+        ("type=spark", [FAILED]),
+        ("tag=NIGHTLY", [RUNNING]),
+        ("name=sort", [RUNNING]),
+        ("submitted_from_ms=1001", [FAILED]),
+        ("submitted_to_ms=1001", [RUNNING]),
+        ("finished_from_ms=1&finished_to_ms=9000", [FAILED]),
+        ("user=bob&tag=nightly", []),
+    ],
+)
+async def test_list_holds_what_is_asked_for_newest_first(filled: RestWorld, query: str, expected: list[Any]) -> None:
+    assert await listed(filled, query) == [str(app.id) for app in expected]
+
+
+async def test_pages_follow_one_another_without_a_hole_while_new_ones_come(world: RestWorld) -> None:
+    await world.put(*(an_application(n, submitted_ms=1000 + n // 2) for n in range(1, 8)))
+    found: list[str] = []
+    path = f"{LIST}?limit=3"
+    while True:
+        page = await api_get(world, path)
+        found += [item["id"] for item in page["items"]]
+        await world.put(an_application(100 + len(found), submitted_ms=5000))
+        if page["next_cursor"] is None:
+            break
+        path = f"{LIST}?limit=3&cursor={page['next_cursor']}"
+    assert found == [str(an_application(n).id) for n in range(7, 0, -1)]
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "bnVsbA", "W10", "WyJub2RlcyIsImEiLDFd", "WyJhcHBsaWNhdGlvbnMiLDEsdHJ1ZSwxXQ", "%C3%A9"]
+)
+async def test_cursor_that_is_none_of_ours_is_refused(filled: RestWorld, cursor: str) -> None:
+    problem = await api_get(filled, f"{LIST}?cursor={cursor}", 400)
+    assert problem["errors"][0]["where"] == "cursor"
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=501", "limit=x", "state=x", "submitted_from_ms=-1", "queue=none"])
+async def test_parameter_that_does_not_fit_is_named(filled: RestWorld, query: str) -> None:
+    problem = await api_get(filled, f"{LIST}?{query}", 400)
+    assert query.partition("=")[0] in problem["errors"][0]["where"]
+
+
+async def test_one_has_everything_about_it(filled: RestWorld) -> None:
+    app = await api_get(filled, f"{LIST}/{RUNNING.id}")
+    assert (app["name"], app["user"], app["state"], app["final_status"]) == ("sort", "alice", "RUNNING", "UNDEFINED")
+    assert app["used"] == {"memory_mib": 6144, "vcores": 6, "others": {}}
+    assert (app["running_containers"], app["finished_ms"], app["expires_ms"]) == (3, None, None)
+    assert app["tracking_url"] == f"http://rm-host:8088/proxy/{RUNNING.id}/"
+    (attempt,) = app["attempt_list"]
+    assert (attempt["number"], attempt["state"], attempt["am_host"], attempt["am_rpc_port"]) == (
+        1,
+        "RUNNING",
+        "node-1",
+        4000,
+    )
+    assert attempt["am_container_id"] == str(MASTER.id)
+
+
+async def test_one_that_ended_says_why(filled: RestWorld) -> None:
+    app = await api_get(filled, f"{LIST}/{FAILED.id}")
+    assert (app["diagnostics"], app["finished_ms"], app["attempt_list"]) == ("it broke", 9000, [])
+
+
+@pytest.mark.parametrize("below", ["", "/containers", "/logs"])
+async def test_unknown_and_malformed_ids_are_told_apart(filled: RestWorld, below: str) -> None:
+    unknown = await api_get(filled, f"{LIST}/application_1_0009{below}", 404)
+    assert unknown["detail"].startswith("Application with id 'application_1_0009' doesn't exist")
+    await api_get(filled, f"{LIST}/application_1_9{below}", 400)
+
+
+async def test_containers_come_with_their_pods(filled: RestWorld) -> None:
+    items = (await api_get(filled, f"{LIST}/{RUNNING.id}/containers"))["items"]
+    master, task, waiting, ended = items
+    assert [item["id"] for item in items] == [str(c.id) for c in (MASTER, TASK, WAITING, ENDED)]
+    assert (master["is_am"], task["is_am"]) == (True, False)
+    assert (task["pod"]["name"], task["pod"]["phase"], task["pod"]["kubernetes_node"]) == (
+        "pod-of-task",
+        "Running",
+        "kube-1",
+    )
+    assert (waiting["pod"]["name"], waiting["pod"]["phase"]) == (pod_name(WAITING.id), None)
+    assert (waiting["waits_for"], waiting["node_id"], waiting["logs"]) == ("0/1 nodes are available", None, None)
+    assert (ended["state"], ended["exit_status"], ended["diagnostics"]) == ("COMPLETED", 1, "bad")
+    assert task["exit_status"] is None
+    assert task["logs"]["page_url"] == f"http://node-1:8042/node/containerlogs/{TASK.id}/alice"
+
+
+async def test_containers_are_paged_and_filtered(filled: RestWorld) -> None:
+    base = f"{LIST}/{RUNNING.id}/containers"
+    first = await api_get(filled, f"{base}?limit=3")
+    rest = await api_get(filled, f"{base}?limit=3&cursor={first['next_cursor']}")
+    assert [item["id"] for item in rest["items"]] == [str(ENDED.id)]
+    assert rest["next_cursor"] is None
+    running = await api_get(filled, f"{base}?state=RUNNING")
+    assert [item["id"] for item in running["items"]] == [str(MASTER.id), str(TASK.id)]
+    await api_get(filled, f"{base}?cursor=WyJjb250YWluZXJzIiwieCJd", 400)
+
+
+async def test_logs_lead_to_the_node_agents(filled: RestWorld) -> None:
+    items = (await api_get(filled, f"{LIST}/{RUNNING.id}/logs"))["items"]
+    assert [(item["container_id"], item["is_live"]) for item in items] == [
+        (str(MASTER.id), True),
+        (str(TASK.id), True),
+        (str(ENDED.id), False),
+    ]
+    assert items[2]["logs"]["files_url"] == f"http://node-1:8042/ws/v1/node/containers/{ENDED.id}/logs"
+
+
+async def test_kill_is_asked_for_with_the_reason(filled: RestWorld) -> None:
+    answer = await filled.client.post(
+        f"{LIST}/{RUNNING.id}/kill", json={"diagnostics": "why not"}, params={"user.name": "alice"}
+    )
+    assert (answer.status_code, answer.json()["id"]) == (202, str(RUNNING.id))
+    row = filled.state.applications[RUNNING.id]
+    assert row.state in (ApplicationState.KILLING, ApplicationState.KILLED)
+    assert row.diagnostics.endswith("why not")
+
+
+async def test_kill_of_what_has_ended_changes_nothing(filled: RestWorld) -> None:
+    answer = await filled.client.post(f"{LIST}/{FAILED.id}/kill", json={}, params={"user.name": "bob"})
+    assert (answer.status_code, answer.json()) == (202, {"id": str(FAILED.id), "state": "FAILED", "has_ended": True})
+
+
+@pytest.mark.parametrize(("user", "status"), [(None, 401), ("mallory", 403), ("admin", 202)])
+async def test_kill_takes_the_right_to_modify(filled: RestWorld, user: str | None, status: int) -> None:
+    params = {"user.name": user} if user else {}
+    answer = await filled.client.post(f"{LIST}/{RUNNING.id}/kill", json={}, params=params)
+    assert answer.status_code == status
+    assert (answer.headers.get("www-authenticate") is not None) == (status == 401)
+
+
+async def test_kill_of_what_is_not_there_is_404(filled: RestWorld) -> None:
+    answer = await filled.client.post(f"{LIST}/application_1_0009/kill", json={}, params={"user.name": "alice"})
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"", "application/json"),
+        (b"{}", "text/plain"),
+        (b"{}", ""),
+        (b'{"x": 1}', "application/json"),
+        (b"[" * 20_000, "application/json"),
+        (b'{"diagnostics": 7}', "application/json"),
+        (b"\xff", "application/json"),
+    ],
+)
+async def test_kill_takes_json_of_its_shape_and_nothing_else(filled: RestWorld, content: bytes, kind: str) -> None:
+    """A page of somebody else's can send the rest with our caller's cookie."""
+    headers = {"Content-Type": kind} if kind else {}
+    path = f"{LIST}/{RUNNING.id}/kill?user.name=alice"
+    answer = await filled.client.post(path, content=content, headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
+    assert filled.state.applications[RUNNING.id].state is ApplicationState.RUNNING
+
+
+async def test_where_acls_are_on_nobody_sees_the_applications_of_others(guarded: RestWorld) -> None:
+    assert await listed(guarded, "user.name=alice") == [str(RUNNING.id)]
+    guarded.client.cookies.clear()
+    assert await listed(guarded, "user.name=admin") == [str(FAILED.id), str(RUNNING.id)]
+    for below in ("", "/containers", "/logs"):
+        guarded.client.cookies.clear()
+        await api_get(guarded, f"{LIST}/{RUNNING.id}{below}?user.name=bob", 403)
+        guarded.client.cookies.clear()
+        await api_get(guarded, f"{LIST}/{RUNNING.id}{below}?user.name=alice")

@@ -1,0 +1,97 @@
+"""Queues and nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.api_rows import GONE, MASTER, NODE, RUNNING, TASK, api_get
+from tests.support.rest_world import RestWorld
+from yodel.domain.resource import Resource
+from yodel.domain.states import NodeState
+
+
+async def test_queues_are_listed_by_path_with_what_is_held(filled: RestWorld) -> None:
+    page = await api_get(filled, "/api/v1/queues")
+    root, default = page["items"]
+    assert (root["path"], root["is_leaf"], root["parent"]) == ("root", False, None)
+    assert (default["path"], default["name"], default["parent"]) == ("root.default", "default", "root")
+    assert (default["running_applications"], default["users"]) == (1, ["alice"])
+    assert (default["used"]["memory_mib"], default["used_percent"], default["containers"]) == (6144, 75.0, 3)
+    assert page["next_cursor"] is None
+
+
+async def test_queues_are_paged(filled: RestWorld) -> None:
+    first = await api_get(filled, "/api/v1/queues?limit=1")
+    second = await api_get(filled, f"/api/v1/queues?limit=1&cursor={first['next_cursor']}")
+    assert [page["items"][0]["path"] for page in (first, second)] == ["root", "root.default"]
+    assert second["next_cursor"] is None
+
+
+@pytest.mark.parametrize("name", ["root.default", "default"])
+async def test_queue_is_found_by_path_and_by_name(filled: RestWorld, name: str) -> None:
+    assert (await api_get(filled, f"/api/v1/queues/{name}"))["path"] == "root.default"
+
+
+async def test_unknown_queue_is_404(filled: RestWorld) -> None:
+    assert (await api_get(filled, "/api/v1/queues/nope", 404))["detail"] == "Queue 'nope' doesn't exist."
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("", [NODE, GONE]), ("?state=LOST", [GONE]), ("?label=gpu", [NODE]), ("?state=SHUTDOWN", [])],
+)
+async def test_nodes_are_found_by_state_and_label(filled: RestWorld, query: str, expected: list[object]) -> None:
+    items = (await api_get(filled, f"/api/v1/nodes{query}"))["items"]
+    assert [item["id"] for item in items] == [str(node.id) for node in expected]  # type: ignore[attr-defined]
+
+
+async def test_nodes_are_paged(filled: RestWorld) -> None:
+    first = await api_get(filled, "/api/v1/nodes?limit=1")
+    second = await api_get(filled, f"/api/v1/nodes?limit=1&cursor={first['next_cursor']}")
+    assert [item["id"] for item in first["items"] + second["items"]] == [str(NODE.id), str(GONE.id)]
+
+
+async def test_node_says_what_it_lends_and_why(filled: RestWorld) -> None:
+    node = await api_get(filled, f"/api/v1/nodes/{NODE.id}")
+    assert node["lending"] == {
+        "lent": {"memory_mib": 8192, "vcores": 8, "others": {}},
+        "used": {"memory_mib": 4096, "vcores": 4, "others": {}},
+        "free": {"memory_mib": 4096, "vcores": 4, "others": {}},
+        "decided_by": "node agent",
+        "why": "what its node agent registered",
+    }
+    assert node["measured"]["containers"] == {"memory_mib": 300, "cpu_cores": 0.5}
+    assert (node["kubernetes_node"], node["http_address"], node["labels"]) == ("kube-1", "node-1:8042", ["gpu"])
+    assert [found["id"] for found in node["container_list"]] == [str(MASTER.id), str(TASK.id)]
+
+
+async def test_node_that_is_gone_lends_nothing(filled: RestWorld) -> None:
+    node = await api_get(filled, f"/api/v1/nodes/{GONE.id}")
+    assert (node["capacity"]["memory_mib"], node["lending"]["lent"]["memory_mib"]) == (4096, 0)
+    assert (node["lending"]["why"], node["measured"]) == ("nothing: the node is LOST (silent)", None)
+
+
+async def test_ordered_and_leaving_nodes_say_so(filled: RestWorld) -> None:
+    ordered = replace(NODE, capability=Resource(5120, 5), ordered_capability=Resource(5120, 5))
+    await filled.put(ordered)
+    lending = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["lending"]
+    assert (lending["decided_by"], lending["lent"]["memory_mib"]) == ("administrator", 5120)
+    await filled.put(replace(NODE, state=NodeState.DECOMMISSIONING))
+    lending = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["lending"]
+    assert (lending["lent"]["memory_mib"], lending["free"]["memory_mib"]) == (4096, 0)
+    assert lending["why"].startswith("the node is leaving")
+
+
+@pytest.mark.parametrize(("node", "status"), [("nope:1", 404), ("nope", 400), ("a:99999", 400)])
+async def test_unknown_and_malformed_nodes_are_told_apart(filled: RestWorld, node: str, status: int) -> None:
+    await api_get(filled, f"/api/v1/nodes/{node}", status)
+
+
+async def test_node_hides_containers_of_applications_that_are_hidden(guarded: RestWorld) -> None:
+    node = await api_get(guarded, f"/api/v1/nodes/{NODE.id}?user.name=bob")
+    assert (node["containers"], node["container_list"]) == (2, [])
+    guarded.client.cookies.clear()
+    owners = await api_get(guarded, f"/api/v1/nodes/{NODE.id}?user.name={RUNNING.submission.user}")
+    assert len(owners["container_list"]) == 2
