@@ -6,7 +6,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from yodel.rm_api.context import api_of
+from yodel.domain.node_load import NodeLoad
+from yodel.rm_api.context import RestServices, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.negotiate import answer
 from yodel.rm_api.wire import cluster as wire
@@ -20,7 +21,18 @@ async def info(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    return answer(request, wire.metrics(api_of(request).services.queries.metrics()))
+    services = api_of(request).services
+    return answer(request, wire.metrics(services.queries.metrics(), loads(services)))
+
+
+def loads(services: RestServices) -> list[NodeLoad]:
+    """What is measured on the nodes that are in use."""
+    rows, runtimes = services.queries.state.nodes, services.nodes.runtimes
+    return [
+        runtime.load
+        for node_id, runtime in runtimes.items()
+        if runtime.load is not None and node_id in rows and rows[node_id].is_usable
+    ]
 
 
 async def user_info(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""``GET /scheduler``: the queue tree with what is used of it."""
+"""``GET /scheduler``: the queue tree with what is used of it; ``/scheduler-overview``; who may use a queue."""
 
 from __future__ import annotations
 
@@ -9,13 +9,43 @@ from starlette.routing import Route
 from yodel.domain.application import Application
 from yodel.domain.states import ApplicationState
 from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.errors import bad_request, forbidden, illegal_argument
+from yodel.rm_api.front import reader
 from yodel.rm_api.negotiate import answer
 from yodel.rm_api.wire import scheduler as wire
+from yodel.rm_api.wire.cluster import overview as overview_shape
 from yodel.services.state import ClusterState, Usage
+
+QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 
 
 async def scheduler(request: Request) -> Response:
     return answer(request, wire.scheduler(tree_of(api_of(request))))
+
+
+async def overview(request: Request) -> Response:
+    services = api_of(request).services
+    limits, priority = services.queries.limits, services.submission.max_priority
+    return answer(request, overview_shape(limits.minimum, limits.maximum, priority))
+
+
+async def access(request: Request) -> Response:
+    """Whether ``user`` may submit to a queue or administer it.  Queues have no lists of their own: in one that is there
+    everybody may, as under Hadoop's default of ``*`` for the root."""
+    api = api_of(request)
+    caller, query = reader(request, api), request.query_params
+    name = request.path_params["queue"]
+    is_known = api.services.queries.find_queue(name) is not None
+    if not is_known:
+        text = f"User={caller} doesn't haven access to queue={name[:256]} so it cannot check ACLs for other users."
+        raise forbidden(text)
+    user, kind = query.get("user"), query.get("queue-acl-type", "SUBMIT_APPLICATIONS")
+    if not user:
+        raise illegal_argument("Null user")
+    if kind not in QUEUE_ACLS:
+        valid = "/".join(QUEUE_ACLS)
+        raise bad_request(f"Specified queueAclType={kind[:128]} is not a valid type, valid queue acl types={{{valid}}}")
+    return answer(request, {"allowed": True, "user": user, "diagnostics": ""}, root="rmQueueAclInfo")
 
 
 def tree_of(api: Api) -> wire.Tree:
@@ -53,4 +83,8 @@ def _load(state: ClusterState, application: Application) -> wire.Load:
     return load
 
 
-ROUTES = (Route("/ws/v1/cluster/scheduler", scheduler),)
+ROUTES = (
+    Route("/ws/v1/cluster/scheduler", scheduler),
+    Route("/ws/v1/cluster/scheduler-overview", overview),
+    Route("/ws/v1/cluster/queues/{queue}/access", access),
+)

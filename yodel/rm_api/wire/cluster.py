@@ -1,10 +1,12 @@
-"""ClusterInfo and ClusterMetricsInfo."""
+"""ClusterInfo, ClusterMetricsInfo and SchedulerOverviewInfo."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from yodel.domain.resource import NONE
+from yodel.domain.node_load import NodeLoad
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import NodeState
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.wire.resources import resource
@@ -32,8 +34,10 @@ def info(settings: RestSettings, ha_state: str = "ACTIVE") -> dict[str, Any]:
     }
 
 
-def metrics(found: ClusterMetrics) -> dict[str, Any]:
-    """``utilized*`` would be what the machines measure; node agents do not report it yet."""
+def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = ()) -> dict[str, Any]:
+    """``loads`` are what the agents of live nodes measure on their machines."""
+    measured = [load.node for load in loads]
+    used_mib, used_cores = sum(use.physical_mib for use in measured), int(sum(use.cpu_cores for use in measured))
     available = (found.total - found.used).at_least_zero()
     nodes = found.nodes_by_state
     return {
@@ -56,11 +60,11 @@ def metrics(found: ClusterMetrics) -> dict[str, Any]:
             "containersReserved": 0,
             "containersPending": found.containers_pending,
             "totalMB": found.total.memory_mib,
-            "utilizedMB": 0,
+            "utilizedMB": used_mib,
             "totalVirtualCores": found.total.vcores,
-            "utilizedVirtualCores": 0,
-            "utilizedMBPercent": 0,
-            "utilizedVirtualCoresPercent": 0,
+            "utilizedVirtualCores": used_cores,
+            "utilizedMBPercent": _percent(used_mib, found.total.memory_mib),
+            "utilizedVirtualCoresPercent": _percent(used_cores, found.total.vcores),
             "rmSchedulerBusyPercent": 0,
             "totalNodes": sum(nodes.values()),
             "lostNodes": nodes.get(NodeState.LOST, 0),
@@ -80,3 +84,22 @@ def metrics(found: ClusterMetrics) -> dict[str, Any]:
             "schedulerEventQueueSize": 0,
         }
     }
+
+
+def overview(minimum: Resource, maximum: Resource, max_priority: int) -> dict[str, Any]:
+    return {
+        "scheduler": {
+            "schedulerType": "Capacity Scheduler",
+            "schedulingResourceType": "memory-mb (unit=Mi),vcores",
+            "minimumAllocation": resource(minimum),
+            "maximumAllocation": resource(maximum),
+            "applicationPriority": max_priority,
+            "schedulerBusy": 0,
+            "rmDispatcherEventQueueSize": 0,
+            "schedulerDispatcherEventQueueSize": 0,
+        }
+    }
+
+
+def _percent(used: int, total: int) -> int:
+    return used * 100 // total if total > 0 else 0

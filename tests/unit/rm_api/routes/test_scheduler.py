@@ -83,3 +83,33 @@ async def test_load_counts_up_the_tree(path: str) -> None:
 async def test_cluster_without_nodes_divides_by_nothing(world: RestWorld) -> None:
     info = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]
     assert (info["usedCapacity"], find(info, "default")["absoluteUsedCapacity"]) == (0.0, 0.0)
+
+
+async def test_overview(world: RestWorld) -> None:
+    shown = (await world.json("/scheduler-overview"))["scheduler"]
+    assert (shown["schedulerType"], shown["schedulingResourceType"]) == (
+        "Capacity Scheduler",
+        "memory-mb (unit=Mi),vcores",
+    )
+    assert (shown["minimumAllocation"]["memory"], shown["maximumAllocation"]["vCores"]) == (256, 8)
+    assert shown["applicationPriority"] == 10
+
+
+async def test_access_to_a_queue_is_everybodys(world: RestWorld) -> None:
+    path = "/queues/default/access?user=root&queue-acl-type=SUBMIT_APPLICATIONS"
+    assert await world.json(path) == {"allowed": True, "user": "root", "diagnostics": ""}
+    xml = await world.get(path, headers={"Accept": "application/xml"})
+    assert xml.text.startswith('<?xml version="1.0" encoding="UTF-8" standalone="yes"?><rmQueueAclInfo><allowed>true<')
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/queues/default/access?user=root&queue-acl-type=FLY", 400, "Specified queueAclType=FLY is not a valid type"),
+        ("/queues/default/access", 400, "Null user"),
+        ("/queues/nosuch/access?user=root", 403, "User=dr.who doesn't haven access to queue=nosuch so"),
+    ],
+)
+async def test_access_that_cannot_be_told(world: RestWorld, path: str, status: int, text: str) -> None:
+    answer = await world.get(path)
+    assert (answer.status_code, answer.json()["RemoteException"]["message"].startswith(text)) == (status, True)
