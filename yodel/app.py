@@ -67,7 +67,7 @@ from yodel.rpc_io.dispatch import Dispatcher, RetryCacheLimits, RpcProtocol
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcServer, ServerSecurity
 from yodel.services import recovery
-from yodel.services.admin import AdminService, AdminSettings, Reloads
+from yodel.services.admin import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
 from yodel.services.amrm_keys import AmrmKeys
 from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
@@ -88,6 +88,7 @@ from yodel.services.performer import EffectPerformer
 from yodel.services.queries import Queries
 from yodel.services.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
+from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.state import ClusterState
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
@@ -228,7 +229,8 @@ async def _open_state(store: Store, clock: Clock, settings: Settings) -> tuple[S
     wanted = _queues(settings)
     snapshot = await store.open(now_ms=clock.now_ms(), default_queues=wanted)
     new_keys = missing_keys(snapshot.master_keys, secrets.token_bytes)
-    changed_queues = differing(snapshot.queues, wanted)
+    # Queues that were changed through the ResourceManager stay, whatever the settings say.
+    changed_queues = [] if snapshot.scheduler_conf.is_ours else differing(snapshot.queues, wanted)
     if new_keys or changed_queues:
         await store.commit(Commit(rows=changed_queues, master_keys=new_keys))
     tokens = TokenIssuer([*snapshot.master_keys, *new_keys], snapshot.identity.cluster_timestamp_ms)
@@ -374,6 +376,15 @@ class _Rm:
         self.admin = AdminService(
             self.engine, self.nodes, self.decommission, self._users, self._reloads(), getpass.getuser()
         )
+        self.scheduler_conf = SchedulerConfService(
+            self.engine,
+            self._initial_queues,
+            settings.am_share,
+            self._use_am_share,
+            self.admin.is_admin,
+            are_acls_enabled=settings.acl_enable,
+        )
+        self.scheduler_conf.start()
         self.inspection = self._inspection()
         self.transitions = Transitions(state, clock)
         self.engine.follow_with(self._published)
@@ -503,6 +514,15 @@ class _Rm:
             pod_profiles=use_pod_profiles,
         )
 
+    async def _initial_queues(self) -> Sequence[Queue]:
+        async with asyncio.timeout(READ_TIMEOUT_S):
+            return _queues(await asyncio.to_thread(self._reload))
+
+    def _use_am_share(self, am_share: float) -> None:
+        limits = replace(self.queries.limits, am_share=am_share)
+        self.queries.limits = limits
+        self.scheduler.use_limits(limits)
+
     def _client_services(self) -> ClientServices:
         return ClientServices(
             queries=self.queries,
@@ -527,6 +547,7 @@ class _Rm:
             may_static_user_write=settings.http_static_user_may_write,
             are_submissions_enabled=settings.rest_submissions,
             are_lists_filtered=settings.rest_lists_filtered,
+            are_labels_enabled=settings.node_labels_enabled,
             proxy_hosts=frozenset(host.lower() for host in settings.web_proxy_hosts),
             is_proxy_warning_shown=settings.web_proxy_warning,
         )
@@ -538,7 +559,9 @@ class _Rm:
             log_aggregation=self.log_aggregation,
             delegation_tokens=self.delegation_tokens,
             proxy_users=self._proxy_users,
+            admin=self.admin,
             activities=self.scheduler.activities,
+            scheduler_conf=self.scheduler_conf,
             transitions=self.transitions,
             observed=self.reconciler.observed,
             namespace=settings.namespace,

@@ -21,6 +21,7 @@ def upgrade() -> None:
     _containers()
     _master_keys()
     _delegation_tokens()
+    _scheduler_conf()
 
 
 def _identity() -> None:
@@ -58,6 +59,8 @@ def _queues() -> None:
         sa.Column("is_leaf", sa.Boolean(), nullable=False),
         sa.Column("maximum_lifetime_s", sa.BigInteger(), nullable=False),
         sa.Column("default_lifetime_s", sa.BigInteger(), nullable=False),
+        sa.Column("submit_acl", sa.Text(), nullable=True),
+        sa.Column("administer_acl", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("path", name=op.f("pk_queues")),
     )
 
@@ -221,4 +224,15 @@ def _delegation_tokens() -> None:
         sa.Column("identifier", sa.LargeBinary(), nullable=False),
         sa.Column("expires_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("sequence", name=op.f("pk_delegation_tokens")),
+    )
+
+
+def _scheduler_conf() -> None:
+    op.create_table(
+        "scheduler_conf",
+        sa.Column("id", sa.SmallInteger(), autoincrement=False, nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("properties", sa.JSON(), nullable=False),
+        sa.CheckConstraint("id = 1", name=op.f("ck_scheduler_conf_one_row")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_scheduler_conf")),
     )

@@ -20,6 +20,7 @@ from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ApplicationAttemptId, Appl
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
 from yodel.domain.resource import Resource
+from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import ContainerType
 from yodel.domain.tokens import MasterKey
 
@@ -96,6 +97,7 @@ attempts = records(Attempt)
 containers = records(Container)
 nodes = records(Node)
 queues = records(Queue)
+scheduler_confs = records(SchedulerConf)
 master_keys = records(MasterKey)
 delegation_tokens = records(DelegationToken)
 

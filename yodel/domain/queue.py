@@ -6,12 +6,14 @@ Names follow the CapacityScheduler: a queue is named by its full path, and found
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 ROOT = "root"
 DEFAULT_PATH = "root.default"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 class QueueState(IntEnum):
@@ -39,6 +41,10 @@ class Queue:
     """No application of the queue lives longer (maximum-application-lifetime); not positive means no limit."""
     default_lifetime_s: int = -1
     """What an application gets that asks for none (default-application-lifetime); not positive means none."""
+    submit_acl: str | None = None
+    """acl_submit_applications; None: nothing is said (``yodel.domain.queue_access``)."""
+    administer_acl: str | None = None
+    """acl_administer_queue, likewise."""
 
     @property
     def name(self) -> str:
@@ -47,6 +53,11 @@ class Queue:
     @property
     def parent_path(self) -> str | None:
         return self.path.rsplit(".", 1)[0] if "." in self.path else None
+
+
+def is_name(text: str) -> bool:
+    """Whether a queue may be called so; a path is names with dots between them."""
+    return _NAME.fullmatch(text) is not None
 
 
 def default_queues() -> tuple[Queue, ...]:

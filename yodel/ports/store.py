@@ -6,7 +6,7 @@ A commit either happened wholly or not at all; a repeated commit of the same row
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from yodel.domain.application import Application
@@ -16,10 +16,11 @@ from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
+from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
 from yodel.errors import YodelError
 
-Row = Application | Attempt | Container | Node | Queue | DelegationToken
+Row = Application | Attempt | Container | Node | Queue | DelegationToken | SchedulerConf
 
 
 class FencedOut(YodelError):
@@ -54,6 +55,7 @@ class Snapshot:
     master_keys: tuple[tuple[str, MasterKey], ...]
     """(purpose, key) with purpose one of ``amrm``, ``nm``, ``container``, ``delegation``; newest key last."""
     delegation_tokens: tuple[DelegationToken, ...] = ()
+    scheduler_conf: SchedulerConf = field(default_factory=SchedulerConf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ class Commit:
     """By sequence number."""
     removed_master_keys: Sequence[tuple[str, int]] = ()
     """(purpose, key id) of keys that sign nothing that is still valid."""
+    removed_queues: Sequence[str] = ()
+    """By path."""
 
     @property
     def is_empty(self) -> bool:
@@ -87,6 +91,7 @@ class Commit:
             or self.delegation_sequence is not None
             or self.removed_delegation_tokens
             or self.removed_master_keys
+            or self.removed_queues
         )
 
 

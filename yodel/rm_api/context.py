@@ -20,11 +20,13 @@ from yodel.rm_api.spnego import Acceptor
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.services.activities import Activities
+from yodel.services.admin import AdminService
 from yodel.services.changes import ApplicationChanges
 from yodel.services.delegation_tokens import DelegationTokens
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries
+from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionService
 from yodel.services.transitions import Transitions
 
@@ -66,6 +68,8 @@ class RestSettings:
     """yarn.webapp.enable-rest-app-submissions."""
     are_lists_filtered: bool = False
     """yarn.webapp.filter-entity-list-by-user: lists hold only what a caller may view."""
+    are_labels_enabled: bool = False
+    """yarn.node-labels.enabled."""
     body_bytes_max: int = 16 * 1024 * 1024
     hadoop_version: str = HADOOP_VERSION
     build_version: str = f"{HADOOP_VERSION} as served by Yodel {__version__}"
@@ -86,7 +90,9 @@ class RestServices:
     proxy_users: ProxyUserRules = field(default_factory=ProxyUserRules)
     acceptor: Acceptor | None = None
     """Judges Kerberos tickets."""
+    admin: AdminService
     activities: Activities
+    scheduler_conf: SchedulerConfService
     transitions: Transitions
     observed: Callable[[ContainerId], PodObservation | None] = lambda _: None
     """A container's pod as it was last seen."""

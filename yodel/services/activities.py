@@ -11,7 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import structlog
+
 from yodel.domain.activities import (
+    ActivityState,
     ApplicationActivity,
     Look,
     RequestActivity,
@@ -38,6 +41,7 @@ APPLICATIONS_MAX = 100
 LINES_MAX = 100_000
 """Of all that is kept of applications: some ten megabytes."""
 NODES_ARMED_MAX = 1000
+log = structlog.get_logger("yodel.activities")
 _Wish = tuple[ApplicationAttemptId, AskKey | None]
 
 
@@ -65,6 +69,7 @@ class Activities:
         self._last_of_node: dict[NodeId, Look] = {}
         self._shelf = _Shelf()
         self._looked = asyncio.Event()
+        self._logged_until_ms = 0
 
     # --- asking
 
@@ -83,6 +88,11 @@ class Activities:
         while len(until) >= WATCHED_MAX:
             del until[next(iter(until))]
         until[application_id] = self._clock.now_ms() + int(duration_s * 1000)
+        self.wake()
+
+    def log_for(self, duration_s: float) -> None:
+        """Have every tick of so long written into the log: what it did not serve, and why."""
+        self._logged_until_ms = self._clock.now_ms() + int(duration_s * 1000)
         self.wake()
 
     def last(self, node_id: NodeId | None = None) -> Look | None:
@@ -112,17 +122,20 @@ class Activities:
 
     def asked(self, demands: Sequence[Demand]) -> Asked | None:
         """What the tick that begins has to tell; None, nearly always: nothing."""
-        if not self._is_armed and not self._armed_nodes and not self._watched_until_ms:
+        if not (self._is_armed or self._armed_nodes or self._watched_until_ms or self._logged_until_ms):
             return None
         now_ms = self._clock.now_ms()
+        is_cluster = self._is_armed or bool(self._armed_nodes) or self._logged_until_ms >= now_ms
+        if self._logged_until_ms < now_ms:
+            self._logged_until_ms = 0
         self._watched_until_ms = {i: until for i, until in self._watched_until_ms.items() if until >= now_ms}
         in_line: list[Demand] = []
-        if self._is_armed or self._armed_nodes:
+        if is_cluster:
             in_line = sorted(demands, key=lambda d: (-d.priority, d.submitted_ms, d.attempt_id))[:APPLICATIONS_MAX]
         applications = self._state.applications
         watched = [i for i in self._watched_until_ms if i in applications]
         asked = Asked(
-            is_cluster=self._is_armed or bool(self._armed_nodes),
+            is_cluster=is_cluster,
             nodes=frozenset(self._armed_nodes),
             in_line=tuple(demand.attempt_id.application_id for demand in in_line),
             watched=tuple(watched),
@@ -164,6 +177,8 @@ class Activities:
             queues=tuple(queue.path for queue in self._state.queues.values() if queue.is_leaf),
             node_ids=tuple(node.id for node in places.nodes[:NODES_ARMED_MAX]) if places is not None else (),
         )
+        if self._logged_until_ms:
+            _write_into_log(look)
         self._last = look
         self._last_of_node = {i: kept for i, kept in self._last_of_node.items() if self._is_fresh(kept)}
         self._last_of_node.update(dict.fromkeys(asked.nodes, look))
@@ -189,12 +204,12 @@ class Activities:
         """Wishes with containers that have no node yet, and what Kubernetes says of their pods."""
         state, found = self._state, dict[AskKey | None, list[str]]()
         runtime, attempt = state.runtimes.get(attempt_id), state.attempts.get(attempt_id)
-        wishes: dict[AskKey | None, Iterable[ContainerId]] = {}
+        wishes: list[tuple[AskKey | None, Iterable[ContainerId]]] = []
         if runtime is not None:
-            wishes.update(runtime.in_flight)
+            wishes += runtime.in_flight.items()
         if attempt is not None and attempt.am_container_id is not None:
-            wishes[None] = (attempt.am_container_id,)
-        for key, container_ids in wishes.items():
+            wishes.append((None, (attempt.am_container_id,)))
+        for key, container_ids in wishes:
             planned = [i for i in container_ids if i in state.containers and _has_no_node(state, i)]
             if planned:
                 found[key] = [state.waits.get(i, "") for i in planned]
@@ -232,6 +247,14 @@ class _Shelf:
 
     def _drop(self, application_id: ApplicationId) -> None:
         self._lines -= sum(look.size for look in self._looks.pop(application_id))
+
+
+def _write_into_log(look: Look) -> None:
+    for application in look.applications:
+        for request in application.requests:
+            if request.state is not ActivityState.ALLOCATED or request.diagnostic:
+                said = {"request": request.name, "state": request.state.value, "diagnostic": request.diagnostic}
+                log.info("not served", application=str(application.application_id), **said)
 
 
 def _has_no_node(state: ClusterState, container_id: ContainerId) -> bool:

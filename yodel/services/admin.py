@@ -94,22 +94,32 @@ class AdminService:
 
     def require_admin(self, user: str, method: str) -> None:
         """Raises AccessDenied, in Hadoop's words."""
-        if user != self._login_user and not self._admin_acl.allows(user, self._groups.groups_of(user)):
+        if not self.is_admin(user):
             log.warning("administration refused", user=user, method=method)
             raise AccessDenied(f"User {user} doesn't have permission to call '{method}'")
         log.info("administration", user=user, method=method)
+
+    def is_admin(self, user: str) -> bool:
+        return user == self._login_user or self._admin_acl.allows(user, self._groups.groups_of(user))
 
     def groups_of(self, user: str) -> Sequence[str]:
         """Asked of the operating system each time: there is nothing to refresh.  For everybody, as in Hadoop."""
         return self._groups.groups_of(user)
 
     async def refresh_queues(self) -> None:
-        """Raises InvalidValue, Refused, Unavailable: nothing is changed."""
+        """Queues that were changed through the ResourceManager stay; how their pods look is read anew all the same.
+
+        Raises:
+            InvalidValue, Refused, Unavailable: nothing is changed.
+        """
         settings = await self._settings()
         await self._reloads.pod_profiles(settings.pod_profiles)
 
         def work(tx: Transaction) -> None:
-            tx.queues += differing(self._engine.state.queues.values(), settings.queues)
+            if self._engine.state.scheduler_conf.is_ours:
+                log.warning("queues are not those of the settings: they were changed through the ResourceManager")
+                return
+            tx.queues.rows += differing(self._engine.state.queues.values(), settings.queues)
 
         await self._engine.do(work)
 

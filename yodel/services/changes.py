@@ -113,7 +113,10 @@ class ApplicationChanges:
         return application
 
     def _require_visible(self, target: str, user: str, application_id: ApplicationId) -> None:
-        if self._are_queues_guarded and queues.find(self._engine.state.queues.values(), target) is None:
+        if not self._are_queues_guarded:
+            return
+        queue = queues.find(self._engine.state.queues.values(), target)
+        if queue is None or not self._submission.may_submit(queue.path, user):
             raise AccessDenied(
                 f"User {user} cannot submit applications to target queue or the target queue doesn't exist: {target} "
                 f"while moving {application_id}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, cast
 
 import structlog
@@ -20,7 +20,6 @@ import structlog
 from yodel.domain.application import APPLICATION_MACHINE, Application, tracking_page_hint
 from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
 from yodel.domain.container import CONTAINER_MACHINE, Container
-from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.effects import (
     CleanUpApplication,
     ExpectAttempt,
@@ -33,12 +32,11 @@ from yodel.domain.effects import (
 from yodel.domain.events import AmContainerCompleted, StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
-from yodel.domain.queue import Queue
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
-from yodel.domain.tokens import MasterKey
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound, Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Row, Store
+from yodel.services.row_changes import QueueChanges, SecretChanges
 from yodel.services.state import ClusterState
 
 QUEUE_MAX = 10_000
@@ -62,25 +60,6 @@ class Performer(Protocol):
     def perform(self, effect: OutsideEffect) -> None: ...
 
 
-@dataclass(slots=True)
-class SecretChanges:
-    """Delegation tokens and master keys that a work item writes and removes; nothing of them is in the state."""
-
-    tokens: list[DelegationToken] = field(default_factory=list)
-    last_sequence: int | None = None
-    removed_tokens: list[int] = field(default_factory=list)
-    keys: list[tuple[str, MasterKey]] = field(default_factory=list)
-    removed_keys: list[tuple[str, int]] = field(default_factory=list)
-
-    def add(self, later: SecretChanges) -> None:
-        self.tokens += later.tokens
-        self.removed_tokens += later.removed_tokens
-        self.keys += later.keys
-        self.removed_keys += later.removed_keys
-        if later.last_sequence is not None:
-            self.last_sequence = later.last_sequence
-
-
 class Transaction:
     """One work item's view: committed rows under its own changes."""
 
@@ -90,8 +69,7 @@ class Transaction:
         self.rows: dict[EntityId, Row] = {}
         self.effects: list[OutsideEffect] = []
         self.application_sequence: int | None = None
-        self.queues: list[Queue] = []
-        """To be written whole: queues have no table of states."""
+        self.queues = QueueChanges()
         self.removed_applications: list[ApplicationId] = []
         self.secrets = SecretChanges()
 
@@ -346,7 +324,7 @@ class Engine:
         effects: list[OutsideEffect] = []
         removed: list[ApplicationId] = []
         secrets = SecretChanges()
-        queues: list[Queue] = []
+        queues = QueueChanges()
         sequence: int | None = None
         done: list[tuple[asyncio.Future[Any], Any]] = []
         for item in batch:
@@ -361,17 +339,18 @@ class Engine:
             effects += tx.effects
             removed += tx.removed_applications
             secrets.add(tx.secrets)
-            queues += tx.queues
+            queues.add(tx.queues)
             sequence = tx.application_sequence if tx.application_sequence is not None else sequence
             done.append((item.future, result))
         commit = Commit(
-            rows=[*queues, *(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
+            rows=[*queues.rows, *(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
             application_sequence=sequence,
             removed_applications=removed,
             delegation_sequence=secrets.last_sequence,
             removed_delegation_tokens=secrets.removed_tokens,
             master_keys=secrets.keys,
             removed_master_keys=secrets.removed_keys,
+            removed_queues=queues.removed,
         )
         try:
             if not commit.is_empty:
@@ -396,6 +375,8 @@ class Engine:
             self.state.publish(commit.rows)
         for application_id in commit.removed_applications:
             self.state.remove_application(application_id)
+        for path in commit.removed_queues:
+            self.state.remove_queue(path)
         if self._follower is not None:
             self._follower(commit.rows, commit.removed_applications)
         assert self._performer is not None, "perform_with() comes before run()"

@@ -73,6 +73,11 @@ class Scheduler:
     def wake(self) -> None:
         self._wanted.set()
 
+    def use_limits(self, limits: AllocationLimits) -> None:
+        """From the next tick on."""
+        self._limits = limits
+        self.wake()
+
     async def run(self) -> None:
         while True:
             with suppress(TimeoutError):

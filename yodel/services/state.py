@@ -20,6 +20,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
 from yodel.domain.resource import NONE, Resource
+from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
 
@@ -115,6 +116,7 @@ class ClusterState:
         self.containers: dict[ContainerId, Container] = {}
         self.nodes: dict[NodeId, Node] = {}
         self.queues: dict[str, Queue] = {}
+        self.scheduler_conf = SchedulerConf()
         self.runtimes: dict[ApplicationAttemptId, AttemptRuntime] = {}
         self.cluster_usage = Usage()
         self.used_by_application: dict[ApplicationId, Usage] = {}
@@ -148,6 +150,7 @@ class ClusterState:
     def of(cls, snapshot: Snapshot) -> ClusterState:
         state = cls(snapshot.identity)
         state.publish(snapshot.queues)
+        state.scheduler_conf = snapshot.scheduler_conf
         applications = sorted(snapshot.applications, key=lambda a: a.id)
         containers = sorted(snapshot.containers, key=lambda c: c.id)
         state.publish(applications)
@@ -171,6 +174,8 @@ class ClusterState:
                     self._publish_node(row)
                 case Queue():
                     self.queues[row.path] = row
+                case SchedulerConf():
+                    self.scheduler_conf = row
 
     def containers_of(self, attempt_id: ApplicationAttemptId) -> list[Container]:
         return [self.containers[i] for i in self._containers_of.get(attempt_id, ())]
@@ -240,6 +245,10 @@ class ClusterState:
         elif self.misfits.get(key) != misfit:
             self.misfits[key] = misfit
             self.version += 1
+
+    def remove_queue(self, path: str) -> None:
+        self.queues.pop(path, None)
+        self.version += 1
 
     def remove_application(self, application_id: ApplicationId) -> None:
         for attempt in self.attempts_of(application_id):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from yodel.domain import ask_rules
+from yodel.domain import ask_rules, queue_access
 from yodel.domain import queue as queues
 from yodel.domain.acl import AccessRules
 from yodel.domain.allocation import AllocationLimits
@@ -106,6 +106,7 @@ class SubmissionService:
             InvalidLabelRequest: labels are off, or no node has the AM's.
             InvalidValue: tags, name or context over their limits.
             InvalidTags: in Hadoop's words.
+            AccessDenied: the queue is not for this user (RMAppManager.createAndPopulateNewRMApp).
         """
         checked = self._checked(submission)
 
@@ -118,6 +119,10 @@ class SubmissionService:
                 return
             queue = queues.find(self._engine.state.queues.values(), checked.queue)
             assert queue is not None
+            if not self.may_submit(queue.path, checked.user):
+                raise AccessDenied(
+                    f"User {checked.user} does not have permission to submit {application_id} to queue {checked.queue}"
+                )
             lifetime_s = queues.lifetime_s(queue, checked.lifetime_s)
             tx.put(
                 Application(
@@ -171,7 +176,21 @@ class SubmissionService:
         await self._engine.do(work)
 
     def may_modify(self, application: Application, user: str) -> bool:
-        return self._rules.may_modify(user, self._groups.groups_of(user), application)
+        groups = self._groups.groups_of(user)
+        if self._rules.may_modify(user, groups, application):
+            return True
+        queues_by_path = self._engine.state.queues
+        return self._rules.is_view_checked and queue_access.is_named_administrator(
+            queues_by_path, application.submission.queue, user, groups
+        )
+
+    def may_submit(self, path: str, user: str) -> bool:
+        """Whether a queue is for this user; everybody's where ``yarn.acl.enable`` is off."""
+        if not self._rules.is_view_checked:
+            return True
+        groups = self._groups.groups_of(user)
+        is_admin = self._rules.admin_acl.allows(user, groups)
+        return is_admin or queue_access.may_submit(self._engine.state.queues, path, user, groups)
 
     def may_view(self, application: Application, user: str) -> bool:
         return self._rules.may_view(user, self._groups.groups_of(user), application)
@@ -180,6 +199,10 @@ class SubmissionService:
         """``may_view`` for many applications at a time: the user's groups are asked for once."""
         rules, groups = self._rules, self._groups.groups_of(user)
         return lambda application: rules.may_view(user, groups, application)
+
+    @property
+    def max_priority(self) -> int:
+        return self._limits.max_priority
 
     def capped_priority(self, priority: int) -> int:
         """No application has a higher one than yarn.cluster.max-application-priority."""

@@ -18,6 +18,7 @@ from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
+from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Commit, FencedOut, Identity, Row, Snapshot
 from yodel.store.errors import OrphanRow
@@ -51,6 +52,7 @@ class MemoryDisk:
     containers: dict[ContainerId, Container] = field(default_factory=dict)
     master_keys: dict[tuple[str, int], MasterKey] = field(default_factory=dict)
     delegation_tokens: dict[int, DelegationToken] = field(default_factory=dict)
+    scheduler_conf: SchedulerConf | None = None
 
 
 class MemoryStore:
@@ -108,6 +110,7 @@ def read(disk: MemoryDisk) -> Snapshot:
         containers=disk.containers.values(),
         master_keys=[(purpose, key) for (purpose, _), key in disk.master_keys.items()],
         delegation_tokens=disk.delegation_tokens.values(),
+        scheduler_conf=disk.scheduler_conf,
     )
 
 
@@ -151,11 +154,15 @@ def _write(disk: MemoryDisk, rows: Sequence[Row]) -> None:
                 disk.containers[row.id] = row
             case DelegationToken():
                 disk.delegation_tokens[row.sequence] = row
+            case SchedulerConf():
+                disk.scheduler_conf = row
 
 
 def _remove(disk: MemoryDisk, commit: Commit) -> None:
     for sequence in commit.removed_delegation_tokens:
         disk.delegation_tokens.pop(sequence, None)
+    for path in commit.removed_queues:
+        disk.queues.pop(path, None)
     for key in commit.removed_master_keys:
         disk.master_keys.pop(key, None)
     for container_id in commit.removed_containers:

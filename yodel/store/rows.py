@@ -18,8 +18,9 @@ from yodel.domain.container import Container, Placement
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
-from yodel.domain.queue import Queue, QueueState
+from yodel.domain.queue import Queue
 from yodel.domain.resource import Resource
+from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -34,6 +35,7 @@ from yodel.domain.states import (
 from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Row
 from yodel.store import tables
+from yodel.store.queue_rows import queue_from, queue_values, scheduler_conf_from, scheduler_conf_values
 
 Values = dict[str, Any]
 """A row to write: column name to value."""
@@ -55,30 +57,6 @@ class Kind:
 def rows_of(kind: Kind, rows: Iterable[Row]) -> list[Values]:
     """The rows of this kind among all, in their order: when one comes twice, the last wins."""
     return [kind.to_values(row) for row in rows if isinstance(row, kind.record)]
-
-
-def queue_values(queue: Queue) -> Values:
-    return {
-        "path": queue.path,
-        "state": queue.state.name,
-        "capacity_percent": queue.capacity_percent,
-        "maximum_capacity_percent": queue.maximum_capacity_percent,
-        "is_leaf": queue.is_leaf,
-        "maximum_lifetime_s": queue.maximum_lifetime_s,
-        "default_lifetime_s": queue.default_lifetime_s,
-    }
-
-
-def queue_from(row: Columns) -> Queue:
-    return Queue(
-        path=row["path"],
-        state=QueueState[row["state"]],
-        capacity_percent=row["capacity_percent"],
-        maximum_capacity_percent=row["maximum_capacity_percent"],
-        is_leaf=row["is_leaf"],
-        maximum_lifetime_s=row["maximum_lifetime_s"],
-        default_lifetime_s=row["default_lifetime_s"],
-    )
 
 
 def node_values(node: Node) -> Values:
@@ -387,4 +365,11 @@ DELEGATION_TOKENS = Kind(
     from_columns=delegation_token_from,
 )
 
-KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS, DELEGATION_TOKENS)
+SCHEDULER_CONF = Kind(
+    record=SchedulerConf,
+    table=tables.scheduler_conf,
+    to_values=scheduler_conf_values,
+    from_columns=scheduler_conf_from,
+)
+
+KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS, DELEGATION_TOKENS, SCHEDULER_CONF)

@@ -11,6 +11,7 @@ from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.node import Node
 from yodel.domain.queue import Queue
+from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Identity, Snapshot
 
@@ -25,6 +26,7 @@ def snapshot_of(
     containers: Iterable[Container],
     master_keys: Iterable[tuple[str, MasterKey]],
     delegation_tokens: Iterable[DelegationToken] = (),
+    scheduler_conf: SchedulerConf | None = None,
 ) -> Snapshot:
     """Everything, sorted; ``master_keys`` have to come in the order in which they were first committed."""
     return Snapshot(
@@ -36,6 +38,7 @@ def snapshot_of(
         containers=tuple(sorted(containers, key=lambda c: (*_attempt_key(c.id.attempt_id), c.id.number))),
         master_keys=tuple(master_keys),
         delegation_tokens=tuple(sorted(delegation_tokens, key=lambda token: token.sequence)),
+        scheduler_conf=scheduler_conf or SchedulerConf(),
     )
 
 

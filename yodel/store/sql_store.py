@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from yodel.domain.queue import Queue
 from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Commit, FencedOut, Identity, Row, Snapshot
-from yodel.store import rows, tables
+from yodel.store import queue_rows, rows, tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import OrphanRow
 from yodel.store.schema import require_head
@@ -113,6 +113,7 @@ class SqlStore:
                 await _remove(connection, tables.attempts, commit.removed_attempts)
                 await _remove(connection, tables.applications, commit.removed_applications)
                 await _remove_tokens_and_keys(connection, commit)
+                await _remove_queues(connection, commit)
         except IntegrityError as error:
             raise OrphanRow from error
 
@@ -187,6 +188,10 @@ async def _remove_tokens_and_keys(connection: AsyncConnection, commit: Commit) -
     )
 
 
+async def _remove_queues(connection: AsyncConnection, commit: Commit) -> None:
+    await _execute_many(connection, _QUEUE_REMOVAL, [{"removed_path": path} for path in commit.removed_queues])
+
+
 def _at_least(column: Column[int], number: str) -> Case[int]:
     """``number`` is the parameter's name."""
     wanted = bindparam(number, type_=column.type)
@@ -209,6 +214,7 @@ _REMOVALS: Mapping[Table, Executable] = {
 _TOKEN_REMOVAL = delete(tables.delegation_tokens).where(
     tables.delegation_tokens.c.sequence == bindparam("removed_sequence")
 )
+_QUEUE_REMOVAL = delete(tables.queues).where(tables.queues.c.path == bindparam("removed_path"))
 _KEY_REMOVAL = delete(tables.master_keys).where(
     tables.master_keys.c.purpose == bindparam("old_purpose"), tables.master_keys.c.key_id == bindparam("old_key_id")
 )
@@ -219,13 +225,14 @@ async def _read(connection: AsyncConnection, identity: Identity) -> Snapshot:
     key_rows = (await connection.execute(select(tables.master_keys).order_by(tables.master_keys.c.position))).mappings()
     return snapshot_of(
         identity,
-        queues=map(rows.queue_from, read[rows.QUEUES]),
+        queues=map(queue_rows.queue_from, read[rows.QUEUES]),
         nodes=map(rows.node_from, read[rows.NODES]),
         applications=map(rows.application_from, read[rows.APPLICATIONS]),
         attempts=map(rows.attempt_from, read[rows.ATTEMPTS]),
         containers=map(rows.container_from, read[rows.CONTAINERS]),
         master_keys=map(rows.master_key_from, key_rows),
         delegation_tokens=map(rows.delegation_token_from, read[rows.DELEGATION_TOKENS]),
+        scheduler_conf=next(map(queue_rows.scheduler_conf_from, read[rows.SCHEDULER_CONF]), None),
     )
 
 

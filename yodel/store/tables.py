@@ -36,7 +36,7 @@ metadata = MetaData(
 )
 
 IDENTITY_ROW = 1
-"""The identity table has this one row, and so has the leadership table."""
+"""The identity table has this one row, and so have those of the leadership and of the scheduler's configuration."""
 
 
 class IdentityColumns(TypedColumns):
@@ -64,6 +64,8 @@ class QueueColumns(TypedColumns):
     is_leaf = Column(Boolean, nullable=False)
     maximum_lifetime_s = Column(BigInteger, nullable=False)
     default_lifetime_s = Column(BigInteger, nullable=False)
+    submit_acl = Column(AnyText)
+    administer_acl = Column(AnyText)
 
 
 class NodeColumns(TypedColumns):
@@ -199,6 +201,14 @@ class DelegationTokenColumns(TypedColumns):
     expires_ms = Column(BigInteger, nullable=False)
 
 
+class SchedulerConfColumns(TypedColumns):
+    """What was changed of the scheduler's configuration: one row, for it is read and written whole."""
+
+    id = Column(SmallInteger, primary_key=True, autoincrement=False)
+    version = Column(BigInteger, nullable=False)
+    properties = Column(JSON, nullable=False)
+
+
 identity = Table("identity", metadata, IdentityColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
 leadership = Table("leadership", metadata, LeadershipColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
 queues = Table("queues", metadata, QueueColumns)
@@ -208,3 +218,6 @@ attempts = Table("attempts", metadata, AttemptColumns)
 containers = Table("containers", metadata, ContainerColumns)
 master_keys = Table("master_keys", metadata, MasterKeyColumns)
 delegation_tokens = Table("delegation_tokens", metadata, DelegationTokenColumns)
+scheduler_conf = Table(
+    "scheduler_conf", metadata, SchedulerConfColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row")
+)

@@ -18,6 +18,7 @@ STRATEGIES = {
     rows.ATTEMPTS: records.attempts,
     rows.CONTAINERS: records.containers,
     rows.DELEGATION_TOKENS: records.delegation_tokens,
+    rows.SCHEDULER_CONF: records.scheduler_confs,
 }
 
 

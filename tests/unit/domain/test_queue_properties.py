@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from yodel.domain.queue import Queue, QueueState, default_queues, leaves_under_root
+from yodel.domain.queue_properties import (
+    MAXIMUM_AM_SHARE,
+    QUEUES_MAX,
+    described,
+    properties_of,
+    require_passable,
+)
+from yodel.domain.scheduler_conf import PREFIX
+from yodel.errors import Refused
+
+TREE = (
+    Queue(path="root", is_leaf=False, submit_acl="*"),
+    Queue(path="root.etl", is_leaf=False, capacity_percent=60.0, maximum_capacity_percent=80.0),
+    Queue(
+        path="root.etl.night",
+        capacity_percent=100.0,
+        state=QueueState.STOPPED,
+        maximum_lifetime_s=60,
+        default_lifetime_s=30,
+        submit_acl="alice,bob etl",
+        administer_acl="carol",
+    ),
+    Queue(path="root.default", capacity_percent=40.0),
+)
+
+
+def conf(**changes: str) -> dict[str, str]:
+    """A sound configuration of root.a (40) and root.b (60), changed; ``_`` stands for a dot after a queue's name."""
+    found = {"root.queues": "a,b", "root.a.capacity": "40", "root.b.capacity": "60", **changes}
+    return {PREFIX + name: value for name, value in found.items() if value}
+
+
+def test_queues_come_back_from_their_properties() -> None:
+    found = described(properties_of(TREE, 0.5))
+    assert (found.queues, found.am_share) == (TREE, 0.5)
+
+
+def test_configuration_reads_as_hadoops_file_does() -> None:
+    found = properties_of(default_queues(), 0.5)
+    assert found == {
+        MAXIMUM_AM_SHARE: "0.5",
+        f"{PREFIX}resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+        f"{PREFIX}root.queues": "default",
+        f"{PREFIX}root.acl_submit_applications": "*",
+        f"{PREFIX}root.default.capacity": "100",
+        f"{PREFIX}root.default.maximum-capacity": "100",
+        f"{PREFIX}root.default.state": "RUNNING",
+        f"{PREFIX}root.default.user-limit-factor": "1",
+        f"{PREFIX}root.default.maximum-application-lifetime": "-1",
+        f"{PREFIX}root.default.default-application-lifetime": "-1",
+    }
+
+
+@pytest.mark.parametrize("count", [3, 7, 11])
+def test_even_shares_of_the_settings_add_up(count: int) -> None:
+    queues = leaves_under_root([f"q{n}" for n in range(count)], maximum_lifetime_s=-1, default_lifetime_s=-1)
+    found = described(properties_of(queues, 0.5)).queues
+    assert [queue.capacity_percent for queue in found] == [queue.capacity_percent for queue in queues]
+
+
+def test_queue_is_as_its_parent_unless_it_says() -> None:
+    changes = {"root.a.state": "STOPPED", "root.a.queues": "x", "root.a.x.capacity": "100"}
+    by_path = {queue.path: queue for queue in described(conf(**changes)).queues}
+    assert by_path["root.a.x"].state is QueueState.STOPPED
+    assert by_path["root.b"].state is QueueState.RUNNING
+
+
+def test_what_is_done_in_one_way_may_be_said() -> None:
+    assert described(
+        conf(
+            **{"root.a.user-limit-factor": "1.0", "root.a.ordering-policy": "fifo", "legacy-queue-mode.enabled": "True"}
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {"root.a.capacity": "30"},
+            "Illegal capacity sum of 0.9 for children of queue root for label=. It should be either 0 or 1.0",
+        ),
+        (
+            {"root.a.capacity": "", "root.b.capacity": "0"},
+            "Illegal capacity sum of 0 for children of queue root for label=. It is set to 0, but parent percent != 0, "
+            "and doesn't allow children capacity to set to 0",
+        ),
+        ({"root.a.capacity": "101"}, "Illegal capacity of 101.0 for queue root.a"),
+        ({"root.a.maximum-capacity": "200"}, "Illegal maximum-capacity of 200.0 for queue root.a"),
+        ({"root.capacity": "90"}, "Illegal capacity of 0.9 for queue root. Must be 100.0"),
+        (
+            {"root.a.maximum-capacity": "20"},
+            "Illegal queue capacity setting, (abs-capacity=0.4) > (abs-maximum-capacity=0.2). When label=[]",
+        ),
+        (
+            {"root.a.maximum-application-lifetime": "5", "root.a.default-application-lifetime": "6"},
+            "Default lifetime 6 can't exceed maximum lifetime 5",
+        ),
+        (
+            {"root.state": "STOPPED", "root.a.state": "RUNNING"},
+            "The parent queue:root cannot be STOPPED as the child queue:root.a is in RUNNING state.",
+        ),
+    ],
+)
+def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, str], text: str) -> None:
+    with pytest.raises(Refused) as refused:
+        described(conf(**changes))
+    assert str(refused.value) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("root.a.capacity", "2w"),
+        ("root.a.capacity", "[memory=1024,vcores=1]"),
+        ("root.a.capacity", "nan"),
+        ("root.a.state", "DRAINING"),
+        ("root.a.maximum-application-lifetime", "a day"),
+        ("root.a.maximum-application-lifetime", "99999999999999"),
+        ("root.a.user-limit-factor", "2"),
+        ("root.a.maximum-applications", "10"),
+        ("root.gone.capacity", "10"),
+        ("root.a.acl_submit_applications", "a\x00b"),
+        ("root.a.acl_submit_applications", "a" * 5000),
+        ("maximum-applications", "10"),
+        ("node-locality-delay", "40"),
+        ("maximum-am-resource-percent", "0"),
+        ("maximum-am-resource-percent", "much"),
+        ("root.queues", "a,b,a"),
+        ("root.queues", "a,b,c d"),
+    ],
+)
+def test_what_would_come_to_nothing_is_refused_by_its_name(name: str, value: str) -> None:
+    with pytest.raises(Refused, match=name.replace(".", r"\.")):
+        described(conf(**{name: value}))
+
+
+def test_property_of_something_else_is_refused() -> None:
+    with pytest.raises(Refused, match=r"Property yarn\.acl\.enable is not supported"):
+        described({**conf(), "yarn.acl.enable": "true"})
+
+
+def test_tree_is_bounded_in_number_and_depth() -> None:
+    names = [f"q{number}" for number in range(QUEUES_MAX)]
+    with pytest.raises(Refused, match="Too many queues"):
+        described({f"{PREFIX}root.queues": ",".join(names)})
+    deep: dict[str, str] = {}
+    path = "root"
+    for _ in range(12):
+        deep[f"{PREFIX}{path}.queues"], path = "a", f"{path}.a"
+    with pytest.raises(Refused, match="Too many queues"):
+        described(deep)
+
+
+# --- from one tree to another
+
+
+def tree(*queues: Queue) -> dict[str, Queue]:
+    return {queue.path: queue for queue in (Queue(path="root", is_leaf=False), *queues)}
+
+
+LEAF: dict[str, Any] = {"path": "root.a"}
+
+
+@pytest.mark.parametrize(
+    ("state", "is_used", "says"),
+    [
+        (QueueState.RUNNING, False, "RUNNING"),
+        (QueueState.STOPPED, True, "DRAINING"),
+    ],
+)
+def test_queue_that_is_not_stopped_and_empty_stays(state: QueueState, is_used: bool, says: str) -> None:
+    present = tree(Queue(**LEAF, state=state))
+    with pytest.raises(Refused) as refused:
+        require_passable(present, tree(), {"root.a": is_used})
+    assert str(refused.value) == (
+        "root.a cannot be deleted from the capacity scheduler configuration, as the queue is not yet in stopped state. "
+        f"Current State : {says}"
+    )
+    parent = tree(Queue(**LEAF, is_leaf=False), Queue(path="root.a.b"))
+    with pytest.raises(Refused, match=f"Can not convert the leaf queue: root.a to parent .* Current State : {says}"):
+        require_passable(present, parent, {"root.a": is_used})
+
+
+def test_queue_that_is_stopped_and_empty_may_go_or_have_queues_below_it() -> None:
+    present = tree(Queue(**LEAF, state=QueueState.STOPPED))
+    require_passable(present, tree(), {})
+    require_passable(present, tree(Queue(**LEAF, is_leaf=False), Queue(path="root.a.b")), {})
+
+
+def test_parent_may_become_a_leaf() -> None:
+    present = tree(Queue(**LEAF, is_leaf=False), Queue(path="root.a.b", state=QueueState.STOPPED))
+    require_passable(present, tree(Queue(**LEAF)), {})

@@ -1,0 +1,279 @@
+"""CapacityScheduler properties and the queues they describe, both ways.  Pure.
+
+Three kinds.  What has an effect here is read and kept.  What this scheduler does in one way only may be said with the
+value that says so, because managing tools write these properties with every queue.  Everything else is refused by its
+name: a configuration that is accepted and does nothing would be a lie.  Capacities are shown to clients and have to add
+up, and limit nothing yet (docs/decisions/0042).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from yodel.domain.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
+from yodel.domain.queue_access import submit_acl
+from yodel.domain.scheduler_conf import PREFIX, children
+from yodel.errors import Refused
+
+QUEUES_MAX = 1000
+"""Queues in the tree: all are shown in one answer."""
+DEPTH_MAX = 10
+VALUE_LENGTH_MAX = 4096
+TOLERANCE = 0.0005  # CSQueueUtils.EPSILON is finer; AbstractParentQueue.PRECISION
+MAXIMUM_AM_SHARE = f"{PREFIX}maximum-am-resource-percent"
+
+QUEUE_PROPERTIES = frozenset(
+    {
+        *("queues", "capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
+        *("maximum-application-lifetime", "default-application-lifetime"),
+    }
+)
+"""Of one queue, with an effect."""
+
+AS_IT_IS: Mapping[str, frozenset[str]] = {
+    "user-limit-factor": frozenset({"1", "1.0", "-1", "-1.0"}),
+    "minimum-user-limit-percent": frozenset({"100", "100.0"}),
+    "ordering-policy": frozenset({"fifo", "utilization"}),
+    "priority": frozenset({"0"}),
+    "default-application-priority": frozenset({"0"}),
+    "disable_preemption": frozenset({"true"}),
+    "intra-queue-preemption.disable_preemption": frozenset({"true"}),
+    "accessible-node-labels": frozenset({"*"}),
+    "auto-create-child-queue.enabled": frozenset({"false"}),
+    "auto-queue-creation-v2.enabled": frozenset({"false"}),
+    "reservable": frozenset({"false"}),
+}
+"""Of one queue: done in one way, which these values say."""
+
+ALL_AS_IT_IS: Mapping[str, frozenset[str]] = {
+    "resource-calculator": frozenset({"org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"}),
+    "legacy-queue-mode.enabled": frozenset({"true"}),
+    "schedule-asynchronously.enable": frozenset({"true"}),
+    "multi-node-placement-enabled": frozenset({"true"}),
+    "queue-mappings-override.enable": frozenset({"false"}),
+}
+"""Of the whole scheduler, likewise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What a configuration says."""
+
+    queues: tuple[Queue, ...]
+    am_share: float | None
+    """maximum-am-resource-percent; None: as in the settings."""
+
+
+def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
+    """The configuration that describes these queues."""
+    found = {
+        MAXIMUM_AM_SHARE: _number(am_share),
+        **{PREFIX + name: next(iter(values)) for name, values in ALL_AS_IT_IS.items() if name == "resource-calculator"},
+    }
+    tree = list(queues)
+    for queue in tree:
+        own = f"{PREFIX}{queue.path}."
+        below = [child.name for child in tree if child.parent_path == queue.path]
+        if below:
+            found[f"{own}queues"] = ",".join(below)
+        if queue.path != ROOT:
+            found[f"{own}capacity"] = _number(queue.capacity_percent)
+            found[f"{own}maximum-capacity"] = _number(queue.maximum_capacity_percent)
+            found[f"{own}state"] = (
+                QueueState.RUNNING if queue.state is QueueState.RUNNING else QueueState.STOPPED
+            ).name
+        if queue.submit_acl is not None or queue.path == ROOT:
+            found[f"{own}acl_submit_applications"] = submit_acl(queue)
+        if queue.administer_acl is not None:
+            found[f"{own}acl_administer_queue"] = queue.administer_acl
+        if queue.is_leaf:
+            found[f"{own}user-limit-factor"] = "1"
+            found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
+            found[f"{own}default-application-lifetime"] = str(queue.default_lifetime_s)
+    return found
+
+
+def described(properties: Mapping[str, str]) -> Described:
+    """The queues, each after its parent.
+
+    Raises:
+        Refused: a property that would have no effect, a malformed value, capacities that do not add up.
+    """
+    queues: list[Queue] = []
+    _walk(properties, ROOT, None, queues)
+    _require_known(properties, {queue.path for queue in queues})
+    share = properties.get(MAXIMUM_AM_SHARE)
+    am_share = None if share is None else _float(MAXIMUM_AM_SHARE, share)
+    if am_share is not None and not 0 < am_share <= 1:
+        raise _refused(MAXIMUM_AM_SHARE, str(share), "a part of the cluster, over 0 and at most 1")
+    return Described(queues=tuple(queues), am_share=am_share)
+
+
+def _walk(properties: Mapping[str, str], path: str, parent: Queue | None, found: list[Queue]) -> None:
+    names = children(properties, path)
+    queue = _queue(properties, path, parent, is_leaf=not names)
+    found.append(queue)
+    if len(found) > QUEUES_MAX or path.count(".") >= DEPTH_MAX:
+        raise Refused(f"Too many queues: at most {QUEUES_MAX}, in at most {DEPTH_MAX} levels")
+    if len({*names}) != len(names) or not all(map(is_name, names)):
+        text = "names of letters, digits, _ and -, none twice"
+        raise _refused(f"{PREFIX}{path}.queues", ",".join(names), text)
+    if not names:
+        return
+    below = len(found)
+    for name in names:
+        _walk(properties, f"{path}.{name}", queue, found)
+    _require_sum(queue, [child for child in found[below:] if child.parent_path == path])
+
+
+def _queue(properties: Mapping[str, str], path: str, parent: Queue | None, *, is_leaf: bool) -> Queue:
+    own = f"{PREFIX}{path}."
+
+    def text(name: str, default: str) -> str:
+        return properties.get(own + name, default).strip()
+
+    capacity = _percent(own, "capacity", text("capacity", "100" if parent is None else "0"), path)
+    if parent is None and capacity != 100.0:
+        raise Refused(f"Illegal capacity of {capacity / 100.0} for queue {path}. Must be 100.0")
+    maximum = _percent(own, "maximum-capacity", text("maximum-capacity", "100"), path)
+    if capacity > maximum:
+        raise Refused(
+            f"Illegal queue capacity setting, (abs-capacity={capacity / 100.0}) > (abs-maximum-capacity="
+            f"{maximum / 100.0}). When label=[]"
+        )
+    longest_s = _lifetime_s(own + "maximum-application-lifetime", text("maximum-application-lifetime", "-1"))
+    usual_s = _lifetime_s(own + "default-application-lifetime", text("default-application-lifetime", "-1"))
+    if 0 < longest_s < usual_s:
+        raise Refused(f"Default lifetime {usual_s} can't exceed maximum lifetime {longest_s}")
+    return Queue(
+        path=path,
+        state=_state(own + "state", text("state", ""), path, parent),
+        capacity_percent=capacity,
+        maximum_capacity_percent=maximum,
+        is_leaf=is_leaf,
+        maximum_lifetime_s=longest_s,
+        default_lifetime_s=usual_s,
+        submit_acl=properties.get(own + "acl_submit_applications"),
+        administer_acl=properties.get(own + "acl_administer_queue"),
+    )
+
+
+def _state(name: str, text: str, path: str, parent: Queue | None) -> QueueState:
+    """A queue that says nothing is as its parent (QueueStateHelper)."""
+    if not text:
+        return QueueState.RUNNING if parent is None else parent.state
+    if text not in (QueueState.RUNNING.name, QueueState.STOPPED.name):
+        raise _refused(name, text, "RUNNING or STOPPED")
+    state = QueueState[text]
+    if parent is not None and parent.state is QueueState.STOPPED and state is QueueState.RUNNING:
+        raise Refused(
+            f"The parent queue:{parent.path} cannot be STOPPED as the child queue:{path} is in RUNNING state."
+        )
+    return state
+
+
+def _require_sum(parent: Queue, below: Sequence[Queue]) -> None:
+    """AbstractParentQueue.setChildQueues."""
+    total = sum(child.capacity_percent for child in below) / 100.0
+    if abs(total - 1.0) <= TOLERANCE or (total == 0.0 and parent.capacity_percent == 0.0):
+        return
+    text = f"Illegal capacity sum of {total:g} for children of queue {parent.path} for label=. "
+    if total == 0.0:
+        text += "It is set to 0, but parent percent != 0, and doesn't allow children capacity to set to 0"
+    else:
+        text += "It should be either 0 or 1.0"
+    raise Refused(text)
+
+
+def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
+    for name, value in properties.items():
+        if len(value) > VALUE_LENGTH_MAX or not value.isprintable():
+            raise _refused(name, value[:80], f"printable text of at most {VALUE_LENGTH_MAX} characters")
+        short = name.removeprefix(PREFIX)
+        if name == MAXIMUM_AM_SHARE:
+            continue
+        path, own = _owner(short, paths)
+        if name.startswith(PREFIX) and path and own in QUEUE_PROPERTIES:
+            continue
+        allowed = AS_IT_IS.get(own) if path else ALL_AS_IT_IS.get(short)
+        if allowed is None or not name.startswith(PREFIX):
+            raise Refused(f"Property {name} is not supported: nothing would come of it")
+        if value.strip().lower() not in {one.lower() for one in allowed}:
+            raise Refused(
+                f"Property {name} cannot be {value}: nothing would come of it, it is {' or '.join(sorted(allowed))}"
+            )
+
+
+def _owner(short: str, paths: set[str]) -> tuple[str, str]:
+    """The queue that a property is of, the deepest there is, and the property's own name."""
+    parts = short.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        path = ".".join(parts[:count])
+        if path in paths:
+            return path, ".".join(parts[count:])
+    return "", short
+
+
+def _percent(own: str, name: str, text: str, path: str) -> float:
+    value = _float(own + name, text.removesuffix("%"))
+    if name == "maximum-capacity" and value == -1.0:
+        return 100.0
+    if not 0.0 <= value <= 100.0:
+        raise Refused(f"Illegal {'capacity' if name == 'capacity' else name} of {value} for queue {path}")
+    return value
+
+
+def _float(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise _refused(name, text, "a number; weights and absolute resources are not supported") from error
+    if not math.isfinite(value):
+        raise _refused(name, text, "a number")
+    return value
+
+
+def _lifetime_s(name: str, text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError as error:
+        raise _refused(name, text, "whole seconds") from error
+    if not -1 <= value <= LIFETIME_S_MAX:
+        raise _refused(name, text, f"seconds, at most {LIFETIME_S_MAX}, or -1")
+    return value
+
+
+def _refused(name: str, value: str, expected: str) -> Refused:
+    return Refused(f"Invalid {name}: {value!r}; expected {expected}")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def require_passable(present: Mapping[str, Queue], wanted: Mapping[str, Queue], are_used: Mapping[str, bool]) -> None:
+    """Whether the tree may become the other (CapacitySchedulerQueueManager.validateQueueHierarchy).
+
+    ``are_used`` tells of every present queue whether an application is under way in it or below it.
+
+    Raises:
+        Refused: a queue goes, or gets queues below it, that is not stopped and empty.
+    """
+    for path, queue in present.items():
+        now = wanted.get(path)
+        if now is not None and (now.is_leaf or not queue.is_leaf):
+            continue
+        if queue.state is not QueueState.RUNNING and not are_used.get(path, False):
+            continue
+        state = queue.state if queue.state is QueueState.RUNNING else QueueState.DRAINING
+        if now is None:
+            raise Refused(
+                f"{path} cannot be deleted from the capacity scheduler configuration, as the queue is not yet in "
+                f"stopped state. Current State : {state.name}"
+            )
+        raise Refused(
+            f"Can not convert the leaf queue: {path} to parent queue since it is not yet in stopped state. "
+            f"Current State : {state.name}"
+        )

@@ -1,0 +1,124 @@
+"""``/scheduler-conf``: the scheduler's configuration read, judged, changed and put back; ``/scheduler/logs``.
+
+Answers to changes and refusals are plain text under the type that was asked for, as Hadoop's are.
+"""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from yodel.domain.scheduler_conf import ConfUpdate
+from yodel.errors import AccessDenied, Refused
+from yodel.rm_api.bodies import read_bytes, read_object
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.errors import bad_request, forbidden, illegal_argument
+from yodel.rm_api.front import reader, writer
+from yodel.rm_api.given import answer_text
+from yodel.rm_api.negotiate import answer, require_acceptable
+from yodel.rm_api.wire import scheduler_conf as wire
+
+BODY_BYTES_MAX = 4 * 1024 * 1024
+FORM_BYTES_MAX = 4096
+LOGS_MAX_S = 3600
+ONLY_ADMINS = "Only admins can carry out this operation."
+CHANGED = "Configuration change successfully applied."
+FORMATTED = "Configuration under store successfully formatted."
+INVALID = "CapacityScheduler configuration validation failed:java.io.IOException: "
+LOGS_MADE = "Capacity scheduler logs are being created."
+_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
+
+
+async def get(request: Request) -> Response:
+    api = api_of(request)
+    _require_admin(api, reader(request, api))
+    return answer(request, wire.properties(api.services.scheduler_conf.properties()))
+
+
+async def version(request: Request) -> Response:
+    api = api_of(request)
+    _require_admin(api, reader(request, api))
+    return answer(request, wire.version(api.services.scheduler_conf.version))
+
+
+async def put(request: Request) -> Response:
+    api = api_of(request)
+    user = writer(request, api)
+    _require_admin(api, user)
+    require_acceptable(request)
+    update = await _update(request, api)
+    try:
+        await api.services.scheduler_conf.update(user, update)
+    except (Refused, AccessDenied) as error:
+        return answer_text(request, str(error), HTTPStatus.BAD_REQUEST)
+    return answer_text(request, CHANGED)
+
+
+async def validate(request: Request) -> Response:
+    """What the configuration would be after the change; nothing is changed."""
+    api = api_of(request)
+    _require_admin(api, writer(request, api))
+    require_acceptable(request)
+    update = await _update(request, api)
+    try:
+        found = api.services.scheduler_conf.validated(update)
+    except Refused as error:
+        return answer_text(request, INVALID + str(error), HTTPStatus.BAD_REQUEST)
+    return answer(request, wire.properties(found))
+
+
+async def format_(request: Request) -> Response:
+    """A GET that changes something, as in Hadoop: so it takes who may write."""
+    api = api_of(request)
+    user = writer(request, api)
+    _require_admin(api, user)
+    require_acceptable(request)
+    try:
+        await api.services.scheduler_conf.format(user)
+    except (Refused, AccessDenied) as error:
+        return answer_text(request, str(error), HTTPStatus.BAD_REQUEST)
+    return answer_text(request, FORMATTED)
+
+
+async def logs(request: Request) -> Response:
+    """For so many seconds the log says of every tick what it could not serve, and why."""
+    api = api_of(request)
+    _require_admin(api, writer(request, api))
+    require_acceptable(request)
+    body = await read_bytes(request, FORM_BYTES_MAX)
+    text = dict(parse_qsl(body.decode("latin-1"), keep_blank_values=True)).get("time")
+    if text is None or _INTEGER.fullmatch(text) is None:
+        said = "Cannot parse null string: null" if text is None else f'For input string: "{text[:80]}"'
+        raise illegal_argument(said, "java.lang.NumberFormatException")
+    if int(text) <= 0:
+        raise bad_request("Period must be greater than 0")
+    api.services.activities.log_for(min(int(text), LOGS_MAX_S))
+    return answer_text(request, LOGS_MADE)
+
+
+async def _update(request: Request, api: Api) -> ConfUpdate:
+    bytes_max = min(BODY_BYTES_MAX, api.services.settings.body_bytes_max)
+    return wire.update(await read_object(request, bytes_max, wire.ROOT))
+
+
+def _require_admin(api: Api, user: str) -> None:
+    """Where yarn.acl.enable is on (RMWebServices.initForWritableEndpoints)."""
+    service = api.services.scheduler_conf
+    if service.are_acls_enabled and not service.is_admin(user):
+        raise forbidden(ONLY_ADMINS)
+
+
+_CONF = "/ws/v1/cluster/scheduler-conf"
+ROUTES = (
+    Route(_CONF, get),
+    Route(_CONF, put, methods=["PUT"]),
+    Route(f"{_CONF}/validate", validate, methods=["POST"]),
+    Route(f"{_CONF}/version", version),
+    Route(f"{_CONF}/format", format_),
+    Route("/ws/v1/cluster/scheduler/logs", logs, methods=["POST"]),
+)

@@ -1,0 +1,91 @@
+"""SchedConfUpdateInfo, ConfInfo and ConfigVersionInfo.
+
+Clients write the same in many ways: with the root element and without, one item for a list of one, ``entry`` as a list,
+as one entry, or not there for an empty map.  All are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.rm_api.errors import bad_request
+
+ROOT = "sched-conf"
+CHANGES_MAX = 10_000
+"""Queues and properties named in one change."""
+_FIELDS = frozenset({"add-queue", "update-queue", "remove-queue", "global-updates", "subClusterId"})
+
+
+def properties(found: Mapping[str, str]) -> dict[str, Any]:
+    """ConfInfo: it has no root in JSON."""
+    return {"property": [{"name": name, "value": value} for name, value in sorted(found.items())]}
+
+
+def version(number: int) -> dict[str, Any]:
+    return {"configversion": {"versionID": number}}
+
+
+def update(body: Mapping[str, Any]) -> ConfUpdate:
+    """Raises RestError 400 for what is no change."""
+    inner = body.get(ROOT)
+    fields = inner if isinstance(inner, dict) and len(body) == 1 else body
+    unknown = sorted(set(fields) - _FIELDS)
+    if unknown:
+        raise bad_request(f"Unrecognized field {unknown[0]!r}; expected some of {', '.join(sorted(_FIELDS))}")
+    removed = [item for item in _items(fields.get("remove-queue")) if item is not None]
+    if not all(isinstance(path, str) for path in removed):
+        raise bad_request("Invalid remove-queue; expected paths of queues")
+    overall: dict[str, str | None] = {}
+    for part in _items(fields.get("global-updates")):
+        overall.update(_entries(part, "global-updates"))
+    made = ConfUpdate(
+        removed=removed,
+        added=[_change(item, "add-queue") for item in _items(fields.get("add-queue"))],
+        updated=[_change(item, "update-queue") for item in _items(fields.get("update-queue"))],
+        overall=overall,
+    )
+    changes = [*made.added, *made.updated]
+    if len(removed) + len(overall) + sum(1 + len(change.properties) for change in changes) > CHANGES_MAX:
+        raise bad_request(f"Too many changes at once: at most {CHANGES_MAX}")
+    return made
+
+
+def _items(value: Any) -> list[Any]:
+    """A list, a single item, or nothing."""
+    if value is None or value == "":
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _change(item: Any, field: str) -> QueueChange:
+    path = item.get("queue-name") if isinstance(item, dict) else None
+    if not isinstance(path, str):
+        raise bad_request(f"Invalid {field}; expected objects with a queue-name")
+    params = item.get("params")
+    return QueueChange(path=path.strip(), properties=_entries(params, field) if params else {})
+
+
+def _entries(value: Any, field: str) -> dict[str, str | None]:
+    """A map as JAXB writes it: ``{"entry": [{"key": …, "value": …}]}``."""
+    if value == {}:
+        return {}
+    entries = _items(value.get("entry")) if isinstance(value, dict) else [None]
+    found: dict[str, str | None] = {}
+    for entry in entries:
+        if not isinstance(entry, dict) or not isinstance(entry.get("key"), str):
+            raise bad_request(f"Invalid {field}; expected entries with key and value")
+        found[entry["key"].strip()] = _text(entry.get("value"), field)
+    return found
+
+
+def _text(value: Any, field: str) -> str | None:
+    """Numbers and truths may be written without quotes; whatever is written as null is taken away."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    raise bad_request(f"Invalid {field}; expected values that are text")
