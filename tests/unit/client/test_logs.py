@@ -1,0 +1,168 @@
+"""Log lines: from the node agent, from the log server, and the words when they are nowhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from yodel.client.api import RmClient
+from yodel.client.logs import LogsNotFound, Wanted, print_logs
+
+APP = "application_1_0001"
+AM, TASK = "container_1_0001_01_000001", "container_1_0001_01_000002"
+HISTORY = "http://history:19888"
+Routes = dict[str, httpx2.Response]
+
+
+def entry(container: str, is_am: bool = False) -> dict[str, Any]:
+    base = "http://node:8042"
+    return {
+        "container_id": container,
+        "is_am": is_am,
+        "node_id": "node:8041",
+        "logs": {
+            "page_url": f"{base}/node/containerlogs/{container}/alice",
+            "files_url": f"{base}/ws/v1/node/containers/{container}/logs",
+        },
+    }
+
+
+def listing(*names: str, kind: str = "LOCAL") -> dict[str, Any]:
+    files = [{"fileName": name, "fileSize": "1"} for name in names]
+    return {"logAggregationType": kind} | ({"containerLogInfo": files} if files else {})
+
+
+def list_of(*infos: dict[str, Any]) -> httpx2.Response:
+    """One element is an object, as Hadoop writes it."""
+    return httpx2.Response(200, json={"containerLogsInfo": infos[0] if len(infos) == 1 else list(infos)})
+
+
+def at(container: str, below: str = "", base: str = "http://node:8042/ws/v1/node") -> str:
+    return f"{base}/containers/{container}/logs{below}"
+
+
+class Net:
+    """Answers by URL; what is not there is unknown to its node agent."""
+
+    def __init__(self, routes: Routes, *entries: dict[str, Any]) -> None:
+        self.routes, self.entries, self.asked = routes, list(entries), list[str]()
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        url = str(request.url.copy_with(query=None))
+        self.asked.append(str(request.url))
+        if request.url.host == "rm":
+            return httpx2.Response(200, json={"items": self.entries, "next_cursor": None})
+        if request.url.host == "down":
+            raise httpx2.ConnectError("refused", request=request)
+        return self.routes.get(url, httpx2.Response(404))
+
+    async def printed(self, wanted: Wanted | None = None) -> tuple[str, dict[str, str]]:
+        found: list[bytes] = []
+        async with RmClient("http://rm", "alice", httpx2.MockTransport(self)) as client:
+            missing = await print_logs(client, APP, wanted or Wanted(), found.append)
+        return b"".join(found).decode(), dict(missing)
+
+
+def both() -> Net:
+    return Net(
+        {
+            at(AM): list_of(listing("stdout", "stderr"), listing("stdout", kind="AGGREGATED")),
+            at(AM, "/stdout"): httpx2.Response(200, text="am out\n"),
+            at(AM, "/stderr"): httpx2.Response(200, text="am err\n"),
+            at(TASK): list_of(listing("stdout")),
+            at(TASK, "/stdout"): httpx2.Response(200, text="task out\n"),
+        },
+        entry(AM, is_am=True),
+        entry(TASK),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted(), "am out\nam err\ntask out\n"),
+        (Wanted(is_am_only=True), "am out\nam err\n"),
+        (Wanted(container=TASK), "task out\n"),
+        (Wanted(is_am_only=True, file="stderr"), "am err\n"),
+    ],
+)
+async def test_lines_of_what_is_wanted_come_from_the_node_agents(wanted: Wanted, expected: str) -> None:
+    assert await both().printed(wanted) == (expected, {})
+
+
+async def test_size_and_caller_are_passed_on() -> None:
+    net = both()
+    await net.printed(Wanted(container=TASK, size_bytes=-100))
+    assert net.asked[-1].endswith("/logs/stdout?user.name=alice&size=-100")
+
+
+async def test_containers_without_what_is_wanted_are_named() -> None:
+    assert await both().printed(Wanted(file="stderr")) == ("am err\n", {TASK: "stderr is not there"})
+
+
+async def test_lines_that_left_the_node_come_from_the_log_server() -> None:
+    page = f"{HISTORY}/jobhistory/logs/node:8041/{TASK}/{TASK}/alice"
+    routes = {
+        entry(TASK)["logs"]["page_url"]: httpx2.Response(307, headers={"Location": page}),
+        at(TASK, base=f"{HISTORY}/ws/v1/history"): list_of(listing("syslog", kind="AGGREGATED")),
+        at(TASK, "/syslog", base=f"{HISTORY}/ws/v1/history"): httpx2.Response(200, text="from history\n"),
+    }
+    assert await Net(routes, entry(TASK)).printed() == ("from history\n", {})
+    del routes[at(TASK, base=f"{HISTORY}/ws/v1/history")]
+    with pytest.raises(LogsNotFound, match=f"HTTP 404; in a browser they are at {page}"):
+        await Net(routes, entry(TASK)).printed()
+
+
+async def test_lines_that_are_nowhere_are_looked_for_with_yarn_logs() -> None:
+    with pytest.raises(LogsNotFound, match=f"names no log server; .*yarn logs -containerId {TASK}"):
+        await Net({}, entry(TASK)).printed()
+
+
+@pytest.mark.parametrize("location", ["", "/relative", "javascript:x", "http://"])
+async def test_redirect_to_nowhere_is_not_followed(location: str) -> None:
+    routes = {entry(TASK)["logs"]["page_url"]: httpx2.Response(302, headers={"Location": location})}
+    with pytest.raises(LogsNotFound, match="names no log server"):
+        await Net(routes, entry(TASK)).printed()
+
+
+async def test_node_agent_that_is_down_costs_only_its_own_lines() -> None:
+    net = both()
+    down = entry("container_1_0001_01_000003")
+    down["logs"] = {"page_url": "http://down/", "files_url": "http://down/"}
+    net.entries.insert(0, down)
+    text, missing = await net.printed()
+    assert text == "am out\nam err\ntask out\n"
+    assert missing == {down["container_id"]: "its node agent does not answer (node:8041: refused)"}
+
+
+async def test_refusal_of_the_node_agent_is_told_in_its_words() -> None:
+    words = {"RemoteException": {"message": "User [alice] is not authorized"}}
+    with pytest.raises(LogsNotFound, match=r"answered HTTP 403: User \[alice\] is not authorized"):
+        await Net({at(TASK): httpx2.Response(403, json=words)}, entry(TASK)).printed()
+
+
+@pytest.mark.parametrize("body", [{}, {"containerLogsInfo": "x"}, {"containerLogsInfo": [{"containerLogInfo": 3}]}, []])
+async def test_list_that_is_none_is_told(body: Any) -> None:
+    with pytest.raises(LogsNotFound, match="answered no list of files"):
+        await Net({at(TASK): httpx2.Response(200, json=body)}, entry(TASK)).printed()
+
+
+async def test_file_that_is_refused_is_told() -> None:
+    with pytest.raises(LogsNotFound, match="HTTP 404"):
+        await Net({at(TASK): list_of(listing("gone"))}, entry(TASK)).printed()
+
+
+async def test_container_that_wrote_nothing_and_none_at_all() -> None:
+    with pytest.raises(LogsNotFound, match="it wrote nothing"):
+        await Net({at(TASK): list_of(listing())}, entry(TASK)).printed()
+    with pytest.raises(LogsNotFound, match=f"yodel app show {APP}"):
+        await Net({}).printed()
+
+
+async def test_names_of_files_stay_names() -> None:
+    net = Net({at(TASK): list_of(listing("../../conf?x"))}, entry(TASK))
+    with pytest.raises(LogsNotFound):
+        await net.printed()
+    assert net.asked[-1].startswith(at(TASK, "/..%2F..%2Fconf%3Fx"))
