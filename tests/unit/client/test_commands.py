@@ -1,0 +1,238 @@
+"""The commands: what they print, where, and their exit statuses; bodies are those of a web side in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.support.api_rows import FAILED, GONE, MASTER, NODE, RUNNING, TASK, fill
+from tests.support.rest_world import rest_world
+from yodel import cli
+from yodel.client import api
+
+RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200", "HADOOP_USER_NAME": "alice"})
+COMMANDS = ("app list", "app show", "app kill", "app logs", "app watch", "node list", "node show")
+UNKNOWN = "application_1_0009"
+
+
+class Net:
+    """Answers requests with what the web side in memory answers to them, each in a world of its own."""
+
+    def __init__(self) -> None:
+        self.asked: list[httpx2.Request] = []
+        self.streams: list[str] = []
+        self.logs: dict[str, str] = {}
+        self.is_down = False
+
+    async def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append(request)
+        if self.is_down:
+            raise httpx2.ConnectError("refused", request=request)
+        if request.url.path.endswith("/stream"):
+            return httpx2.Response(200, text=self.streams.pop(0))
+        if request.url.host == "node-1":
+            return self._node(request.url.path)
+        async with rest_world() as world:
+            await fill(world)
+            transport = httpx2.ASGITransport(app=world.app)
+            answer = await transport.handle_async_request(request)
+            kind = {"content-type": answer.headers["content-type"]}
+            return httpx2.Response(answer.status_code, headers=kind, content=await answer.aread())
+
+    def _node(self, path: str) -> httpx2.Response:
+        if path in self.logs:
+            return httpx2.Response(200, text=self.logs[path])
+        found = {path.rpartition("/")[2] for path in self.logs if str(MASTER.id) in path}
+        if not path.endswith(f"{MASTER.id}/logs"):
+            return httpx2.Response(404)
+        files = [{"fileName": name} for name in sorted(found)]
+        return httpx2.Response(200, json={"containerLogsInfo": {"containerLogInfo": files}})
+
+
+@pytest.fixture
+def net(monkeypatch: pytest.MonkeyPatch) -> Iterator[Net]:
+    made = Net()
+    monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=httpx2.MockTransport(made)))
+    yield made
+    assert all(request.url.params["user.name"] == "alice" for request in made.asked)
+
+
+def run(*arguments: object) -> Result:
+    return RUNNER.invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def lines(result: Result) -> list[list[str]]:
+    assert result.exit_code == 0, result.output
+    return [line.split("\t") for line in result.stdout.splitlines()]
+
+
+def read(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_an_example(command: str) -> None:
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"Example: yodel {command}" in " ".join(result.output.split())
+    assert "YODEL_SERVER" in result.output
+
+
+def test_help_shows_examples_as_they_are_typed() -> None:
+    assert "jq -r '.[].id'" in run("app", "list", "--help").output
+
+
+def test_server_is_the_option_or_the_variable_or_this_machine(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("node", "list")
+    monkeypatch.setenv("YODEL_SERVER", "http://other:1")
+    run("node", "list")
+    run("node", "list", "--server", "https://third")
+    assert [str(request.url.copy_with(path="/", query=None)) for request in net.asked] == [
+        "http://localhost:8088/",
+        "http://other:1/",
+        "https://third/",
+    ]
+
+
+@pytest.mark.parametrize("command", ["app list", "node list", f"app show {RUNNING.id}", f"app watch {RUNNING.id}"])
+def test_unusable_server_is_a_misuse(net: Net, command: str) -> None:
+    result = run(*command.split(), "--server", "rm:8088")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: Invalid --server: 'rm:8088'; expected a URL like http://rm-host:8088\n"
+
+
+def test_server_that_is_down_is_a_failure(net: Net) -> None:
+    net.is_down = True
+    result = run("app", "list")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: no answer from http://localhost:8088 (refused)\n  Is the ResourceManager")
+
+
+def test_applications_are_listed(net: Net) -> None:
+    head, failed, running = lines(run("app", "list"))
+    assert head[0] == "APPLICATION"
+    assert (failed[0], failed[4:6]) == (str(FAILED.id), ["FAILED", "FAILED"])
+    assert (running[0], running[4:9]) == (str(RUNNING.id), ["RUNNING", "-", "0%", "3", "6144 MiB"])
+
+
+def test_applications_are_filtered(net: Net) -> None:
+    found = read(run("app", "list", "--state", "running", "--user", "alice", "--queue", "default", "--json"))
+    assert [app["id"] for app in found] == [str(RUNNING.id)]
+    assert len(read(run("app", "list", "--limit", 1, "--json"))) == 1
+    assert lines(run("app", "list", "--tag", "none"))[1:] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("app", "list", "--state", "walking"), "Input should be 'ACCEPTED', 'RUNNING'"),
+        (("app", "list", "--queue", "none"), "Invalid queue: 'none'"),
+        (("app", "show", "job_1"), "path.application_id"),
+        (("app", "kill", "../nodes"), "error: "),
+        (("node", "list", "--state", "walking"), "Input should be 'NEW', 'RUNNING'"),
+        (("node", "show", "nope"), "Invalid NODE: 'nope'; expected the host of a node; yodel node list names them"),
+        (("app", "list", "--limit", "0"), "'--limit'"),
+        (("app", "show"), "Missing argument"),
+    ],
+)
+def test_misuse_is_told_and_ends_with_2(net: Net, arguments: tuple[str, ...], words: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2 if "nodes" not in arguments[-1] else 1, "")
+    assert words in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("command", ["show", "kill", "logs", "watch"])
+def test_unknown_application_is_a_failure(net: Net, command: str) -> None:
+    net.streams = ["id: 0-1\n\n"]
+    result = run("app", command, UNKNOWN)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert UNKNOWN in result.stderr
+
+
+def test_application_is_shown_with_its_containers(net: Net) -> None:
+    shown = run("app", "show", RUNNING.id).stdout
+    assert f"Application {RUNNING.id}" in shown
+    assert f"{TASK.id}\tRUNNING\t-\tnode-1:8041\t2048 MiB\t2\tpod-of-task\tRunning" in shown
+    assert "0/1 nodes are available" in shown
+    found = read(run("app", "show", RUNNING.id, "--json"))
+    assert (found["id"], len(found["containers"])) == (str(RUNNING.id), 4)
+
+
+def test_kill_says_what_became_of_each(net: Net) -> None:
+    assert run("app", "kill", RUNNING.id, "--reason", "why not").stdout.startswith(f"{RUNNING.id} KILL")
+    assert json.loads(net.asked[-1].content) == {"diagnostics": "why not"}
+    denied = run("app", "kill", FAILED.id)
+    assert (denied.exit_code, "MODIFY_APP" in denied.stderr, "Ask its owner" in denied.stderr) == (1, True, True)
+
+
+def test_logs_are_printed_and_what_is_missing_is_named(net: Net) -> None:
+    base = f"/ws/v1/node/containers/{MASTER.id}/logs"
+    net.logs = {f"{base}/stderr": "err\n", f"{base}/stdout": "out\n"}
+    result = run("app", "logs", RUNNING.id)
+    assert (result.exit_code, result.stdout) == (0, "err\nout\n")
+    assert f"warning: {TASK.id}: node-1:8041 does not have them any more" in result.stderr
+    assert run("app", "logs", RUNNING.id, "--am", "--file", "stdout").stdout == "out\n"
+    assert read(run("app", "logs", RUNNING.id, "--json"))[0]["container_id"] == str(MASTER.id)
+
+
+def test_logs_that_are_nowhere_are_a_failure(net: Net) -> None:
+    result = run("app", "logs", RUNNING.id)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"no logs of {RUNNING.id} were found" in result.stderr
+
+
+def test_watch_ends_with_the_application_and_as_it_did(net: Net) -> None:
+    event = {"at_ms": 1, "kind": "container", "subject": "c", "before": None, "after": "PLANNED", "node_id": None}
+    data = json.dumps({**event, "exit_status": None, "reason": ""})
+    net.streams = [f"event: container\ndata: {data}\n\n"] * 2
+    result = run("app", "watch", FAILED.id)
+    assert (result.exit_code, result.stdout) == (1, f"{FAILED.id} FAILED FAILED it broke\n")
+    assert json.loads(run("app", "watch", FAILED.id, "--json").stdout)["id"] == str(FAILED.id)
+
+
+def test_watch_of_all_prints_lines_until_it_is_refused(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(_: float) -> None:
+        net.is_down = True
+
+    data = '{"at_ms":1000,"kind":"node","subject":"n:1","before":"NEW","after":"LOST","node_id":"n:1",'
+    data += '"exit_status":null,"reason":""}'
+    net.streams = [f'event: gap\ndata: {{"reason": "started anew"}}\n\nevent: node\ndata: {data}\n\n']
+    monkeypatch.setattr(asyncio, "sleep", at_once)
+    result = run("app", "watch", "--kind", "node")
+    assert (result.exit_code, result.stdout) == (1, "1970-01-01 00:00:01Z n:1 NEW → LOST\n")
+    assert "note: started anew" in result.stderr
+    assert net.asked[0].url.params.get_list("kind") == ["node"]
+
+
+def test_nodes_are_listed_with_what_they_lend(net: Net) -> None:
+    head, node, gone = lines(run("node", "list"))
+    assert head[2:5] == ["LENT", "USED", "FREE"]
+    assert node[:5] == [str(NODE.id), "RUNNING", "8192 MiB, 8 vcores", "4096 MiB, 4 vcores", "4096 MiB, 4 vcores"]
+    assert (gone[0], gone[-1]) == (str(GONE.id), "nothing: the node is LOST (silent)")
+    assert [node["id"] for node in read(run("node", "list", "--state", "lost", "--json"))] == [str(GONE.id)]
+
+
+@pytest.mark.parametrize("node", ["node-1", "node-1:8041"])
+def test_node_is_shown_by_its_host_or_its_id(net: Net, node: str) -> None:
+    shown = run("node", "show", node).stdout
+    assert "Lent" in shown
+    assert f"{TASK.id}\tRUNNING\talice" in shown
+    assert read(run("node", "show", node, "--json"))["id"] == str(NODE.id)
+
+
+def test_interrupted_watch_is_not_a_trace(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(work: Any) -> None:
+        work.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(asyncio, "run", interrupted)
+    result = run("app", "watch")
+    assert (result.exit_code, result.output) == (1, "")
