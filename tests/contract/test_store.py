@@ -29,6 +29,7 @@ from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ContainerId, NodeId
 from yodel.domain.queue import Queue, QueueState, default_queues
 from yodel.domain.resource import Resource
+from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -103,6 +104,18 @@ async def test_reopening_keeps_changed_queues_and_does_not_bring_defaults_back(o
     queues = (await stored(open_store)).queues
 
     assert queues == (Queue(path="root", is_leaf=False), stopped, Queue(path="root.ünï"))
+
+
+async def test_queue_that_is_removed_is_gone_and_the_configuration_stays(open_store: Open) -> None:
+    store, snapshot = await open_store()
+    assert snapshot.scheduler_conf == SchedulerConf()
+    conf = SchedulerConf(version=3, properties=(SchedulerProperty("a", "1"), SchedulerProperty("b", "ü\n")))
+    guarded = Queue(path="root.a", submit_acl="", administer_acl="carol")
+    await store.commit(Commit(rows=[conf, guarded], removed_queues=["root.default", "root.never"]))
+
+    found = await stored(open_store)
+
+    assert (found.scheduler_conf, found.queues) == (conf, (Queue(path="root", is_leaf=False), guarded))
 
 
 async def test_stores_that_open_at_the_same_moment_get_different_epochs(open_store: Open) -> None:

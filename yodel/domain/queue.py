@@ -7,7 +7,7 @@ Names follow the CapacityScheduler: a queue is named by its full path, and found
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -77,12 +77,19 @@ def find(queues: Iterable[Queue], name: str) -> Queue | None:
 
 
 def refusal(queues: Iterable[Queue], name: str, user: str, application_id: object) -> str | None:
-    """Why an application may not be submitted there, in the CapacityScheduler's words; None when it may."""
-    queue = find(queues, name)
+    """Why an application may not be submitted there, in the CapacityScheduler's words; None when it may.
+
+    Hadoop 3.5 says who submitted to an unknown queue twice, without a space between.
+    """
+    known = list(queues)
+    queue = find(known, name)
+    whose = f"Application {application_id} submitted by user {user}"
     if queue is None:
-        return f"Application {application_id} submitted by user {user} to unknown queue: {name}"
+        if any(other.name == name for other in known):
+            return f"{whose} to ambiguous queue: {name} please use full queue path instead."
+        return f"{whose}{whose} to unknown queue: {name}"
     if not queue.is_leaf:
-        return f"Application {application_id} submitted by user {user} to non-leaf queue: {name}"
+        return f"Application {application_id} submitted by user : {user} to non-leaf queue : {name}"
     if queue.state is not QueueState.RUNNING:
         return stopped(queue, application_id)
     return None
@@ -91,6 +98,18 @@ def refusal(queues: Iterable[Queue], name: str, user: str, application_id: objec
 def stopped(queue: Queue, application_id: object) -> str:
     """AbstractLeafQueue.validateSubmitApplication says so of a draining queue too."""
     return f"Queue {queue.path} is STOPPED. Cannot accept submission of application: {application_id}"
+
+
+def absolute_percent(queues: Mapping[str, Queue], queue: Queue, *, is_maximum: bool = False) -> float:
+    """Of the cluster: the product of the shares along the path."""
+    own = queue.maximum_capacity_percent if is_maximum else queue.capacity_percent
+    parent = queues.get(queue.parent_path) if queue.parent_path is not None else None
+    return own if parent is None else own * absolute_percent(queues, parent, is_maximum=is_maximum) / 100.0
+
+
+def shown_state(queue: Queue, *, is_used: bool) -> QueueState:
+    """A stopped queue with an application under way drains (AbstractCSQueue.stopQueue)."""
+    return QueueState.DRAINING if queue.state is QueueState.STOPPED and is_used else queue.state
 
 
 def lifetime_s(queue: Queue, asked_s: int) -> int:
@@ -124,4 +143,6 @@ def differing(present: Iterable[Queue], wanted: Iterable[Queue]) -> list[Queue]:
     wanted_by_path = {queue.path: queue for queue in wanted}
     gone = [queue for path, queue in stored.items() if path not in wanted_by_path]
     changed = [queue for path, queue in wanted_by_path.items() if stored.get(path) != queue]
-    return changed + [replace(q, state=QueueState.STOPPED) for q in gone if q.state is not QueueState.STOPPED]
+    # Nothing is left of its share, or the shares of its siblings would not add up.
+    stopped = [replace(queue, state=QueueState.STOPPED, capacity_percent=0.0) for queue in gone]
+    return changed + [queue for queue in stopped if queue != stored[queue.path]]

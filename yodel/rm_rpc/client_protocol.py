@@ -50,7 +50,7 @@ class ClientProtocol:
         self._parts = (
             ApplicationCalls(queries, submission, services.changes, reports),
             DetailCalls(queries, submission, services.nodes, reports),
-            QueueCalls(queries, reports),
+            QueueCalls(queries, reports, submission),
             ClusterCalls(queries, services.nodes),
             self._delegation,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yodel.domain.queue import Queue
+from yodel.domain.queue import Queue, absolute_percent, shown_state
 from yodel.domain.resource import NONE, Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -10,6 +10,7 @@ from yodel.pb_convert import ids
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.queries import ApplicationFilter, Queries, QueueView
+from yodel.services.submission import SubmissionService
 
 SCHEDULER_TYPE = "CapacityScheduler"
 DEPTH_MAX = 100
@@ -20,8 +21,8 @@ PARALLEL_APPS_MAX = 2**31 - 1  # no limit: Integer.MAX_VALUE
 class QueueCalls:
     """Handlers by wire name in ``handlers``."""
 
-    def __init__(self, queries: Queries, reports: ReportMaker) -> None:
-        self._queries, self._reports = queries, reports
+    def __init__(self, queries: Queries, reports: ReportMaker, submission: SubmissionService) -> None:
+        self._queries, self._reports, self._submission = queries, reports, submission
 
     def handlers(self) -> dict[str, Handler]:
         return {"getQueueInfo": self.get_queue_info, "getQueueUserAcls": self.get_queue_user_acls}
@@ -40,13 +41,17 @@ class QueueCalls:
         return msg.GetQueueInfoResponseProto(queueInfo=info)
 
     def get_queue_user_acls(
-        self, _: CallContext, __: msg.GetQueueUserAclsInfoRequestProto
+        self, context: CallContext, _: msg.GetQueueUserAclsInfoRequestProto
     ) -> msg.GetQueueUserAclsInfoResponseProto:
-        """Queues have no access lists of their own: with yarn.acl.enable off everybody may submit and administer."""
+        """What the caller may in every queue; with yarn.acl.enable off everybody may submit and administer."""
         response = msg.GetQueueUserAclsInfoResponseProto()
-        for queue in self._queries.state.queues.values():
-            acls = [pb.QACL_SUBMIT_APPLICATIONS, pb.QACL_ADMINISTER_QUEUE]
-            response.queueUserAcls.add(queueName=queue.path, userAcls=acls)
+        for path in self._queries.state.queues:
+            acls = []
+            if self._submission.may_submit(path, context.user):
+                acls.append(pb.QACL_SUBMIT_APPLICATIONS)
+            if self._submission.may_administer(path, context.user):
+                acls.append(pb.QACL_ADMINISTER_QUEUE)
+            response.queueUserAcls.add(queueName=path, userAcls=acls)
         return response
 
     def _add_applications(self, info: pb.QueueInfoProto, view: QueueView, user: str) -> None:
@@ -64,7 +69,7 @@ class QueueCalls:
             capacity=queue.capacity_percent / 100.0,
             maximumCapacity=queue.maximum_capacity_percent / 100.0,
             currentCapacity=view.used_share,
-            state=f"Q_{queue.state.name}",
+            state=f"Q_{shown_state(queue, is_used=bool(view.metrics.pending + view.metrics.running)).name}",
             schedulerType=SCHEDULER_TYPE,
             accessibleNodeLabels=["*"],
             preemptionDisabled=True,
@@ -72,7 +77,8 @@ class QueueCalls:
             weight=NO_WEIGHT,
             maxParallelApps=PARALLEL_APPS_MAX,
         )
-        info.queueStatistics.CopyFrom(_statistics(view))
+        absolute = absolute_percent(self._queries.state.queues, queue) / 100.0
+        info.queueStatistics.CopyFrom(_statistics(view, absolute))
         self._add_configurations(info, queue)
         if depth > 0:
             info.childQueues.extend(self._info(child, depth - 1) for child in view.children)
@@ -82,20 +88,22 @@ class QueueCalls:
         entry = info.queueConfigurationsMap.add(partitionName="")
         configuration = entry.queueConfigurations
         capacity, maximum = queue.capacity_percent / 100.0, queue.maximum_capacity_percent / 100.0
-        configuration.capacity = configuration.absoluteCapacity = capacity
-        configuration.maxCapacity = configuration.absoluteMaxCapacity = maximum
+        tree = self._queries.state.queues
+        absolute = absolute_percent(tree, queue) / 100.0
+        absolute_maximum = absolute_percent(tree, queue, is_maximum=True) / 100.0
+        configuration.capacity, configuration.absoluteCapacity = capacity, absolute
+        configuration.maxCapacity, configuration.absoluteMaxCapacity = maximum, absolute_maximum
         configuration.maxAMPercentage = self._queries.limits.am_share
         total = self._queries.state.usable_resource
-        configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(_part(total, capacity)))
-        configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(_part(total, maximum)))
+        configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(_part(total, absolute)))
+        configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(_part(total, absolute_maximum)))
         configuration.configuredMinCapacity.CopyFrom(ids.resource_pb(NONE))
         configuration.configuredMaxCapacity.CopyFrom(ids.resource_pb(NONE))
 
 
-def _statistics(view: QueueView) -> pb.QueueStatisticsProto:
+def _statistics(view: QueueView, absolute: float) -> pb.QueueStatisticsProto:
     metrics = view.metrics
-    share = view.queue.capacity_percent / 100.0
-    free = (_part(metrics.total, share) - metrics.used).at_least_zero()
+    free = (_part(metrics.total, absolute) - metrics.used).at_least_zero()
     return pb.QueueStatisticsProto(
         numAppsSubmitted=metrics.submitted,
         numAppsRunning=metrics.running,

@@ -312,7 +312,8 @@ class Queries:
             if a.submission.queue == queue.path or a.submission.queue.startswith(prefix)
         ]
         metrics = self._metrics(apps)
-        total = self.state.usable_resource.memory_mib * queue.capacity_percent / 100.0
+        share = queues.absolute_percent(self.state.queues, queue) / 100.0
+        total = self.state.usable_resource.memory_mib * share
         users = sorted({a.submission.user for a in apps if not a.state.is_final})
         used_share = metrics.used.memory_mib / total if total else 0.0
         return QueueView(queue=queue, children=children, metrics=metrics, users=users, used_share=used_share)

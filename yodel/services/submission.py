@@ -179,9 +179,9 @@ class SubmissionService:
         groups = self._groups.groups_of(user)
         if self._rules.may_modify(user, groups, application):
             return True
-        queues_by_path = self._engine.state.queues
+        by_path = self._engine.state.queues
         return self._rules.is_view_checked and queue_access.is_named_administrator(
-            queues_by_path, application.submission.queue, user, groups
+            by_path, application.submission.queue, user, groups
         )
 
     def may_submit(self, path: str, user: str) -> bool:
@@ -203,6 +203,14 @@ class SubmissionService:
     @property
     def max_priority(self) -> int:
         return self._limits.max_priority
+
+    def may_administer(self, path: str, user: str) -> bool:
+        """Whether a user administers a queue; everybody does where ``yarn.acl.enable`` is off."""
+        if not self._rules.is_view_checked:
+            return True
+        groups = self._groups.groups_of(user)
+        is_admin = self._rules.admin_acl.allows(user, groups)
+        return is_admin or queue_access.may_administer(self._engine.state.queues, path, user, groups)
 
     def capped_priority(self, priority: int) -> int:
         """No application has a higher one than yarn.cluster.max-application-priority."""

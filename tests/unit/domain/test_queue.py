@@ -6,12 +6,14 @@ from yodel.domain.queue import (
     LIFETIME_S_MAX,
     Queue,
     QueueState,
+    absolute_percent,
     default_queues,
     differing,
     find,
     leaves_under_root,
     lifetime_s,
     refusal,
+    shown_state,
 )
 
 TREE = (
@@ -52,14 +54,17 @@ def test_queue_is_found_by_path_or_by_unique_name(name: str, path: str | None) -
     assert (None if found is None else found.path) == path
 
 
+WHOSE = "Application app_1 submitted by user bob"
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("root.c.y", None),
         ("y", None),
-        ("nowhere", "Application app_1 submitted by user bob to unknown queue: nowhere"),
-        ("x", "Application app_1 submitted by user bob to unknown queue: x"),
-        ("root.a", "Application app_1 submitted by user bob to non-leaf queue: root.a"),
+        ("nowhere", f"{WHOSE}{WHOSE} to unknown queue: nowhere"),
+        ("x", f"{WHOSE} to ambiguous queue: x please use full queue path instead."),
+        ("root.a", "Application app_1 submitted by user : bob to non-leaf queue : root.a"),
         ("b", "Queue root.b is STOPPED. Cannot accept submission of application: app_1"),
     ],
 )
@@ -89,6 +94,24 @@ def test_leaves_share_the_root() -> None:
     assert {(leaf.maximum_lifetime_s, leaf.default_lifetime_s) for leaf in leaves} == {(9, 3)}
 
 
+def test_share_of_the_cluster_is_the_product_along_the_path() -> None:
+    tree = [
+        Queue(path="root", is_leaf=False),
+        Queue(path="root.a", capacity_percent=40.0, maximum_capacity_percent=50.0, is_leaf=False),
+        Queue(path="root.a.b", capacity_percent=50.0),
+    ]
+    by_path = {queue.path: queue for queue in tree}
+    assert [absolute_percent(by_path, queue) for queue in tree] == [100.0, 40.0, 20.0]
+    assert absolute_percent(by_path, by_path["root.a.b"], is_maximum=True) == 50.0
+
+
+def test_stopped_queue_in_use_drains() -> None:
+    stopped, running = Queue(path="root.a", state=QueueState.STOPPED), Queue(path="root.a")
+    assert shown_state(stopped, is_used=True) is QueueState.DRAINING
+    assert shown_state(stopped, is_used=False) is QueueState.STOPPED
+    assert shown_state(running, is_used=True) is QueueState.RUNNING
+
+
 def test_default_is_one_leaf() -> None:
     assert leaves_under_root(("default",), maximum_lifetime_s=-1, default_lifetime_s=-1) == default_queues()
 
@@ -98,7 +121,7 @@ def test_queue_that_is_not_wanted_any_more_is_stopped_and_comes_back() -> None:
     one = leaves_under_root(("a",), maximum_lifetime_s=-1, default_lifetime_s=-1)
     written = {queue.path: queue for queue in differing(both, one)}
     assert written.keys() == {"root.a", "root.b"}
-    assert written["root.b"].state is QueueState.STOPPED
+    assert (written["root.b"].state, written["root.b"].capacity_percent) == (QueueState.STOPPED, 0.0)
     stored = [{queue.path: queue for queue in both} | written][0].values()
     assert differing(stored, one) == []
     assert {queue.path: queue.state for queue in differing(stored, both)}["root.b"] is QueueState.RUNNING

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from yodel.domain.queue import Queue, QueueState, default_queues, leaves_under_root
 from yodel.domain.queue_properties import (
+    AS_IT_IS,
     MAXIMUM_AM_SHARE,
+    QUEUE_PROPERTIES,
     QUEUES_MAX,
     described,
     properties_of,
     require_passable,
 )
-from yodel.domain.scheduler_conf import PREFIX
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled
 from yodel.errors import Refused
 
 TREE = (
@@ -157,6 +162,28 @@ def test_tree_is_bounded_in_number_and_depth() -> None:
         deep[f"{PREFIX}{path}.queues"], path = "a", f"{path}.a"
     with pytest.raises(Refused, match="Too many queues"):
         described(deep)
+
+
+values = st.sampled_from(["", "0", "40", "100", "-1", "1e400", "inf", "2w", "RUNNING", "STOPPED", "a,b", "x y", "*"])
+names = st.sampled_from([*sorted(QUEUE_PROPERTIES), *sorted(AS_IT_IS), "unheard-of"]) | st.text(max_size=5)
+paths = st.sampled_from(["root", "root.a", "root.b", "root.a.b", "b", ""])
+changes = st.lists(st.builds(lambda p, n, v: QueueChange(path=p, properties={n: v}), paths, names, values), max_size=4)
+
+
+@given(st.lists(paths, max_size=2), changes, changes, st.dictionaries(names.map(PREFIX.__add__), values, max_size=2))
+def test_whatever_is_asked_is_refused_or_describes_queues(
+    removed: list[str], added: list[QueueChange], updated: list[QueueChange], overall: dict[str, str]
+) -> None:
+    update = ConfUpdate(removed=removed, added=added, updated=updated, overall=overall)
+    try:
+        found = described(assembled(conf(), update))
+    except Refused:
+        return
+    assert found.queues[0].path == "root"
+    assert described(properties_of(found.queues, 0.5)).queues == tuple(
+        replace(queue, submit_acl="*") if queue.path == "root" and queue.submit_acl is None else queue
+        for queue in found.queues
+    )
 
 
 # --- from one tree to another

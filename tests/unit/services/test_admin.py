@@ -60,6 +60,19 @@ async def test_queues_are_written(world: World, admin: AdminService, administrat
     assert {queue.state for queue in world.rm.state.queues.values()} == {QueueState.STOPPED}
 
 
+async def test_queues_that_were_changed_through_the_manager_stay(
+    world: World, admin: AdminService, administration: Administration
+) -> None:
+    conf = world.rm.state.scheduler_conf.next({"a": "1"})
+    await world.run(world.rm.engine.do(lambda tx: tx.queues.rows.append(conf)))
+    wanted = PodProfiles(default=replace(POD_SETTINGS, image="new:1"), by_queue={})
+    stopped = [replace(q, state=QueueState.STOPPED) for q in default_queues()]
+    administration.change(queues=stopped, pod_profiles=wanted)
+    await admin.refresh_queues()
+    assert {queue.state for queue in world.rm.state.queues.values()} == {QueueState.RUNNING}
+    assert administration.profiles == [wanted]
+
+
 async def test_profiles_of_queues_are_taken_over(admin: AdminService, administration: Administration) -> None:
     wanted = PodProfiles(default=replace(POD_SETTINGS, image="new:1"), by_queue={})
     administration.change(pod_profiles=wanted)

@@ -30,13 +30,12 @@ async def overview(request: Request) -> Response:
 
 
 async def access(request: Request) -> Response:
-    """Whether ``user`` may submit to a queue or administer it.  Queues have no lists of their own: in one that is there
-    everybody may, as under Hadoop's default of ``*`` for the root."""
+    """Whether ``user`` may submit to a queue or administer it: asked by who administers it."""
     api = api_of(request)
     caller, query = reader(request, api), request.query_params
     name = request.path_params["queue"]
-    is_known = api.services.queries.find_queue(name) is not None
-    if not is_known:
+    queue, submission = api.services.queries.find_queue(name), api.services.submission
+    if queue is None or not submission.may_administer(queue.path, caller):
         text = f"User={caller} doesn't haven access to queue={name[:256]} so it cannot check ACLs for other users."
         raise forbidden(text)
     user, kind = query.get("user"), query.get("queue-acl-type", "SUBMIT_APPLICATIONS")
@@ -45,7 +44,10 @@ async def access(request: Request) -> Response:
     if kind not in QUEUE_ACLS:
         valid = "/".join(QUEUE_ACLS)
         raise bad_request(f"Specified queueAclType={kind[:128]} is not a valid type, valid queue acl types={{{valid}}}")
-    return answer(request, {"allowed": True, "user": user, "diagnostics": ""}, root="rmQueueAclInfo")
+    may = submission.may_submit if kind == QUEUE_ACLS[0] else submission.may_administer
+    is_allowed = may(queue.path, user)
+    text = "" if is_allowed else f"User={user} doesn't have access to queue={name} with acl-type={kind}"
+    return answer(request, {"allowed": is_allowed, "user": user, "diagnostics": text}, root="rmQueueAclInfo")
 
 
 def tree_of(api: Api) -> wire.Tree:

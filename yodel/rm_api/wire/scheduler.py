@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yodel.domain.allocation import AllocationLimits
-from yodel.domain.queue import Queue
+from yodel.domain.queue import Queue, absolute_percent, shown_state
+from yodel.domain.queue_access import administer_acl, submit_acl
 from yodel.domain.resource import NONE, Resource
 from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, java_float, resource, usage_by_partition
 
 APPLICATIONS_MAX = 10_000  # CapacitySchedulerConfiguration.DEFAULT_MAXIMUM_SYSTEM_APPLICATIONS
-_EVERYBODY, _NOBODY = "*", " "
+_EVERYBODY = "*"
 
 
 @dataclass(slots=True)
@@ -67,9 +68,7 @@ class Tree:
 
     def absolute_capacity(self, queue: Queue, is_maximum: bool = False) -> float:
         """Percent of the cluster: the product along the path."""
-        own = queue.maximum_capacity_percent if is_maximum else queue.capacity_percent
-        parent = next((q for q in self.queues if q.path == queue.parent_path), None)
-        return own if parent is None else own * self.absolute_capacity(parent, is_maximum) / 100.0
+        return absolute_percent({q.path: q for q in self.queues}, queue, is_maximum=is_maximum)
 
 
 def scheduler(tree: Tree) -> dict[str, Any]:
@@ -94,7 +93,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "capacities": _capacities(tree, root),
                 "health": _health(tree.started_ms),
                 "maximumAllocation": resource(tree.limits.maximum),
-                "queueAcls": _acls(is_root=True),
+                "queueAcls": _acls(root),
                 "queuePriority": 0,
                 "orderingPolicyInfo": "utilization",
                 **_modes(root),
@@ -123,7 +122,7 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "maxParallelApps": INT_MAX,
         "queueName": queue.name,
         "isAbsoluteResource": False,
-        "state": queue.state.name,
+        "state": shown_state(queue, is_used=bool(load.active_apps + load.pending_apps)).name,
         "resourcesUsed": resource(load.used),
         "hideReservationQueues": False,
         "nodeLabels": [_EVERYBODY],
@@ -135,7 +134,7 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "minEffectiveCapacity": resource(effective_minimum),
         "maxEffectiveCapacity": resource(effective_maximum),
         "maximumAllocation": resource(tree.limits.maximum),
-        "queueAcls": _acls(is_root=False),
+        "queueAcls": _acls(queue),
         "queuePriority": 0,
         "orderingPolicyInfo": "fifo" if queue.is_leaf else "utilization",
         "autoCreateChildQueueEnabled": False,
@@ -170,8 +169,8 @@ def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
         "intraQueuePreemptionDisabled": True,
         "defaultPriority": 0,
         "isAutoCreatedLeafQueue": False,
-        "maxApplicationLifetime": -1,
-        "defaultApplicationLifetime": -1,
+        "maxApplicationLifetime": queue.maximum_lifetime_s,
+        "defaultApplicationLifetime": queue.default_lifetime_s,
     }
 
 
@@ -270,10 +269,13 @@ def _modes(queue: Queue) -> dict[str, Any]:
     }
 
 
-def _acls(*, is_root: bool) -> dict[str, Any]:
-    """The CapacityScheduler's defaults: the root is open to everybody, and rights pass down the tree."""
-    own = _EVERYBODY if is_root else _NOBODY
-    texts = {"ADMINISTER_QUEUE": own, "APPLICATION_MAX_PRIORITY": _EVERYBODY, "SUBMIT_APP": own}
+def _acls(queue: Queue) -> dict[str, Any]:
+    """The queue's own: rights pass down the tree."""
+    texts = {
+        "ADMINISTER_QUEUE": administer_acl(queue),
+        "APPLICATION_MAX_PRIORITY": _EVERYBODY,
+        "SUBMIT_APP": submit_acl(queue),
+    }
     return {"queueAcl": [{"accessType": kind, "accessControlList": text} for kind, text in texts.items()]}
 
 

@@ -62,7 +62,7 @@ async def test_load_counts_up_the_tree(path: str) -> None:
     assert info["usedCapacity"] == 15.0
     assert (parent["absoluteUsedCapacity"], parent["usedCapacity"]) == (15.0, 25.0)
     assert (leaf["absoluteCapacity"], leaf["absoluteMaxCapacity"], leaf["usedCapacity"]) == (30.0, 40.0, 50.0)
-    assert (leaf["state"], leaf["minEffectiveCapacity"]["memory"], leaf["maxApplications"]) == ("STOPPED", 3000, 3000)
+    assert (leaf["state"], leaf["minEffectiveCapacity"]["memory"], leaf["maxApplications"]) == ("DRAINING", 3000, 3000)
     for queue in (parent, leaf):
         assert (queue["resourcesUsed"]["memory"], queue["allocatedContainers"], queue["numApplications"]) == (
             1500,

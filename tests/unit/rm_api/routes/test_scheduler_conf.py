@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.queue import Queue
@@ -196,6 +197,34 @@ async def test_queue_is_for_those_it_names_where_acls_are_on() -> None:
         application = next(iter(world.state.applications.values()))
         assert world.submission.may_modify(application, "carol")
         assert not world.submission.may_modify(application, "bob")
+
+
+async def test_access_to_a_queue_is_told_to_who_administers_it() -> None:
+    queues = (
+        Queue(path="root", is_leaf=False, submit_acl=" ", administer_acl=" "),
+        Queue(path="root.default", submit_acl="alice", administer_acl="carol"),
+    )
+    rules = AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)
+    async with rest_world(queues=queues, rules=rules) as world:
+        path = "/queues/default/access"
+        carol = {"user.name": "carol", "user": "alice"}
+        assert (await world.get(path, params=carol)).json()["allowed"] is True
+        told = (await world.get(path, params={**carol, "queue-acl-type": "ADMINISTER_QUEUE"})).json()
+        text = "User=alice doesn't have access to queue=default with acl-type=ADMINISTER_QUEUE"
+        assert (told["allowed"], told["diagnostics"]) == (False, text)
+        world.client.cookies.clear()
+        assert (await world.get(path, params={"user.name": "alice", "user": "alice"})).status_code == 403
+
+
+async def test_scheduler_shows_lists_lifetimes_and_a_queue_that_drains(world: RestWorld) -> None:
+    entries = {"state": "STOPPED", "maximum-application-lifetime": "60", "acl_submit_applications": "alice,bob etl"}
+    params = {"entry": [{"key": key, "value": value} for key, value in entries.items()]}
+    await world.put(an_application(1))
+    assert (await put(world, {"update-queue": {"queue-name": "root.default", "params": params}})).status_code == 200
+    (queue,) = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]["queues"]["queue"]
+    acls = {acl["accessType"]: acl["accessControlList"] for acl in queue["queueAcls"]["queueAcl"]}
+    assert (queue["state"], queue["maxApplicationLifetime"]) == ("DRAINING", 60)
+    assert (acls["SUBMIT_APP"], acls["ADMINISTER_QUEUE"]) == ("alice,bob etl", " ")
 
 
 # --- logs
