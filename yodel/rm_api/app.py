@@ -29,6 +29,7 @@ from yodel.rm_api.routes import (
     attempts,
     cluster,
     delegation_tokens,
+    jmx,
     labels,
     nodes,
     pages,
@@ -47,7 +48,7 @@ __all__ = ["RestServices", "RestSettings", "create_app"]
 
 ROUTES = (
     *(cluster, submission, apps, app_state, app_changes, attempts, signals, reservations, delegation_tokens),
-    *(nodes, labels, scheduler, activities, scheduler_conf, pages, prometheus, proxied),
+    *(nodes, labels, scheduler, activities, scheduler_conf, pages, prometheus, jmx, proxied),
 )
 log = structlog.get_logger("yodel.rest")
 

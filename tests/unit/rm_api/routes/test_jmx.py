@@ -1,0 +1,119 @@
+"""Beans have the attributes that were recorded from a real Hadoop 3.5.0 ResourceManager, in their order."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from tests.support.records import a_container, a_node, an_application, an_attempt
+from tests.support.rest_world import RestWorld
+from yodel.domain.resource import Resource
+from yodel.domain.states import ApplicationState, ContainerState, NodeState
+from yodel.rm_api.wire.jmx import pretty
+
+GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
+RM = "Hadoop:service=ResourceManager,name="
+
+
+def recorded(name: str) -> str:
+    return (GOLDEN / f"{name}.txt").read_text().partition("\n<\n")[2].strip()
+
+
+@pytest.fixture
+async def busy(world: RestWorld) -> RestWorld:
+    node = a_node(state=NodeState.RUNNING, http_port=8042, capability=Resource(8192, 8))
+    app = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
+    ended = a_container(container=3, state=ContainerState.COMPLETED)
+    await world.put(node, app, an_attempt(1), a_container(state=ContainerState.RUNNING, node_id=node.id), ended)
+    await world.put(an_application(2, state=ApplicationState.FINISHED))
+    return world
+
+
+async def beans(world: RestWorld, **query: str) -> list[dict[str, Any]]:
+    answer = await world.client.get("/jmx", params=query)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json; charset=utf8")
+    assert answer.headers["access-control-allow-origin"] == "*"
+    found: list[dict[str, Any]] = answer.json()["beans"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "bean"),
+    [
+        ("rm-jmx-cluster", "ClusterMetrics"),
+        ("rm-jmx-queue", "QueueMetrics,q0=root"),
+        ("rm-jmx-rmnminfo", "RMNMInfo"),
+    ],
+)
+async def test_attributes_are_as_recorded(busy: RestWorld, name: str, bean: str) -> None:
+    theirs = json.loads(recorded(name))["beans"][0]
+    (ours,) = await beans(busy, qry=RM + bean)
+    assert list(ours) == list(theirs)
+    assert {key: type(value) for key, value in ours.items()} == {key: type(value) for key, value in theirs.items()}
+    identity = ("name", "modelerType", "tag.Queue", "tag.Context")
+    assert [ours.get(key) for key in identity] == [theirs.get(key) for key in identity]
+
+
+async def test_node_managers_are_json_in_a_text(busy: RestWorld) -> None:
+    theirs = json.loads(json.loads(recorded("rm-jmx-rmnminfo"))["beans"][0]["LiveNodeManagers"])
+    (bean,) = await beans(busy, qry=RM + "RMNMInfo")
+    (node,) = json.loads(bean["LiveNodeManagers"])
+    assert list(node) == list(theirs[0])
+    assert (node["HostName"], node["NumContainers"], node["UsedMemoryMB"]) == ("node-1", 1, 2048)
+
+
+@pytest.mark.parametrize("name", ["rm-jmx-cluster", "rm-jmx-queue", "rm-jmx-rmnminfo"])
+def test_it_is_written_as_jackson_writes_it(name: str) -> None:
+    text = recorded(name)
+    assert pretty(json.loads(text)) == text
+
+
+def test_what_is_empty() -> None:
+    assert pretty({"beans": [], "none": {}, "null": None}) == '{\n  "beans" : [ ],\n  "none" : { },\n  "null" : null\n}'
+
+
+async def test_queues_count_what_is_in_them(busy: RestWorld) -> None:
+    root, leaf = await beans(busy, qry=RM + "QueueMetrics,*")
+    assert (root["tag.Queue"], leaf["tag.Queue"]) == ("root", "root.default")
+    assert leaf["name"] == RM + "QueueMetrics,q0=root,q1=default"
+    for bean in (root, leaf):
+        assert (bean["AppsSubmitted"], bean["AppsRunning"], bean["AppsCompleted"], bean["running_1440"]) == (2, 1, 1, 1)
+        assert (bean["AllocatedMB"], bean["AvailableMB"], bean["AllocatedContainers"]) == (2048, 6144, 1)
+        assert (bean["AggregateContainersAllocated"], bean["AggregateContainersReleased"]) == (2, 1)
+    assert (root["AMResourceLimitMB"], leaf["AMResourceLimitMB"]) == (0, 4096)
+
+
+async def test_all_beans_have_names_of_their_own(busy: RestWorld) -> None:
+    names = [bean["name"] for bean in await beans(busy)]
+    assert len(names) == len(set(names))
+    assert {RM + "JvmMetrics", "java.lang:type=Memory", "java.lang:type=Threading"} <= set(names)
+    assert {name.partition(":")[0] for name in names} == {"Hadoop", "java.lang"}
+    (memory,) = await beans(busy, qry="java.lang:type=Memory")
+    assert memory["HeapMemoryUsage"]["used"] > 0
+
+
+async def test_one_attribute(busy: RestWorld) -> None:
+    assert await beans(busy, get=RM + "ClusterMetrics::NumActiveNMs") == [
+        {"name": RM + "ClusterMetrics", "modelerType": "ClusterMetrics", "NumActiveNMs": 1}
+    ]
+    assert await beans(busy, get=RM + "Nothing::NumActiveNMs") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "text"),
+    [
+        ({"get": RM + "ClusterMetrics::Nope"}, 404, "No attribute with name Nope was found."),
+        ({"get": RM + "ClusterMetrics"}, 400, "query format is not as expected."),
+        ({"get": "a::b::c"}, 400, "query format is not as expected."),
+        ({"qry": "nonsense"}, 400, ""),
+        ({"get": "nonsense::x"}, 400, ""),
+    ],
+)
+async def test_refused_questions(busy: RestWorld, query: dict[str, str], status: int, text: str) -> None:
+    answer = await busy.client.get("/jmx", params=query)
+    assert answer.status_code == status
+    assert text in answer.text
+    assert ("ERROR" in answer.text) is bool(text)

@@ -1,0 +1,138 @@
+"""``/jmx`` (JMXJsonServlet): ``qry=`` takes a pattern of names, ``get=name::attribute`` one value."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from yodel.domain.application import Application
+from yodel.errors import InvalidValue
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.object_names import NamePattern
+from yodel.rm_api.routes.cluster import loads
+from yodel.rm_api.routes.scheduler import tree_of
+from yodel.rm_api.wire import jmx as wire
+from yodel.rm_api.wire.scheduler import Tree
+
+HEADERS = {"Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Origin": "*"}
+MEDIA_TYPE = "application/json; charset=utf8"
+OPEN_FILES = Path("/proc/self/fd")
+
+
+async def jmx(request: Request) -> Response:
+    query = request.query_params
+    name, attribute = query.get("qry", "*:*"), None
+    if "get" in query:
+        name, separator, attribute = query["get"].partition("::")
+        if not separator or not name or not attribute or "::" in attribute:
+            return _answer({"result": "ERROR", "message": "query format is not as expected."}, 400)
+    try:
+        pattern = NamePattern.parse(name)
+    except InvalidValue:
+        return Response(status_code=400, headers=HEADERS, media_type=MEDIA_TYPE)
+    found = [bean for bean in _beans(api_of(request), pattern) if pattern.matches(bean["name"])]
+    if attribute is None:
+        return _answer({"beans": found})
+    if any(attribute not in bean for bean in found):
+        text = f"No attribute with name {attribute[:128]} was found."
+        return _answer({"beans": [{"result": "ERROR", "message": text}]}, 404)
+    return _answer({"beans": [_only(bean, attribute) for bean in found]})
+
+
+def _beans(api: Api, pattern: NamePattern) -> list[wire.Bean]:
+    """Only the kinds that may match are made: an alert asks for one bean every few seconds."""
+    services, host = api.services, api.web_address.rpartition(":")[0]
+    queries = services.queries
+
+    def process() -> list[wire.Bean]:
+        facts = _process_facts(services.settings.started_ms, services.clock.now_ms())
+        return wire.process_beans(facts, host, services.settings.build_version)
+
+    kinds: Sequence[tuple[str, Callable[[], list[wire.Bean]]]] = (
+        ("ClusterMetrics", lambda: [wire.cluster_metrics(queries.metrics(), loads(services), host)]),
+        ("QueueMetrics", lambda: _queue_beans(api, host)),
+        ("RMNMInfo", lambda: [wire.node_managers(queries.nodes())]),
+    )
+    wanted = pattern.properties.get("name")
+    found: list[wire.Bean] = []
+    for kind, make in kinds:
+        if (wanted is None or wanted.fullmatch(kind)) and pattern.domain.fullmatch("Hadoop"):
+            found += make()
+    return found + process()
+
+
+def _queue_beans(api: Api, host: str) -> list[wire.Bean]:
+    state, now_ms = api.services.queries.state, api.services.clock.now_ms()
+    tree = tree_of(api)
+    applications: dict[str, list[Application]] = {path: [] for path in state.queues}
+    for app in state.applications.values():
+        for path in _line(app.submission.queue):
+            if path in applications:
+                applications[path].append(app)
+    containers = _containers(api, tree)
+    return [
+        wire.queue_metrics(tree, queue, applications[queue.path], containers[queue.path], host, now_ms)
+        for queue in tree.queues
+    ]
+
+
+def _containers(api: Api, tree: Tree) -> dict[str, tuple[int, int]]:
+    """By queue: how many are known, and how many of them have ended."""
+    began = Counter[str]()
+    for queue_path, count in Counter(c.queue for c in api.services.queries.state.containers.values()).items():
+        for path in _line(queue_path):
+            began[path] += count
+    return {queue.path: (began[queue.path], began[queue.path] - _live(tree, queue.path)) for queue in tree.queues}
+
+
+def _live(tree: Tree, path: str) -> int:
+    load = tree.loads.get(path)
+    return load.total.containers if load is not None else 0
+
+
+def _line(path: str) -> list[str]:
+    parts = path.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
+def _only(bean: wire.Bean, attribute: str) -> dict[str, Any]:
+    return {key: bean[key] for key in dict.fromkeys(("name", "modelerType", attribute))}
+
+
+def _process_facts(started_ms: int, now_ms: int) -> dict[str, float]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    page = os.sysconf("SC_PAGE_SIZE")
+    return {
+        "resident_bytes": _resident_pages() * page,
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * page,
+        "threads": threading.active_count(),
+        "collections": sum(generation["collections"] for generation in gc.get_stats()),
+        "processors": os.cpu_count() or 1,
+        "load_average": os.getloadavg()[0],
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "open_files": sum(1 for _ in OPEN_FILES.iterdir()),
+        "started_ms": started_ms,
+        "uptime_ms": max(0, now_ms - started_ms),
+    }
+
+
+def _resident_pages() -> int:
+    """The second field of statm; reading it does not touch a disk."""
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+
+def _answer(value: dict[str, Any], status: int = 200) -> Response:
+    return Response(wire.pretty(value), status, HEADERS, media_type=MEDIA_TYPE)
+
+
+ROUTES = (Route("/jmx", jmx),)

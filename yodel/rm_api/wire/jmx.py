@@ -1,0 +1,273 @@
+"""The MBeans that exporters and alerts read, under Hadoop's names; values are ours.
+
+What is not counted here (delays of AMs, reservations, preemption) is zero, as it is on a cluster where none happened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from yodel.domain.application import Application
+from yodel.domain.node_load import NodeLoad
+from yodel.domain.queue import Queue
+from yodel.domain.resource import Resource
+from yodel.domain.states import NodeState, YarnApplicationState
+from yodel.rm_api.wire.resources import java_float
+from yodel.rm_api.wire.scheduler import Tree
+from yodel.services.queries import ClusterMetrics, NodeView
+
+RM = "Hadoop:service=ResourceManager,name="
+AGES_MIN = (0, 60, 300, 1440)
+MINUTE_MS = 60_000
+Bean = dict[str, Any]
+
+
+def cluster_metrics(found: ClusterMetrics, loads: Iterable[NodeLoad], host: str) -> Bean:
+    nodes = found.nodes_by_state.get
+    measured = [load.node for load in loads]
+    return {
+        "name": RM + "ClusterMetrics",
+        "modelerType": "ClusterMetrics",
+        "tag.ClusterMetrics": "ResourceManager",
+        "tag.Context": "yarn",
+        "tag.Hostname": host,
+        **_average("AMContainerAllocationDelay"),
+        **_average("AMLaunchDelay"),
+        **_average("AMRegisterDelay"),
+        "CapabilityMB": found.total.memory_mib,
+        "CapabilityVirtualCores": found.total.vcores,
+        "ContainerAssignedPerSecond": 0,
+        "NumActiveNMs": nodes(NodeState.RUNNING, 0),
+        "NumDecommissionedNMs": nodes(NodeState.DECOMMISSIONED, 0),
+        "NumDecommissioningNMs": nodes(NodeState.DECOMMISSIONING, 0),
+        "NumLostNMs": nodes(NodeState.LOST, 0),
+        "NumRebootedNMs": nodes(NodeState.REBOOTED, 0),
+        "NumShutdownNMs": nodes(NodeState.SHUTDOWN, 0),
+        "NumUnhealthyNMs": nodes(NodeState.UNHEALTHY, 0),
+        "RmDispatcherEventQueueSize": 0,
+        "RmEventProcCPUAvg": 0,
+        "RmEventProcCPUMax": 0,
+        "SchedulerDispatcherEventQueueSize": 0,
+        "UtilizedMB": sum(use.physical_mib for use in measured),
+        "UtilizedVirtualCores": int(sum(use.cpu_cores for use in measured)),
+    }
+
+
+def queue_metrics(
+    tree: Tree, queue: Queue, applications: Sequence[Application], containers: tuple[int, int], host: str, now_ms: int
+) -> Bean:
+    """One queue's.  ``applications`` are those in it and below it, ``containers`` how many began and ended there."""
+    name = _queue_name(queue.path)
+    found = tree.load(queue)
+    load, began_ended = found.total, containers
+    share, most = tree.absolute_capacity(queue) / 100.0, tree.absolute_capacity(queue, is_maximum=True) / 100.0
+    used = load.used.memory_mib / tree.cluster.memory_mib if tree.cluster.memory_mib else 0.0
+    available = (_part(tree.cluster, most) - load.used).at_least_zero()
+    guaranteed, maximum = _part(tree.cluster, share), _part(tree.cluster, most)
+    am_limit = _part(tree.cluster, tree.limits.am_share)
+    return {
+        "name": RM + name,
+        "modelerType": name,
+        "tag.Queue": queue.path,
+        "tag.Context": "yarn",
+        "tag.Hostname": host,
+        **_ages(applications, now_ms),
+        "AMResourceLimitMB": am_limit.memory_mib if queue.is_leaf else 0,
+        "AMResourceLimitVCores": am_limit.vcores if queue.is_leaf else 0,
+        "AbsoluteUsedCapacity": java_float(used),
+        "GuaranteedAbsoluteCapacity": java_float(share),
+        "GuaranteedCapacity": java_float(queue.capacity_percent / 100.0),
+        "GuaranteedMB": guaranteed.memory_mib,
+        "GuaranteedVCores": guaranteed.vcores,
+        "MaxAbsoluteCapacity": java_float(most),
+        "MaxCapacity": java_float(queue.maximum_capacity_percent / 100.0),
+        "MaxCapacityMB": maximum.memory_mib,
+        "MaxCapacityVCores": maximum.vcores,
+        "UsedAMResourceMB": load.am_used.memory_mib,
+        "UsedAMResourceVCores": load.am_used.vcores,
+        "UsedCapacity": java_float(used / share if share else 0.0),
+        "ActiveApplications": load.active_apps,
+        "ActiveUsers": sum(user.pending_containers > 0 for user in found.users.values()),
+        **_aggregates(began_ended),
+        "AllocatedContainers": load.containers,
+        "AllocatedMB": load.used.memory_mib,
+        "AllocatedVCores": load.used.vcores,
+        **_average("AppAttemptFirstContainerAllocationDelay"),
+        **_counts("Apps", applications),
+        "AvailableMB": available.memory_mib,
+        "AvailableVCores": available.vcores,
+        "PendingContainers": load.pending_containers,
+        "PendingMB": load.pending.memory_mib,
+        "PendingVCores": load.pending.vcores,
+        "ReservedContainers": 0,
+        "ReservedMB": 0,
+        "ReservedVCores": 0,
+        **_counts("UnmanagedApps", [app for app in applications if app.submission.is_unmanaged]),
+    }
+
+
+def node_managers(views: Iterable[NodeView]) -> Bean:
+    """RMNMInfo: the nodes as one text that holds JSON."""
+    live = [
+        {
+            "HostName": view.node.id.host,
+            "Rack": view.node.rack,
+            "State": view.node.state.name,
+            "NodeId": str(view.node.id),
+            "NodeHTTPAddress": view.node.http_address,
+            "LastHealthUpdate": view.node.last_health_ms,
+            "HealthReport": view.node.health_report,
+            "NodeManagerVersion": view.node.version,
+            "NumContainers": view.containers,
+            "UsedMemoryMB": view.used.memory_mib,
+            "AvailableMemoryMB": view.available.memory_mib,
+        }
+        for view in views
+        if view.node.state in (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
+    ]
+    return {
+        "name": RM + "RMNMInfo",
+        "modelerType": "org.apache.hadoop.yarn.server.resourcemanager.RMNMInfo",
+        "LiveNodeManagers": json.dumps(live, separators=(",", ":")),
+    }
+
+
+def process_beans(facts: Mapping[str, float], host: str, version: str) -> list[Bean]:
+    """Those of the JVM, with what this process uses: its resident memory stands for the heap."""
+    used, most, threads = int(facts["resident_bytes"]), int(facts["memory_bytes"]), int(facts["threads"])
+    memory = {"committed": used, "init": 0, "max": most, "used": used}
+    mib = 1024.0 * 1024.0
+    return [
+        {
+            "name": RM + "JvmMetrics",
+            "modelerType": "JvmMetrics",
+            "tag.Context": "jvm",
+            "tag.ProcessName": "ResourceManager",
+            "tag.SessionId": None,
+            "tag.Hostname": host,
+            "MemNonHeapUsedM": 0.0,
+            "MemNonHeapCommittedM": 0.0,
+            "MemNonHeapMaxM": -1.0,
+            "MemHeapUsedM": java_float(used / mib),
+            "MemHeapCommittedM": java_float(used / mib),
+            "MemHeapMaxM": java_float(most / mib),
+            "MemMaxM": java_float(most / mib),
+            "GcCount": int(facts["collections"]),
+            "GcTimeMillis": 0,
+            "GcNumWarnThresholdExceeded": 0,
+            "GcNumInfoThresholdExceeded": 0,
+            "GcTotalExtraSleepTime": 0,
+            "ThreadsNew": 0,
+            "ThreadsRunnable": threads,
+            "ThreadsBlocked": 0,
+            "ThreadsWaiting": 0,
+            "ThreadsTimedWaiting": 0,
+            "ThreadsTerminated": 0,
+            "LogFatal": 0,
+            "LogError": 0,
+            "LogWarn": 0,
+            "LogInfo": 0,
+        },
+        {
+            "name": "java.lang:type=Memory",
+            "modelerType": "sun.management.MemoryImpl",
+            "HeapMemoryUsage": memory,
+            "NonHeapMemoryUsage": {"committed": 0, "init": 0, "max": -1, "used": 0},
+            "ObjectPendingFinalizationCount": 0,
+            "Verbose": False,
+            "ObjectName": "java.lang:type=Memory",
+        },
+        {
+            "name": "java.lang:type=Threading",
+            "modelerType": "sun.management.ThreadImpl",
+            "ThreadCount": threads,
+            "PeakThreadCount": threads,
+            "DaemonThreadCount": 0,
+            "ObjectName": "java.lang:type=Threading",
+        },
+        {
+            "name": "java.lang:type=OperatingSystem",
+            "modelerType": "com.sun.management.internal.OperatingSystemImpl",
+            "AvailableProcessors": int(facts["processors"]),
+            "SystemLoadAverage": facts["load_average"],
+            "ProcessCpuTime": int(facts["cpu_s"] * 1e9),
+            "OpenFileDescriptorCount": int(facts["open_files"]),
+            "TotalPhysicalMemorySize": most,
+            "Name": "Linux",
+            "ObjectName": "java.lang:type=OperatingSystem",
+        },
+        {
+            "name": "java.lang:type=Runtime",
+            "modelerType": "sun.management.RuntimeImpl",
+            "StartTime": int(facts["started_ms"]),
+            "Uptime": int(facts["uptime_ms"]),
+            "VmName": "Yodel",
+            "VmVersion": version,
+            "ObjectName": "java.lang:type=Runtime",
+        },
+    ]
+
+
+def pretty(value: Any, indent: int = 0) -> str:
+    """As Jackson's DefaultPrettyPrinter writes it."""
+    if isinstance(value, Mapping):
+        pad = "  " * (indent + 1)
+        fields = [f"{pad}{json.dumps(key)} : {pretty(inner, indent + 1)}" for key, inner in value.items()]
+        return "{\n" + ",\n".join(fields) + "\n" + "  " * indent + "}" if fields else "{ }"
+    if isinstance(value, (list, tuple)):
+        return "[ " + ", ".join(pretty(item, indent) for item in value) + " ]" if value else "[ ]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _queue_name(path: str) -> str:
+    parts = ",".join(f"q{depth}={part}" for depth, part in enumerate(path.split(".")))
+    return f"QueueMetrics,{parts}"
+
+
+def _ages(applications: Iterable[Application], now_ms: int) -> Bean:
+    """Running applications by how long they have been, in the classes of ``yarn.resourcemanager.metrics.runtime``."""
+    found = Counter[int]()
+    for app in applications:
+        if app.yarn_state is YarnApplicationState.RUNNING:
+            minutes = (now_ms - app.submitted_ms) / MINUTE_MS
+            found[max(age for age in AGES_MIN if age == 0 or age <= minutes)] += 1
+    return {f"running_{age}": found[age] for age in AGES_MIN}
+
+
+def _counts(prefix: str, applications: Sequence[Application]) -> Bean:
+    by_state = Counter(app.yarn_state for app in applications)
+    return {
+        f"{prefix}Completed": by_state[YarnApplicationState.FINISHED],
+        f"{prefix}Failed": by_state[YarnApplicationState.FAILED],
+        f"{prefix}Killed": by_state[YarnApplicationState.KILLED],
+        f"{prefix}Pending": by_state[YarnApplicationState.ACCEPTED],
+        f"{prefix}Running": by_state[YarnApplicationState.RUNNING],
+        f"{prefix}Submitted": len(applications),
+    }
+
+
+def _aggregates(began_ended: tuple[int, int]) -> Bean:
+    began, ended = began_ended
+    return {
+        "AggregateContainersAllocated": began,
+        "AggregateContainersPreempted": 0,
+        "AggregateContainersReleased": ended,
+        "AggregateMemoryMBPreempted": 0,
+        "AggregateMemoryMBSecondsPreempted": 0,
+        "AggregateNodeLocalContainersAllocated": 0,
+        "AggregateOffSwitchContainersAllocated": began,
+        "AggregateRackLocalContainersAllocated": 0,
+        "AggregateVcoreSecondsPreempted": 0,
+        "AggregateVcoresPreempted": 0,
+    }
+
+
+def _average(name: str) -> Bean:
+    return {f"{name}NumOps": 0, f"{name}AvgTime": 0.0}
+
+
+def _part(cluster: Resource, share: float) -> Resource:
+    return Resource(int(cluster.memory_mib * share), int(cluster.vcores * share))
