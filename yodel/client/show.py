@@ -30,6 +30,9 @@ STYLES: Mapping[str, str] = {
     "KILLING": "yellow",
     "DECOMMISSIONING": "yellow",
 }
+CELL_LENGTH_MAX = 120
+"""On a terminal; whoever wants all of it takes --json, or a pipe."""
+TABLE_WIDTH_MAX = 2_000
 APPLICATION_HEADS = (
     "APPLICATION",
     "NAME",
@@ -53,6 +56,7 @@ class Screen:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, soft_wrap=True)
+        self._console.width = TABLE_WIDTH_MAX  # as wide as it has to be: an id that is folded cannot be copied
         self.is_terminal = self._console.is_terminal
 
     def json(self, value: Any, *, is_line: bool = False) -> None:
@@ -66,12 +70,12 @@ class Screen:
             for row in (heads, *rows):
                 self._plain("\t".join(clean(cell) for cell in row))
             return
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for head in heads:
-            table.add_column(head, overflow="fold")
+            table.add_column(head, no_wrap=True)
         for row in rows:
-            table.add_row(*(_styled(cell) for cell in row))
-        self._console.print(table, soft_wrap=False)
+            table.add_row(*(_styled(_shortened(cell)) for cell in row))
+        self._console.print(table)
 
     def facts(self, facts: Mapping[str, str]) -> None:
         """Names and values, those without a value left out."""
@@ -250,6 +254,10 @@ def duration(ms: int) -> str:
             rest = seconds % size // {"h": 3_600, "m": 60, "s": 1}[below]
             return f"{seconds // size}{unit}{rest:02d}{below}"
     return f"{seconds}s"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= CELL_LENGTH_MAX else text[: CELL_LENGTH_MAX - 1] + "…"
 
 
 def _styled(text: str) -> Text:

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.support.api_rows import FAILED, NODE, RUNNING, api_get
 from tests.support.rest_world import RestWorld
@@ -33,6 +34,15 @@ def test_terminal_gets_a_table_in_colour(terminal: Made) -> None:
     assert "[red]not markup[/red]" in text
     assert "\x1b[32mRUNNING\x1b[0m" in text
     assert screen.is_terminal
+
+
+def test_ids_are_never_folded_and_reasons_are_shortened() -> None:
+    file = io.StringIO()
+    screen = Screen(Console(file=file, force_terminal=True, width=40, color_system=None))
+    screen.table(("A", "B", "C"), [["a" * 60, "b" * 60, "why " * 100]])
+    assert [line.rstrip() for line in file.getvalue().splitlines()][1:] == [
+        f"{'a' * 60}  {'b' * 60}  {('why ' * 100)[:119]}…"
+    ]
 
 
 @pytest.mark.parametrize("made", ["terminal", "pipe"])
