@@ -94,7 +94,8 @@ class Settings(BaseSettings):
     am_max_attempts: int = Field(default=2, ge=1, description="yarn.resourcemanager.am.max-attempts")
     max_priority: int = Field(default=0, ge=0, description="yarn.cluster.max-application-priority")
     queues: tuple[str, ...] = Field(
-        default=("default",), description="leaf queues under root, until they are changed over REST; they share one line, first in, first out"
+        default=("default",),
+        description="leaf queues under root, until changed over REST; they share one line, first in, first out",
     )
     queue_maximum_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.maximum-application-lifetime")
     queue_default_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.default-application-lifetime")

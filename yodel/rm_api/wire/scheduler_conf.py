@@ -1,7 +1,8 @@
 """SchedConfUpdateInfo, ConfInfo and ConfigVersionInfo.
 
 Clients write the same in many ways: with the root element and without, one item for a list of one, ``entry`` as a list,
-as one entry, or not there for an empty map.  All are read.
+as one entry, or not there for an empty map.  Hadoop 3.5's own ``yarn schedulerconf`` writes the names of the Java class's
+getters and plain maps.  All are read.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ ROOT = "sched-conf"
 CHANGES_MAX = 10_000
 """Queues and properties named in one change."""
 _FIELDS = frozenset({"add-queue", "update-queue", "remove-queue", "global-updates", "subClusterId"})
+_GETTERS = {
+    "addQueueInfo": "add-queue",
+    "updateQueueInfo": "update-queue",
+    "removeQueueInfo": "remove-queue",
+    "globalParams": "global-updates",
+}
 
 
 def properties(found: Mapping[str, str]) -> dict[str, Any]:
@@ -30,7 +37,8 @@ def version(number: int) -> dict[str, Any]:
 def update(body: Mapping[str, Any]) -> ConfUpdate:
     """Raises RestError 400 for what is no change."""
     inner = body.get(ROOT)
-    fields = inner if isinstance(inner, dict) and len(body) == 1 else body
+    given = inner if isinstance(inner, dict) and len(body) == 1 else body
+    fields = {_GETTERS.get(name, name): value for name, value in given.items()}
     unknown = sorted(set(fields) - _FIELDS)
     if unknown:
         raise bad_request(f"Unrecognized field {unknown[0]!r}; expected some of {', '.join(sorted(_FIELDS))}")
@@ -60,7 +68,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _change(item: Any, field: str) -> QueueChange:
-    path = item.get("queue-name") if isinstance(item, dict) else None
+    path = item.get("queue-name", item.get("queue")) if isinstance(item, dict) else None
     if not isinstance(path, str):
         raise bad_request(f"Invalid {field}; expected objects with a queue-name")
     params = item.get("params")
@@ -68,9 +76,9 @@ def _change(item: Any, field: str) -> QueueChange:
 
 
 def _entries(value: Any, field: str) -> dict[str, str | None]:
-    """A map as JAXB writes it: ``{"entry": [{"key": …, "value": …}]}``."""
-    if value == {}:
-        return {}
+    """A map as JAXB writes it, ``{"entry": [{"key": …, "value": …}]}``, or a plain one."""
+    if isinstance(value, dict) and "entry" not in value:
+        return {name.strip(): _text(inner, field) for name, inner in value.items()}
     entries = _items(value.get("entry")) if isinstance(value, dict) else [None]
     found: dict[str, str | None] = {}
     for entry in entries:

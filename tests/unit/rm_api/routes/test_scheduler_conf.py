@@ -85,8 +85,15 @@ async def test_change_may_be_xml(world: RestWorld) -> None:
                 }
             ]
         },
+        {
+            "addQueueInfo": [{"queue": "root.a", "params": {"capacity": "40"}}],
+            "removeQueueInfo": [],
+            "updateQueueInfo": [{"queue": "root.default", "params": {"capacity": "60"}}],
+            "subClusterId": None,
+            "globalParams": {},
+        },
     ],
-    ids=["with a root", "one item for a list", "by full names"],
+    ids=["with a root", "one item for a list", "by full names", "as the command line of Hadoop 3.5"],
 )
 async def test_change_may_be_written_in_many_ways(world: RestWorld, body: Any) -> None:
     assert (await put(world, body)).status_code == 200
@@ -125,6 +132,7 @@ async def test_refused_change_is_a_bad_request_in_plain_text(world: RestWorld, b
         {"add-queue": [{"name": "root.a"}]},
         {"add-queue": ["root.a"]},
         {"update-queue": {"queue-name": "root.default", "params": "capacity"}},
+        {"update-queue": {"queue-name": "root.default", "params": {"capacity": ["1"]}}},
         {"update-queue": {"queue-name": "root.default", "params": {"entry": [{"value": "1"}]}}},
         {"update-queue": {"queue-name": "root.default", "params": {"entry": [{"key": "capacity", "value": {}}]}}},
         {"remove-queue": [1]},
