@@ -181,7 +181,13 @@ class NodeAgent:
             parts.tasks.create_task(parts.pods.watch(), name="parked-pods")
             await manager.recover()
             await parts.logs.resume(_ended_containers(manager))
-            facts = NodeFacts(node_id=node_id, http_port=web.port, started_ms=_now_ms(), settings=self._settings)
+            facts = NodeFacts(
+                node_id=node_id,
+                http_port=web.port,
+                started_ms=_now_ms(),
+                settings=self._settings,
+                health=lambda: watch.state().health,
+            )
             app = build_app(facts, manager, parts.directories, parts.users, parts.threads, parts.logs)
             parts.tasks.create_task(web.serve(app), name="web")
             parts.tasks.create_task(tracking.run(manager), name="tracker")

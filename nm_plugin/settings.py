@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from nm_plugin.health_script import ScriptSettings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.spark_shuffle import AuxServiceName, SparkShuffle
+from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 
 ENV_PREFIX = "YODEL_NM_"
@@ -104,6 +106,18 @@ class Settings(BaseSettings):
     acl_enabled: bool = Field(default=False, description="yarn.acl.enable, for the web port")
     admin_acl: str = Field(default="*", description="yarn.admin.acl, for the web port")
     http_static_user: str = Field(default="dr.who", description="hadoop.http.staticuser.user")
+    web_cross_origin_enabled: bool = Field(
+        default=False, description="yarn.nodemanager.webapp.cross-origin.enabled: other sites' pages may read answers"
+    )
+    web_cross_origin_origins: tuple[str, ...] = Field(
+        default=("*",),
+        description="hadoop.http.cross-origin.allowed-origins; `*` is any text, `regex:` begins an expression",
+    )
+    web_frame_options: str = Field(
+        default="SAMEORIGIN",
+        pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$",
+        description="yarn.nodemanager.webapp.xfs-filter.xframe-options",
+    )
 
     pmem_check_enabled: bool = True
     vmem_check_enabled: bool = False
@@ -165,6 +179,15 @@ class Settings(BaseSettings):
     aux_services: Mapping[AuxServiceName, SparkShuffle] = Field(
         default_factory=dict, description="more auxiliary services as side processes, by name: decision 0014"
     )
+
+    @field_validator("web_cross_origin_origins")
+    @classmethod
+    def _origins_can_be_compared(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            CrossOriginRules(origins=origins)
+        except re.error as error:
+            raise ValueError(f"expected a regular expression after regex: ({error})") from error
+        return origins
 
     @field_validator("local_dirs", "log_dirs")
     @classmethod

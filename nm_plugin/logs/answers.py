@@ -7,12 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import escape
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 LONG_MAX = 2**63 - 1
 HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN"}
-_JAVA_LANG = ("IllegalArgumentException", "NumberFormatException")
+_PACKAGES = {
+    "IllegalArgumentException": "java.lang.",
+    "NumberFormatException": "java.lang.",
+    "NotAllowedException": "javax.ws.rs.",
+    "ServiceStateException": "org.apache.hadoop.service.",
+}
+_WEBAPP = "org.apache.hadoop.yarn.webapp."
 _XML_CONTROLS = "\t\n\r"
 
 
@@ -28,11 +35,11 @@ def answer(request: Request, root: str, content: Any, xml_list: str = "") -> Res
     """``content`` below its element; as XML a list is the element repeated, within ``xml_list`` if there is one."""
     accept = request.headers.get("accept", "")
     if "application/xml" in accept and "application/json" not in accept:
-        body = _xml(root, content)
+        body, standalone = _xml(root, content), ""
         if xml_list:
-            body = f"<{xml_list}>{body}</{xml_list}>"
+            body, standalone = f"<{xml_list}>{body}</{xml_list}>", ' standalone="yes"'  # the JDK's JAXB writes these
         return Response(
-            f'<?xml version="1.0" encoding="UTF-8"?>{body}',
+            f'<?xml version="1.0" encoding="UTF-8"{standalone}?>{body}',
             headers=HEADERS,
             media_type="application/xml;charset=utf-8",
         )
@@ -42,14 +49,22 @@ def answer(request: Request, root: str, content: Any, xml_list: str = "") -> Res
 async def problem_response(request: Request, problem: Exception) -> Response:
     """Starlette's handler for ``Problem``."""
     assert isinstance(problem, Problem)
-    package = "java.lang." if problem.java_class in _JAVA_LANG else "org.apache.hadoop.yarn.webapp."
     content = {
         "exception": problem.java_class,
         "message": problem.message,
-        "javaClassName": package + problem.java_class,
+        "javaClassName": _PACKAGES.get(problem.java_class, _WEBAPP) + problem.java_class,
     }
     response = answer(request, "RemoteException", content)
     response.status_code = problem.status
+    return response
+
+
+async def wrong_method(request: Request, error: Exception) -> Response:
+    """Starlette's handler for 405, which tells what is right."""
+    problem = Problem(405, "NotAllowedException", "HTTP 405 Method Not Allowed")
+    response = await problem_response(request, problem)
+    assert isinstance(error, HTTPException)
+    response.headers.update(error.headers or {})
     return response
 
 
@@ -71,6 +86,8 @@ def page(title: str, body: str) -> str:
 
 
 def _xml(name: str, value: Any) -> str:
+    if value == {}:
+        return f"<{name}/>"
     if isinstance(value, Mapping):
         return f"<{name}>{''.join(_xml(key, inner) for key, inner in value.items())}</{name}>"
     if isinstance(value, list):

@@ -82,8 +82,8 @@ class LogRoutes:
         size = integer(request, "size")
         opened = await self._open(place, request.path_params["file"])
         if opened is None and not self._logs.uploads_of(place.container_id.application_id):
-            return Response("HTTP 404 Not Found", 404, HEADERS, media_type="text/plain; charset=utf-8")
-        media_type = f"{'application/octet-stream' if kind == 'octet-stream' else 'text/plain'}; charset=utf-8"
+            return Response("HTTP 404 Not Found", 404, HEADERS, media_type="text/plain;charset=utf-8")
+        media_type = f"{'application/octet-stream' if kind == 'octet-stream' else 'text/plain'};charset=utf-8"
         if request.method == "HEAD":
             _close(opened)
             return Response(headers=HEADERS, media_type=media_type)

@@ -10,9 +10,8 @@ import asyncio
 import contextlib
 import html
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
@@ -22,7 +21,6 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.containers import Container
@@ -30,16 +28,20 @@ from nm_plugin.directories import Directories
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.access import Access
 from nm_plugin.logs.aggregation import LogAggregator
-from nm_plugin.logs.answers import HEADERS, Problem, answer, page, problem_response
+from nm_plugin.logs.answers import HEADERS, Problem, answer, page, problem_response, wrong_method
 from nm_plugin.logs.files import LogFile, list_logs
 from nm_plugin.logs.log_routes import LogRoutes
 from nm_plugin.node_store import Application
 from nm_plugin.settings import Settings
 from nm_plugin.statuses import exit_status
+from nm_plugin.tracker import Health
+from nm_plugin.web_rim import WebRim
+from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.errors import InvalidValue, YodelError
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
+BUILT_ON = "2026-03-24T16:56Z"
 APPLICATION_STATES = (
     "NEW",
     "INITING",
@@ -58,6 +60,7 @@ class NodeFacts:
     http_port: int
     started_ms: int
     settings: Settings
+    health: Callable[[], Health] = Health
 
 
 class LogServer:
@@ -118,7 +121,6 @@ def build_app(
             Route("/node/containerlogs/{container}/{user}", shown.list_page),
             Route("/node/containerlogs/{container}/{user}/{file}", shown.log_page),
             Route(api, site.info),
-            Route(f"{api}/", site.info),
             Route(f"{api}/info", site.info),
             Route(f"{api}/apps", site.applications),
             Route(f"{api}/apps/{{application}}", site.application),
@@ -127,24 +129,23 @@ def build_app(
             Route(f"{api}/containers/{{container}}/logs", shown.logs),
             Route(f"{api}/containers/{{container}}/logs/{{file}}", shown.log_stream),
             Route(f"{api}/containerlogs/{{container}}/{{file}}", shown.log_stream),
-            Route(f"{api}/auxiliaryservices", site.aux_services),
+            Route(f"{api}/resources/{{resource:path}}", site.resources),
+            Route(f"{api}/auxiliaryservices", site.aux_services, methods=["GET", "PUT"]),
+            Route(f"{api}/yarn/sysfs/{{user}}/{{application}}", site.sync_sysfs, methods=["PUT"]),
         ],
-        exception_handlers={Problem: problem_response},
-        middleware=[Middleware(_Options)],
+        exception_handlers={Problem: problem_response, 405: wrong_method},
+        middleware=[
+            Middleware(
+                WebRim,
+                cross_origin=_cross_origin(facts.settings),
+                frame_options=facts.settings.web_frame_options,
+            )
+        ],
     )
 
 
-class _Options:
-    """Answers OPTIONS everywhere with an empty 200: the command line asks with it whether it must authenticate."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "OPTIONS":
-            await Response(headers={**HEADERS, "Allow": "GET, HEAD, OPTIONS"})(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+def _cross_origin(settings: Settings) -> CrossOriginRules | None:
+    return CrossOriginRules(origins=settings.web_cross_origin_origins) if settings.web_cross_origin_enabled else None
 
 
 class _Site:
@@ -164,24 +165,24 @@ class _Site:
     # REST
 
     async def info(self, request: Request) -> Response:
-        settings, now_ms = self._facts.settings, int(datetime.now(UTC).timestamp() * 1000)
-        version = agent_version()
+        settings, health = self._facts.settings, self._facts.health()
+        build = f"{HADOOP_VERSION} as served by Yodel {agent_version()}"
         content = {
-            "healthReport": "",
+            "healthReport": health.report,
             "totalVmemAllocatedContainersMB": int(settings.memory_mib * settings.vmem_pmem_ratio),
             "totalPmemAllocatedContainersMB": settings.memory_mib,
             "totalVCoresAllocatedContainers": settings.vcores,
             "vmemCheckEnabled": settings.vmem_check_enabled,
             "pmemCheckEnabled": settings.pmem_check_enabled,
-            "lastNodeUpdateTime": now_ms,
+            "lastNodeUpdateTime": health.checked_ms,
             "resourceTypes": "memory-mb (unit=Mi), vcores",
-            "nodeHealthy": True,
-            "nodeManagerVersion": f"yodel-{version}",
-            "nodeManagerBuildVersion": f"yodel-{version}",
-            "nodeManagerVersionBuiltOn": "",
+            "nodeHealthy": health.is_healthy,
+            "nodeManagerVersion": HADOOP_VERSION,
+            "nodeManagerBuildVersion": build,
+            "nodeManagerVersionBuiltOn": BUILT_ON,
             "hadoopVersion": HADOOP_VERSION,
-            "hadoopBuildVersion": HADOOP_VERSION,
-            "hadoopVersionBuiltOn": "",
+            "hadoopBuildVersion": build,
+            "hadoopVersionBuiltOn": BUILT_ON,
             "id": str(self._facts.node_id),
             "nodeHostName": self._facts.node_id.host,
             "nmStartupTime": self._facts.started_ms,
@@ -190,7 +191,7 @@ class _Site:
 
     async def applications(self, request: Request) -> Response:
         state, user = request.query_params.get("state"), request.query_params.get("user")
-        if state is not None and state not in APPLICATION_STATES:
+        if state and state not in APPLICATION_STATES:
             enum = "org.apache.hadoop.yarn.server.nodemanager.containermanager.application.ApplicationState"
             raise Problem(400, "IllegalArgumentException", f"No enum constant {enum}.{state}")
         if user == "":
@@ -198,7 +199,7 @@ class _Site:
         shown = [
             self._application(a)
             for a in self._manager.applications()
-            if (state is None or _application_state(a) == state) and (user is None or a.user == user)
+            if (not state or _application_state(a) == state) and (user is None or a.user == user)
         ]
         return answer(request, "apps", {"app": shown} if shown else {})
 
@@ -256,7 +257,16 @@ class _Site:
         return {**content, "containerLogFiles": names} if names else content
 
     async def aux_services(self, request: Request) -> Response:
+        """Read or replaced: with a manifest only, and there is none."""
         raise Problem(400, "BadRequestException", "Auxiliary services manifest is not enabled")
+
+    async def resources(self, request: Request) -> Response:
+        """Devices are Kubernetes' affair, so no resource has a plugin here that could say more."""
+        return answer(request, "nmResourceInfo", {})
+
+    async def sync_sysfs(self, request: Request) -> Response:
+        """As DefaultContainerExecutor: only the Linux one mounts such files into containers."""
+        raise Problem(500, "ServiceStateException", "Implementation unavailable")
 
     # Pages
 

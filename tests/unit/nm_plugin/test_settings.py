@@ -36,6 +36,8 @@ def test_missing_file_is_named() -> None:
     "wrong",
     [
         {"local_dirs": ["relative"]},
+        {"web_cross_origin_origins": ["regex:("]},
+        {"web_frame_options": "ALLOW"},
         {"local_dirs": []},
         {"local_dirs": ["/a,b"]},
         {"no_such": 1},

@@ -71,6 +71,30 @@ async def test_info_at_all_its_paths(web: httpx2.AsyncClient) -> None:
     assert (bodies[0]["nodeHealthy"], bodies[0]["totalPmemAllocatedContainersMB"]) == (True, 8192)
 
 
+async def test_trailing_slash_changes_nothing(web: httpx2.AsyncClient) -> None:
+    for path in ("/ws/v1/node/apps", f"/ws/v1/node/containers/{CONTAINER}"):
+        answer = await web.get(f"{path}/")
+        assert (answer.status_code, answer.json()) == (200, (await web.get(path)).json())
+
+
+async def test_resources_without_a_plugin_are_empty(web: httpx2.AsyncClient) -> None:
+    path = "/ws/v1/node/resources/yarn.io%2Fgpu"
+    assert (await web.get("/ws/v1/node/resources/fpga")).json() == {"nmResourceInfo": {}}
+    xml = await web.get("/ws/v1/node/resources/fpga", headers={"Accept": "application/xml"})
+    assert xml.text == '<?xml version="1.0" encoding="UTF-8"?><nmResourceInfo/>'
+    assert (await web.get(path)).status_code == 200
+
+
+async def test_what_cannot_be_put_is_said(web: httpx2.AsyncClient) -> None:
+    services = await web.put("/ws/v1/node/auxiliaryservices", json={"services": []})
+    assert (services.status_code, "manifest is not enabled" in services.text) == (400, True)
+    sysfs = await web.put(f"/ws/v1/node/yarn/sysfs/alice/{APPLICATION}", content="{}")
+    assert (sysfs.status_code, "Implementation unavailable" in sysfs.text) == (500, True)
+    other = await web.put("/ws/v1/node/apps", content="")
+    assert (other.status_code, other.headers["allow"]) == (405, "GET, HEAD")
+    assert other.json()["RemoteException"]["javaClassName"] == "javax.ws.rs.NotAllowedException"
+
+
 async def test_applications_and_their_filters(web: httpx2.AsyncClient) -> None:
     app = {"id": str(APPLICATION), "state": "RUNNING", "user": "alice", "containerids": [str(CONTAINER)]}
     assert (await web.get("/ws/v1/node/apps")).json() == {"apps": {"app": [app]}}
@@ -132,7 +156,7 @@ async def test_log_list(rig: Rig, web: httpx2.AsyncClient) -> None:
 @pytest.mark.parametrize(("query", "content"), [("", "<b>hello</b>\n"), ("?size=-5", "</b>\n"), ("?size=3", "<b>")])
 async def test_log_stream_is_framed(rig: Rig, web: httpx2.AsyncClient, query: str, content: str) -> None:
     response = await web.get(f"/ws/v1/node/containerlogs/{CONTAINER}/stdout{query}")
-    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert response.headers["content-type"] == "text/plain;charset=utf-8"
     lines = response.text.split("\n", 6)
     assert lines[0] == f"Container: {CONTAINER} on {rig.running.node_id}"
     assert lines[1:4] == ["LogAggregationType: LOCAL", "=" * len(lines[0]), "LogType:stdout"]
