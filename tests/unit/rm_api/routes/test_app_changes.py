@@ -51,6 +51,13 @@ async def test_priority_is_answered_as_it_has_become(running: RestWorld) -> None
     assert await running.json(f"/apps/{APP.id}/priority") == {"priority": 3}
     assert (await put(running, "priority", {"priority": 7})).json() == {"priority": 7}
     assert (await put(running, "priority", {"priority": 99})).json() == {"priority": 10}
+    assert (await put(running, "priority", {"priority": "4"})).json() == {"priority": 4}
+    assert (await put(running, "priority", {})).json() == {"priority": 0}
+
+
+async def test_priority_that_it_has_is_no_change_and_nobodys_secret(running: RestWorld) -> None:
+    answer = await put(running, "priority", {"priority": 3}, user="mallory")
+    assert (answer.status_code, answer.json()) == (200, {"priority": 3})
 
 
 async def test_lifetime_is_set_and_shown(running: RestWorld) -> None:
@@ -65,10 +72,19 @@ async def test_lifetime_is_set_and_shown(running: RestWorld) -> None:
     assert timeout["remainingTimeInSeconds"] == 0
 
 
-async def test_application_that_is_over_has_no_time_left(running: RestWorld) -> None:
+async def test_only_the_application_itself_shows_that_it_is_over(running: RestWorld) -> None:
+    """RMWebServices.constructAppTimeoutDao asks for the time alone, AppInfo for the state too."""
     await running.put(replace(OVER, expires_ms=running.clock.now_ms() + 60_000))
     timeout = (await running.json(f"/apps/{OVER.id}/timeouts/LIFETIME"))["timeout"]
-    assert timeout["remainingTimeInSeconds"] == 0
+    (shown,) = (await running.json(f"/apps/{OVER.id}"))["app"]["timeouts"]["timeout"]
+    assert (timeout["remainingTimeInSeconds"], shown["remainingTimeInSeconds"]) == (60, 0)
+
+
+async def test_lifetime_of_what_is_over_stays_as_it_is(running: RestWorld) -> None:
+    body = {"timeout": {"type": "LIFETIME", "expiryTime": "not even a time"}}
+    answer = await put(running, "timeout", body, app=OVER.id)
+    shown = {"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}
+    assert (answer.status_code, answer.json()) == (200, {"timeout": shown})
 
 
 @pytest.mark.parametrize(
@@ -77,14 +93,9 @@ async def test_application_that_is_over_has_no_time_left(running: RestWorld) -> 
         ("queue", {"queue": "nosuch"}, 503, "The specified Queue: nosuch doesn't exist"),
         ("queue", {}, 400, None),
         ("priority", {"priority": "high"}, 400, None),
+        ("priority", {"priority": 2**31}, 400, None),
         ("priority", {"priority": True}, 400, None),
-        ("timeout", {"timeout": {"type": "LIFETIME"}}, 400, "Timeout type or ExpiryTime is null."),
-        (
-            "timeout",
-            {"type": "NOPE", "expiryTime": "x"},
-            400,
-            "Invalid application-state NOPE specified. It should be one of [LIFETIME]",
-        ),
+        ("timeout", {"timeout": {"type": "LIFETIME"}}, 503, "Text 'UNLIMITED' could not be parsed at index 0"),
         ("timeout", {"type": "LIFETIME", "expiryTime": "x"}, 503, "Text 'x' could not be parsed at index 0"),
         (
             "timeout",
@@ -113,20 +124,43 @@ async def test_what_is_wrong_is_said(
     assert (answer.status_code, answer.json()["RemoteException"].get("message")) == (status, message)
 
 
+@pytest.mark.parametrize("body", [{"type": "NOPE", "expiryTime": "x"}, {"type": "LIFETIME", "expiryTime": None}, {}])
+async def test_timeout_of_no_type_or_time_is_refused_in_a_bare_text(running: RestWorld, body: Any) -> None:
+    answer = await put(running, "timeout", body)
+    assert (answer.status_code, answer.text) == (400, "Timeout type or ExpiryTime is null.")
+
+
+@pytest.mark.parametrize(
+    ("what", "exception", "message"),
+    [
+        ("queue", "NullPointerException", 'AppQueue.getQueue()" because "targetQueue" is null'),
+        ("priority", "YarnException", "Target Priority cannot be null"),
+        ("timeout", "NullPointerException", 'AppTimeoutInfo.getTimeoutType()" because "appTimeout" is null'),
+    ],
+)
+async def test_call_without_a_body_falls_over_as_hadoop_does(
+    running: RestWorld, what: str, exception: str, message: str
+) -> None:
+    path = f"/ws/v1/cluster/apps/{APP.id}/{what}?user.name=alice"
+    answer = await running.client.put(path)
+    inner = answer.json()["RemoteException"]
+    assert (answer.status_code, inner["exception"], inner["message"].endswith(message)) == (503, exception, True)
+    assert (await running.client.put(path.replace(str(APP.id), "application_1_0001"))).status_code == 404
+
+
 @pytest.mark.parametrize(
     ("what", "body", "words"),
     [
-        ("queue", {"queue": "alpha"}, "move"),
-        ("priority", {"priority": 1}, "update priority of"),
-        ("timeout", {"type": "LIFETIME", "expiryTime": "2099-01-01T00:00:00.000+0000"}, "update timeout of"),
+        ("queue", {"queue": "alpha"}, "move appid"),
+        ("priority", {"priority": 1}, "change priority of appid"),
+        ("timeout", {"type": "LIFETIME", "expiryTime": "2099-01-01T00:00:00.000+0000"}, "change timeout of app"),
     ],
 )
 async def test_stranger_and_nobody_change_nothing(running: RestWorld, what: str, body: Any, words: str) -> None:
     answer = await put(running, what, body, user="mallory")
-    message = answer.json()["RemoteException"]["message"]
-    assert (answer.status_code, message) == (
+    assert (answer.status_code, answer.text) == (
         403,
-        f"Unauthorized attempt to {words} appid {APP.id} by remote user mallory",
+        f"Unauthorized attempt to {words} {APP.id} by remote user mallory",
     )
     running.client.cookies.clear()
     assert (await put(running, what, body, user="")).status_code == 401
@@ -135,6 +169,5 @@ async def test_stranger_and_nobody_change_nothing(running: RestWorld, what: str,
 
 async def test_what_is_over_stays_where_it_was(running: RestWorld) -> None:
     moved = await put(running, "queue", {"queue": "alpha"}, app=OVER.id)
-    message = moved.json()["RemoteException"]["message"]
-    assert (moved.status_code, message) == (400, "App in FINISHED state cannot be moved.")
+    assert (moved.status_code, moved.text) == (400, "App in FINISHED state cannot be moved.")
     assert (await put(running, "priority", {"priority": 5}, app=OVER.id)).json() == {"priority": 0}

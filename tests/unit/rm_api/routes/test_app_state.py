@@ -45,6 +45,16 @@ async def test_target_it_has_already_changes_nothing(running: RestWorld) -> None
     assert (answer.status_code, answer.json()) == (200, {"state": "RUNNING"})
 
 
+async def test_kill_of_what_is_finishing_is_done_already(running: RestWorld) -> None:
+    answer = await running.put_state(FINISHING.id, {"state": "KILLED"})
+    assert (answer.status_code, answer.json()) == (200, {"state": "FINISHING"})
+
+
+async def test_stranger_may_not_even_kill_what_is_over(world: RestWorld) -> None:
+    await world.put(an_application(1, state=ApplicationState.FINISHED, finished_ms=5))
+    assert (await world.put_state(RUNNING.id, {"state": "KILLED"}, user="mallory")).status_code == 403
+
+
 async def test_kill_of_a_finished_application_answers_its_state(world: RestWorld) -> None:
     await world.put(an_application(1, state=ApplicationState.FINISHED, finished_ms=5))
     answer = await world.put_state(RUNNING.id, {"state": "KILLED"})
@@ -57,16 +67,34 @@ async def test_only_killed_is_a_target(running: RestWorld) -> None:
     assert answer.json()["RemoteException"]["message"] == "Only 'KILLED' is allowed as a target state."
 
 
-@pytest.mark.parametrize("body", [{}, {"state": None}, {"state": 3}, {"state": "KILLED", "diagnostics": 7}])
+@pytest.mark.parametrize("body", [{}, {"state": None}, {"state": 3}, {"appstate": {"state": "NEW"}}])
 async def test_body_without_a_state_is_refused(running: RestWorld, body: Any) -> None:
+    answer = await running.put_state(RUNNING.id, body)
+    assert answer.status_code == 400
+    assert answer.json()["RemoteException"]["message"] == "Only 'KILLED' is allowed as a target state."
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"state": ["KILLED"]}, {"state": "KILLED", "diagnostics": {}}, {"state": "KILLED", "diagnostics": "x" * 5000}],
+)
+async def test_body_of_other_kinds_is_refused(running: RestWorld, body: Any) -> None:
     assert (await running.put_state(RUNNING.id, body)).status_code == 400
+    assert running.state.applications[RUNNING.id] is RUNNING
+
+
+async def test_call_without_a_body_falls_over_as_hadoop_does_but_not_over_what_is_not_there(running: RestWorld) -> None:
+    path = "/ws/v1/cluster/apps/{}/state?user.name=alice"
+    answer = await running.client.put(path.format(RUNNING.id))
+    assert (answer.status_code, answer.json()["RemoteException"]["exception"]) == (503, "NullPointerException")
+    assert (await running.client.put(path.format("application_1_0001"))).status_code == 404
 
 
 async def test_stranger_may_not_kill(running: RestWorld) -> None:
     answer = await running.put_state(RUNNING.id, {"state": "KILLED"}, user="mallory")
-    inner = answer.json()["RemoteException"]
-    assert (answer.status_code, inner["exception"]) == (403, "ForbiddenException")
-    assert inner["message"] == f"Unauthorized attempt to kill appid {RUNNING.id} by remote user mallory"
+    text = f"Unauthorized attempt to kill appid {RUNNING.id} by remote user mallory"
+    assert (answer.status_code, answer.text) == (403, text)
+    assert answer.headers["content-type"] == "application/json;charset=utf-8"
     assert running.state.applications[RUNNING.id] is RUNNING
 
 

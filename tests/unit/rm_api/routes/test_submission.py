@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.rest_world import RestWorld
+from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_rpc.writable import parse_credentials
 
 
 def a_body(application_id: str, **changes: Any) -> dict[str, Any]:
@@ -51,7 +53,8 @@ async def test_unknown_queue_is_accepted_and_fails(world: RestWorld) -> None:
     assert (await world.post("/apps?user.name=alice", a_body(application_id, queue="nope"))).status_code == 202
     app = (await world.json(f"/apps/{application_id}"))["app"]
     assert (app["state"], app["finalStatus"], app["trackingUI"]) == ("FAILED", "FAILED", "UNASSIGNED")
-    assert app["diagnostics"].endswith("submitted by user alice to unknown queue: nope")
+    whose = f"Application {application_id} submitted by user alice"
+    assert app["diagnostics"] == f"{whose}{whose} to unknown queue: nope"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,10 @@ async def test_unknown_queue_is_accepted_and_fails(world: RestWorld) -> None:
         ({"application-tags": {"tag": [str(n) for n in range(11)]}}, "Too many applicationTags"),
         ({"max-app-attempts": "many"}, "Invalid max-app-attempts: 'many'; expected a whole number"),
         ({"am-container-spec": []}, "Invalid am-container-spec: 'a list'; expected an object"),
+        (
+            {"am-container-spec": {"credentials": {"tokens": {"entry": {"key": "hdfs", "value": "!"}}}}},
+            "Could not parse credentials data; exception message = Invalid tokens[hdfs]",
+        ),
     ],
 )
 async def test_bad_submission_says_what_is_wrong(world: RestWorld, changes: dict[str, Any], message: str) -> None:
@@ -72,3 +79,79 @@ async def test_bad_submission_says_what_is_wrong(world: RestWorld, changes: dict
     assert (answer.status_code, inner["exception"]) == (400, "BadRequestException")
     assert message in inner["message"]
     assert not world.state.applications
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "exception", "message"),
+    [
+        ("x_1_2", 404, "IOException", "The specified reservation id is invalid: x_1_2"),
+        ("reservation_1", 404, "IOException", "The specified reservation id is not parseable: reservation_1"),
+        ("reservation_1_x", 400, "NumberFormatException", 'For input string: "x"'),
+    ],
+)
+async def test_bad_reservation_has_hadoops_several_answers(
+    world: RestWorld, text: str, status: int, exception: str, message: str
+) -> None:
+    answer = await world.post("/apps?user.name=alice", a_body(await world.new_id(), **{"reservation-id": text}))
+    inner = answer.json()["RemoteException"]
+    assert (answer.status_code, inner["exception"], inner["message"]) == (status, exception, message)
+
+
+async def test_submission_without_a_body_falls_over_as_hadoop_does(world: RestWorld) -> None:
+    answer = await world.post("/apps?user.name=alice")
+    inner = answer.json()["RemoteException"]
+    assert (answer.status_code, inner["exception"]) == (503, "NullPointerException")
+    assert inner["message"].endswith('ApplicationSubmissionContextInfo.getApplicationId()" because "newApp" is null')
+
+
+@pytest.mark.parametrize("path", ["/apps", "/apps/new-application"])
+async def test_submissions_may_be_disabled(path: str) -> None:
+    async with rest_world(are_submissions_enabled=False) as world:
+        answer = await world.post(f"{path}?user.name=alice", a_body("application_1_0001"))
+        assert (answer.status_code, answer.text) == (403, "App submission via REST is disabled.")
+        assert not world.state.applications
+
+
+async def test_priority_is_minus_one_when_none_is_given(world: RestWorld) -> None:
+    application_id = await world.new_id()
+    await world.post("/apps?user.name=alice", a_body(application_id))
+    assert (await world.json(f"/apps/{application_id}"))["app"]["priority"] == -1
+
+
+XML = """<application-submission-context><application-id>{id}</application-id><application-name>pi</application-name>
+<queue>default</queue><priority>3</priority><am-container-spec>
+<local-resources><entry><key>a.jar</key><value><resource>hdfs://nn:8020/a.jar</resource><type>FILE</type>
+<visibility>PRIVATE</visibility><size>5</size><timestamp>7</timestamp></value></entry></local-resources>
+<environment><entry><key>A</key><value>1</value></entry></environment>
+<commands><command>sleep</command><command>1</command></commands>
+<service-data><entry><key>mapreduce_shuffle</key><value>AAE</value></entry></service-data>
+<credentials><tokens/><secrets><entry><key>s</key><value>c2VjcmV0</value></entry></secrets></credentials>
+<application-acls><entry><key>VIEW_APP</key><value>bob</value></entry><entry><key>MODIFY_APP</key><value>carol</value>
+</entry></application-acls></am-container-spec><unmanaged-AM>false</unmanaged-AM><max-app-attempts>1</max-app-attempts>
+<resource><memory>300</memory><vCores>2</vCores></resource><application-type>DEMO</application-type>
+<keep-containers-across-application-attempts>true</keep-containers-across-application-attempts>
+<application-tags><tag>one</tag></application-tags><app-node-label-expression></app-node-label-expression>
+<log-aggregation-context><log-include-pattern>std.*</log-include-pattern></log-aggregation-context>
+<attempt-failures-validity-interval>60000</attempt-failures-validity-interval>
+<reservation-id>reservation_17_0003</reservation-id></application-submission-context>"""
+
+
+async def test_xml_body_is_read_as_whole_as_json(world: RestWorld) -> None:
+    application_id = await world.new_id()
+    answer = await world.client.post(
+        "/ws/v1/cluster/apps?user.name=alice",
+        content=XML.format(id=application_id),
+        headers={"content-type": "application/xml", "accept": "application/xml"},
+    )
+    assert (answer.status_code, answer.content) == (202, b"")
+    row = world.state.applications[ApplicationId.parse(application_id)].submission
+    assert (row.name, row.application_type, row.tags, row.priority) == ("pi", "DEMO", ("one",), 3)
+    assert (row.view_acl, row.modify_acl, row.max_attempts) == ("bob", "carol", 1)
+    assert (row.am_asked_capability, row.keep_containers_across_attempts) == (Resource(300, 2), True)
+    context = pb.ApplicationSubmissionContextProto.FromString(row.context)
+    spec = context.am_container_spec
+    assert (list(spec.command), spec.environment[0].key) == (["sleep", "1"], "A")
+    assert (spec.localResources[0].value.size, spec.service_data[0].value) == (5, b"\x00\x01")
+    assert parse_credentials(spec.tokens).secrets == ((b"s", b"secret"),)
+    assert context.log_aggregation_context.include_pattern == "std.*"
+    assert (context.reservation_id.id, context.attempt_failures_validity_interval) == (3, 60_000)
