@@ -10,11 +10,16 @@ from pathlib import Path
 import pytest
 
 from yodel import app
+from yodel.domain.queue import Queue, QueueState
 from yodel.domain.resource import Resource
+from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.ports.clock import SystemClock
+from yodel.ports.store import Commit
 from yodel.queue_settings import QueueSettings
 from yodel.settings import Settings
+from yodel.store.memory_store import MemoryDisk, MemoryStore
 
 
 def test_limits_of_allocation_come_from_the_settings() -> None:
@@ -23,6 +28,26 @@ def test_limits_of_allocation_come_from_the_settings() -> None:
     assert limits.minimum == Resource(512, 1)
     assert limits.maximum == Resource(2048, 3)
     assert (limits.am_share, limits.in_flight_max) == (0.5, 1000)
+
+
+async def test_queues_of_the_settings_count_until_others_are_made_over_rest() -> None:
+    disk = MemoryDisk()
+
+    async def start(*queues: str) -> tuple[set[str], MemoryStore]:
+        store = MemoryStore(disk)
+        _, state, _ = await app._open_state(store, SystemClock(), Settings(queues=queues))
+        return {path for path, queue in state.queues.items() if queue.state is QueueState.RUNNING}, store
+
+    assert (await start("default"))[0] == {"root", "root.default"}
+    assert (await start("other"))[0] == {"root", "root.other"}
+    running, store = await start("default", "other")
+    assert running == {"root", "root.default", "root.other"}
+    conf = SchedulerConf().next({"yarn.scheduler.capacity.root.queues": "made"})
+    made = [Queue(path="root", is_leaf=False), Queue(path="root.made"), conf]
+    await store.commit(Commit(rows=made, removed_queues=["root.default", "root.other"]))
+    assert (await start("default"))[0] == {"root", "root.made"}
+    await (await start("default"))[1].commit(Commit(rows=[conf.next({})]))
+    assert (await start("default"))[0] == {"root", "root.default"}
 
 
 def test_pods_are_made_as_the_settings_say() -> None:

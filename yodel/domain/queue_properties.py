@@ -9,7 +9,7 @@ up, and limit nothing yet (docs/decisions/0042).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from yodel.domain.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
@@ -253,10 +253,10 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def require_passable(present: Mapping[str, Queue], wanted: Mapping[str, Queue], are_used: Mapping[str, bool]) -> None:
+def require_passable(present: Mapping[str, Queue], wanted: Mapping[str, Queue], used: Set[str]) -> None:
     """Whether the tree may become the other (CapacitySchedulerQueueManager.validateQueueHierarchy).
 
-    ``are_used`` tells of every present queue whether an application is under way in it or below it.
+    ``used`` are the queues that have an application under way, in them or below them.
 
     Raises:
         Refused: a queue goes, or gets queues below it, that is not stopped and empty.
@@ -265,7 +265,7 @@ def require_passable(present: Mapping[str, Queue], wanted: Mapping[str, Queue], 
         now = wanted.get(path)
         if now is not None and (now.is_leaf or not queue.is_leaf):
             continue
-        if queue.state is not QueueState.RUNNING and not are_used.get(path, False):
+        if queue.state is not QueueState.RUNNING and path not in used:
             continue
         state = queue.state if queue.state is QueueState.RUNNING else QueueState.DRAINING
         if now is None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import accumulate
 
 import structlog
 
 from yodel.domain.queue import Queue, differing
-from yodel.domain.queue_properties import described, properties_of, require_passable
+from yodel.domain.queue_properties import MAXIMUM_AM_SHARE, described, properties_of, require_passable
 from yodel.domain.scheduler_conf import ConfUpdate, SchedulerConf, assembled
 from yodel.errors import AccessDenied, Refused
 from yodel.services.engine import Engine, Transaction
@@ -46,7 +47,8 @@ class SchedulerConfService:
     def start(self) -> None:
         """Put in force what is stored."""
         if self._conf.is_ours:
-            self._use_am_share(described(self._conf.mapping()).am_share or self._am_share)
+            share = self._conf.mapping().get(MAXIMUM_AM_SHARE)
+            self._use_am_share(self._am_share if share is None else float(share))
 
     @property
     def version(self) -> int:
@@ -114,10 +116,11 @@ class SchedulerConfService:
     def _require_passable(self, queues: Sequence[Queue]) -> None:
         """Only the rows are looked at: a queue that goes is stopped since an earlier commit, so nothing comes to it."""
         state = self._engine.state
-        used = {a.submission.queue for a in state.applications.values() if not a.state.is_final}
-        are_used = {path: any(u == path or u.startswith(f"{path}.") for u in used) for path in state.queues}
+        used: set[str] = set()
+        for path in {a.submission.queue for a in state.applications.values() if not a.state.is_final}:
+            used.update(accumulate(path.split("."), "{}.{}".format))
         try:
-            require_passable(state.queues, {queue.path: queue for queue in queues}, are_used)
+            require_passable(state.queues, {queue.path: queue for queue in queues}, used)
         except Refused as error:
             raise Refused(NOT_PASSABLE + str(error)) from error
 

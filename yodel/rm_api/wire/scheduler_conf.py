@@ -1,8 +1,8 @@
 """SchedConfUpdateInfo, ConfInfo and ConfigVersionInfo.
 
 Clients write the same in many ways: with the root element and without, one item for a list of one, ``entry`` as a list,
-as one entry, or not there for an empty map.  Hadoop 3.5's own ``yarn schedulerconf`` writes the names of the Java class's
-getters and plain maps.  All are read.
+as one entry, or not there for an empty map.  Hadoop 3.5's own ``yarn schedulerconf`` writes the names of Java's getters
+and plain maps.  All are read.
 """
 
 from __future__ import annotations

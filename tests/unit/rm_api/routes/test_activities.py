@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pathlib
+import re
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ExecutionType, NodeState
 from yodel.services.state import AttemptRuntime
 
+MEASURED = re.compile(r"(?<=<timestamp>)\d+|(?<=<dateTime>)[^<]+|application_\d+_\d+")
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
 NODE = NodeId("rm-host", 8041)
 APP = an_application(1).id
@@ -62,6 +64,24 @@ async def test_idle_cluster_is_shown_as_recorded(world: RestWorld) -> None:
     for body in (ours, theirs):
         del body["activities"]["timestamp"], body["activities"]["dateTime"]
     assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("scheduler-activities.xml", "/scheduler/activities"), ("app-activities.xml", f"/scheduler/app-activities/{APP}")],
+)
+async def test_xml_is_as_recorded(world: RestWorld, name: str, path: str) -> None:
+    await put_node(world)
+    headers = {"Accept": "application/xml"}
+    if name.startswith("scheduler"):
+        await world.get(path, headers=headers)
+        await tick(world)
+    else:
+        await put_wish(world)
+    ours = await world.get(path, headers=headers)
+    assert ours.headers["content-type"] == "application/xml;charset=utf-8"
+    theirs = (GOLDEN / f"{name}.txt").read_text().partition("<\n")[2].strip()
+    assert MEASURED.sub("", ours.text) == MEASURED.sub("", theirs)
 
 
 async def test_time_is_javas(world: RestWorld) -> None:
