@@ -393,14 +393,10 @@ async def _unwrapped(work: Awaitable[None]) -> None:
         expected, bugs = group.split((YodelError, OSError, asyncio.CancelledError))
         if expected is None or bugs is not None:
             raise
-        raise _first(expected) from None
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+        error: BaseException = expected
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
 
 
 def _say_ready(fd: int | None) -> None:

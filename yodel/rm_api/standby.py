@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -17,6 +18,7 @@ from starlette.routing import Route
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.negotiate import answer_encoded, encode
 from yodel.rm_api.routes.cluster import LIVE, READY
+from yodel.rm_api.v1.problems import ProblemRim
 from yodel.rm_api.wire import cluster as wire
 
 LEADER_GAUGE = "leader"
@@ -63,5 +65,6 @@ def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
             Route("/ws/v1/cluster/info", info),
             Route("/prom", prometheus),
             Route("/{path:path}", elsewhere, methods=METHODS),
-        ]
+        ],
+        middleware=[Middleware(ProblemRim)],
     )

@@ -58,3 +58,9 @@ async def test_the_server_serves_it() -> None:
         answer = await client.get(f"http://127.0.0.1:{port}/health/live")
     await server.stop()
     assert answer.status_code == 200
+
+
+async def test_our_own_api_is_refused_in_its_own_form(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/api/v1/applications")
+    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+    assert (answer.json()["detail"], answer.headers["Retry-After"]) == ("This is standby RM: rm-1 leads", "2")

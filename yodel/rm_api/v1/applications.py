@@ -79,7 +79,7 @@ async def list_applications(
         limit + 1,
         (
             row
-            for row in queries.state.applications.values()
+            for row in reversed(queries.state.applications.values())
             if (before is None or _key(row) < before)
             and (not state or row.state in state)
             and wanted.accepts(row)

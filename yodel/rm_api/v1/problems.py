@@ -30,6 +30,7 @@ BODY_BYTES_MAX = 64 * 1024
 """The largest body there is, a kill's diagnostics, is a sixteenth of it."""
 ERRORS_MAX = 20
 HELD_BYTES_MAX = 64 * 1024
+DETAIL_LENGTH_MAX = 500
 RETRY_AFTER_S = 2
 log = structlog.get_logger("yodel.api")
 
@@ -174,9 +175,7 @@ class _Rewritten:
             return
         start, self._held = self._held, None
         status = int(start["status"])
-        await answer(status, _words_in(self._body, status), headers=_kept(start))(
-            self._scope, self._receive, self._send
-        )
+        await answer(status, _words_in(self._body, start), headers=_kept(start))(self._scope, self._receive, self._send)
         self.is_whole = True
 
 
@@ -192,14 +191,16 @@ def _kept(start: Message) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name not in dropped}
 
 
-def _words_in(body: bytes, status: int) -> str:
-    """The message of a RemoteException or of a page of Jetty's, else what the status is called."""
+def _words_in(body: bytes, start: Message) -> str:
+    """The message of a RemoteException or of a page of Jetty's, a plain text, else what the status is called."""
+    if Headers(raw=list(start["headers"])).get("content-type", "").startswith("text/plain") and body:
+        return body.decode("utf-8", "replace")[:DETAIL_LENGTH_MAX]
     try:
         body_read = json.loads(body)
         found = body_read.get("RemoteException", body_read)["message"]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         found = None
-    return found if isinstance(found, str) else HTTPStatus(status).phrase
+    return found if isinstance(found, str) else HTTPStatus(int(start["status"])).phrase
 
 
 def _bounded(receive: Receive) -> Receive:
