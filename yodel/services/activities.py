@@ -41,6 +41,8 @@ APPLICATIONS_MAX = 100
 LINES_MAX = 100_000
 """Of all that is kept of applications: some ten megabytes."""
 NODES_ARMED_MAX = 1000
+WAKE_INTERVAL_S = 0.25
+"""Ticks that are made for those who ask are at least so far apart."""
 log = structlog.get_logger("yodel.activities")
 _Wish = tuple[ApplicationAttemptId, AskKey | None]
 
@@ -70,6 +72,8 @@ class Activities:
         self._shelf = _Shelf()
         self._looked = asyncio.Event()
         self._logged_until_ms = 0
+        self._waking: asyncio.TimerHandle | None = None
+        self._woken_s = float("-inf")
 
     # --- asking
 
@@ -79,7 +83,7 @@ class Activities:
             self._is_armed = True
         elif len(self._armed_nodes) < NODES_ARMED_MAX:
             self._armed_nodes.add(node_id)
-        self.wake()
+        self._wake_soon()
 
     def watch(self, application_id: ApplicationId, duration_s: float) -> None:
         """Have what becomes of an application told for so long."""
@@ -88,12 +92,12 @@ class Activities:
         while len(until) >= WATCHED_MAX:
             del until[next(iter(until))]
         until[application_id] = self._clock.now_ms() + int(duration_s * 1000)
-        self.wake()
+        self._wake_soon()
 
     def log_for(self, duration_s: float) -> None:
         """Have every tick of so long written into the log: what it did not serve, and why."""
         self._logged_until_ms = self._clock.now_ms() + int(duration_s * 1000)
-        self.wake()
+        self._wake_soon()
 
     def last(self, node_id: NodeId | None = None) -> Look | None:
         """The last look at the cluster, or at a node; None before the first, and once it is old."""
@@ -117,6 +121,21 @@ class Activities:
         except TimeoutError:
             return None
         return self.last()
+
+    def _wake_soon(self) -> None:
+        """At once, or when the last time is long enough ago: readers do not set the scheduler's pace."""
+        loop = asyncio.get_running_loop()
+        if self._waking is not None:
+            return
+        delay_s = self._woken_s + WAKE_INTERVAL_S - loop.time()
+        if delay_s > 0:
+            self._waking = loop.call_later(delay_s, self._wake, loop)
+        else:
+            self._wake(loop)
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._waking, self._woken_s = None, loop.time()
+        self.wake()
 
     # --- telling
 

@@ -52,6 +52,20 @@ async def test_asking_wakes_the_scheduler_and_the_next_tick_answers_once(world: 
     assert of(world).last() is look
 
 
+async def test_readers_do_not_set_the_schedulers_pace(world: World) -> None:
+    woken: list[bool] = []
+    of(world).wake = lambda: woken.append(True)
+    for _ in range(50):
+        of(world).arm()
+    assert len(woken) == 1
+    await asyncio.sleep(module.WAKE_INTERVAL_S + 0.01)
+    assert len(woken) == 2
+    await asyncio.sleep(10)
+    assert len(woken) == 2
+    of(world).arm()
+    assert len(woken) == 3
+
+
 async def test_container_that_was_planned_is_named(world: World) -> None:
     am = await world.running_am()
     await am.beat(ask(1))
