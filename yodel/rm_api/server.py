@@ -16,6 +16,8 @@ from yodel.errors import Unavailable
 HEAD_BYTES_MAX = 64 * 1024
 """Request line and headers together; Jetty allows 64 KiB in Hadoop (hadoop.http.max.request.header.size)."""
 CONNECTIONS_MAX = 2_000
+STALLED_S = 60.0
+"""A reader that takes nothing for so long is hung up on: what was made for it waits in memory."""
 BACKLOG = 512
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5
@@ -23,10 +25,12 @@ KEEP_ALIVE_S = 30
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """uvicorn's fast parser keeps reading a head for as long as it comes: this one hangs up."""
+    """uvicorn's fast parser keeps reading a head for as long as it comes, and keeps what nobody takes: this one hangs
+    up."""
 
     _head_bytes = 0
     _is_in_head = True
+    _hang_up: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         if self._is_in_head:
@@ -39,6 +43,23 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         super().on_headers_complete()
+
+    def pause_writing(self) -> None:
+        self._hang_up = self.loop.call_later(STALLED_S, self.transport.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._keep()
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._keep()
+        super().connection_lost(exc)
+
+    def _keep(self) -> None:
+        if self._hang_up is not None:
+            self._hang_up.cancel()
+            self._hang_up = None
 
     def on_message_complete(self) -> None:
         self._is_in_head, self._head_bytes = True, 0

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
 
 from tests.support.rest_world import RestWorld, rest_world
+from yodel.rm_api import server
 from yodel.rm_api.server import HEAD_BYTES_MAX, RestServer, serve
 
 HOST = "127.0.0.1"
@@ -73,6 +77,33 @@ async def test_endless_head_is_cut_off(served: Served) -> None:
         (ended,) = await asyncio.gather(closed, return_exceptions=True)
     assert ended == b"" or isinstance(ended, ConnectionError)
     writer.close()
+
+
+async def test_reader_that_takes_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "STALLED_S", 0.01)
+    ended = asyncio.Event()
+
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        gone = asyncio.create_task(receive_until_gone(receive))
+        while not gone.done():
+            await send({"type": "http.response.body", "body": b"x" * 65_536, "more_body": True})
+        ended.set()
+
+    running, port = await serve(Starlette(routes=[Mount("/", endless)]), HOST, 0)
+    _, writer = await asyncio.open_connection(HOST, port, limit=1)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    async with asyncio.timeout(10):
+        await ended.wait()
+    writer.close()
+    await running.stop()
+
+
+async def receive_until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def test_long_body_is_no_long_head(served: Served) -> None:
