@@ -179,7 +179,7 @@ def _require_sum(parent: Queue, below: Sequence[Queue]) -> None:
     total = sum(child.capacity_percent for child in below) / 100.0
     if abs(total - 1.0) <= TOLERANCE or (total == 0.0 and parent.capacity_percent == 0.0):
         return
-    text = f"Illegal capacity sum of {total:g} for children of queue {parent.path} for label=. "
+    text = f"Illegal capacity sum of {float(f'{total:.7g}')} for children of queue {parent.path} for label=. "
     if total == 0.0:
         text += "It is set to 0, but parent percent != 0, and doesn't allow children capacity to set to 0"
     else:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.playbook import NODE_SIZE, Options, World
 from tests.support.rpc_calls import call, client_protocol, context
-from yodel.domain.queue import leaves_under_root
+from yodel.domain.queue import Queue, QueueState, leaves_under_root
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 
@@ -59,3 +60,40 @@ async def test_everybody_may_submit_and_administer(world: World) -> None:
         list(queue.userAcls) == [pb.QACL_SUBMIT_APPLICATIONS, pb.QACL_ADMINISTER_QUEUE]
         for queue in answer.queueUserAcls
     )
+
+
+GUARDED = (
+    Queue(path="root", is_leaf=False, submit_acl=" ", administer_acl=" "),
+    Queue(path="root.etl", is_leaf=False, capacity_percent=40.0, maximum_capacity_percent=50.0, administer_acl="carol"),
+    Queue(path="root.etl.night", capacity_percent=50.0, submit_acl="alice", state=QueueState.STOPPED),
+    Queue(path="root.default", capacity_percent=60.0),
+)
+
+
+async def test_rights_are_those_of_the_lists_along_the_path() -> None:
+    async with World(Options(queues=GUARDED, acl_enable=True)) as world:
+
+        async def rights(user: str) -> dict[str, list[int]]:
+            answer = await call(client_protocol(world).protocol(), "getQueueUserAcls", context(user))
+            return {queue.queueName: list(queue.userAcls) for queue in answer.queueUserAcls if queue.userAcls}
+
+        both = [pb.QACL_SUBMIT_APPLICATIONS, pb.QACL_ADMINISTER_QUEUE]
+        assert await rights("alice") == {"root.etl.night": [pb.QACL_SUBMIT_APPLICATIONS]}
+        assert await rights("carol") == {"root.etl": both, "root.etl.night": both}
+        assert await rights("admin") == dict.fromkeys((queue.path for queue in GUARDED), both)
+
+
+async def test_queue_below_another_has_a_part_of_its_share() -> None:
+    async with World(Options(queues=GUARDED)) as world:
+        await world.register_node()
+        configured = (await info(world, "night")).queueConfigurationsMap[0].queueConfigurations
+        assert (configured.capacity, configured.maxCapacity) == (0.5, 1.0)
+        assert (round(configured.absoluteCapacity, 6), configured.absoluteMaxCapacity) == (0.2, 0.5)
+        assert configured.effectiveMinCapacity.memory == NODE_SIZE.memory_mib // 5
+
+
+async def test_stopped_queue_with_an_application_drains(world: World) -> None:
+    await world.running_am()
+    stopped = replace(world.rm.state.queues["root.default"], state=QueueState.STOPPED)
+    await world.run(world.rm.engine.do(lambda tx: tx.queues.rows.append(stopped)))
+    assert (await info(world, "default")).state == pb.Q_DRAINING

@@ -75,6 +75,21 @@ async def test_with_access_lists_an_unknown_queue_is_one_without_access() -> Non
             await move(world, application_id, "nowhere")
 
 
+async def test_move_to_a_queue_that_is_not_for_the_user_is_refused() -> None:
+    queues = (
+        Queue(path="root", is_leaf=False, submit_acl=" ", administer_acl=" "),
+        Queue(path="root.default", submit_acl="alice"),
+        Queue(path="root.night", submit_acl="bob"),
+    )
+    async with World(Options(queues=queues, acl_enable=True)) as world:
+        application_id = await world.submit()
+        with pytest.raises(AccessDenied, match="cannot submit applications to target queue"):
+            await move(world, application_id, "night")
+        assert await move(world, application_id, "night", "admin") == "root.night"
+        with pytest.raises(AccessDenied, match=r"User bob does not have permission to submit application_.* to queue"):
+            await world.submit(user="bob")
+
+
 async def test_application_that_is_over_is_neither_moved_nor_changed(world: World) -> None:
     application_id = await world.submit()
     await world.run(world.rm.submission.kill(application_id, "alice"))
