@@ -1,15 +1,24 @@
-"""What every answer of the node's web port has around it: one spelling of paths, OPTIONS, headers for browsers.
+"""What every answer of the node's web port has around it: who calls, one spelling of paths, headers for browsers.
 
-A plain ASGI shell: logs stream through it untouched.
+``user.name`` is believed, and the cookie that follows it, as AuthenticationFilter does without Kerberos; a cookie comes
+first.  A plain ASGI shell: logs stream through it untouched.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from nm_plugin.logs.answers import Problem, problem_response
 from yodel.domain.cross_origin import CrossOriginRules
+from yodel.errors import InvalidValue
+from yodel.rpc_io.http_cookie import CookieSigner, checked_user
 
 REST_PREFIX = "/ws/v1/"
 ALWAYS = (
@@ -19,26 +28,39 @@ ALWAYS = (
     ("X-XSS-Protection", "1; mode=block"),
 )
 ALLOWED = "GET, HEAD, OPTIONS"
+QUERY_FIELDS_MAX = 1000
+_CALLER = "yodel.caller"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RimSettings:
+    """Without ``cross_origin`` no other site's page may read an answer.  ``now_ms`` is of the epoch."""
+
+    signer: CookieSigner
+    now_ms: Callable[[], int]
+    cross_origin: CrossOriginRules | None = None
+    frame_options: str = "SAMEORIGIN"
 
 
 class WebRim:
-    """Wraps the application.  Without ``cross_origin`` no other site's page may read an answer."""
+    """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, *, cross_origin: CrossOriginRules | None, frame_options: str) -> None:
-        self._app, self._cross_origin, self._frame_options = app, cross_origin, frame_options
+    def __init__(self, app: ASGIApp, settings: RimSettings) -> None:
+        self._app, self._settings = app, settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        added = self._cross_origin_headers(Headers(scope=scope))
+        sent = Headers(scope=scope)
+        added = list(self._cross_origin_headers(sent))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in ALWAYS:
                     headers.setdefault(name, value)
-                headers["X-Frame-Options"] = self._frame_options
+                headers["X-Frame-Options"] = self._settings.frame_options
                 for name, value in added:
                     headers.append(name, value)
             await send(message)
@@ -46,12 +68,37 @@ class WebRim:
         if scope["method"] == "OPTIONS":  # the command line asks with it whether it must authenticate
             await Response(headers={"Allow": ALLOWED})(scope, receive, send_with_headers)
             return
-        if scope["path"].startswith(REST_PREFIX):
-            scope = {**scope, "path": scope["path"].rstrip("/")}
-        await self._app(scope, receive, send_with_headers)
+        try:
+            caller, cookie = self._caller(scope, sent)
+        except (InvalidValue, ValueError) as error:
+            refusal = await problem_response(Request(scope), Problem(400, "BadRequestException", str(error)))
+            await refusal(scope, receive, send_with_headers)
+            return
+        if cookie:
+            added.append(("Set-Cookie", cookie))
+        path = scope["path"].rstrip("/") if scope["path"].startswith(REST_PREFIX) else scope["path"]
+        await self._app({**scope, "path": path, _CALLER: caller}, receive, send_with_headers)
+
+    def _caller(self, scope: Scope, headers: Headers) -> tuple[str, str]:
+        """A name, empty for nobody's, and the cookie to answer with.  Raises InvalidValue, ValueError."""
+        settings = self._settings
+        known = settings.signer.user_in(headers.get("cookie", ""), settings.now_ms())
+        if known is not None or b"user" not in scope["query_string"]:
+            return known or "", ""
+        for name, value in parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX):
+            if name == "user.name":
+                user = checked_user("user.name", value)
+                return user, settings.signer.issue(user, settings.now_ms())
+        return "", ""
 
     def _cross_origin_headers(self, headers: Headers) -> tuple[tuple[str, str], ...]:
-        if self._cross_origin is None or "origin" not in headers:
+        rules = self._settings.cross_origin
+        if rules is None or "origin" not in headers:
             return ()
         asked = (headers.get("access-control-request-method"), headers.get("access-control-request-headers"))
-        return self._cross_origin.headers_for(headers["origin"], *asked)
+        return rules.headers_for(headers["origin"], *asked)
+
+
+def caller_of(request: Request) -> str:
+    """Who calls; empty for somebody who gave no name."""
+    return str(request.scope.get(_CALLER, ""))

@@ -3,7 +3,7 @@
 Follows ``ContainerLogsUtils``: what counts is whether the node still knows the application.  A container that the RM
 has acknowledged is forgotten by the container manager, but its logs are here until its application is over.
 
-The caller's name is believed, as everywhere without Kerberos: ``user.name`` of the query, else the static web user.
+The caller's name is believed, as everywhere without Kerberos (``web_rim``); who gives none is the static web user.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.answers import Problem
 from nm_plugin.settings import Settings
+from nm_plugin.web_rim import caller_of
 from yodel.domain.acl import Acl
 from yodel.domain.ids import ContainerId
 from yodel.errors import InvalidValue, YodelError
@@ -109,7 +110,7 @@ class Access:
     async def _check(self, request: Request, container_id: ContainerId, owner: str, acls: Mapping[str, str]) -> None:
         if not self._settings.acl_enabled:
             return
-        caller = request.query_params.get("user.name") or self._settings.http_static_user
+        caller = caller_of(request) or self._settings.http_static_user
         groups = await self._threads.run(groups_of, caller)
         allowed = [Acl.parse(self._settings.admin_acl), Acl.parse(acls.get("VIEW_APP", " "))]
         if caller != owner and not any(acl.allows(caller, groups) for acl in allowed):

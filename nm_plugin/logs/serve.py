@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
+import secrets
 import socket
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
@@ -35,13 +37,15 @@ from nm_plugin.node_store import Application
 from nm_plugin.settings import Settings
 from nm_plugin.statuses import exit_status
 from nm_plugin.tracker import Health
-from nm_plugin.web_rim import WebRim
+from nm_plugin.web_rim import RimSettings, WebRim
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.errors import InvalidValue, YodelError
+from yodel.rpc_io.http_cookie import CookieSigner
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
 BUILT_ON = "2026-03-24T16:56Z"
+COOKIE_VALIDITY_S = 36_000  # hadoop.http.authentication.token.validity
 APPLICATION_STATES = (
     "NEW",
     "INITING",
@@ -134,18 +138,19 @@ def build_app(
             Route(f"{api}/yarn/sysfs/{{user}}/{{application}}", site.sync_sysfs, methods=["PUT"]),
         ],
         exception_handlers={Problem: problem_response, 405: wrong_method},
-        middleware=[
-            Middleware(
-                WebRim,
-                cross_origin=_cross_origin(facts.settings),
-                frame_options=facts.settings.web_frame_options,
-            )
-        ],
+        middleware=[Middleware(WebRim, _rim(facts.settings))],
     )
 
 
-def _cross_origin(settings: Settings) -> CrossOriginRules | None:
-    return CrossOriginRules(origins=settings.web_cross_origin_origins) if settings.web_cross_origin_enabled else None
+def _rim(settings: Settings) -> RimSettings:
+    """The cookies' key is of this process, as in Hadoop without a secret file: a restarted agent asks for names."""
+    origins = settings.web_cross_origin_origins
+    return RimSettings(
+        signer=CookieSigner(secret=secrets.token_bytes(32), validity_s=COOKIE_VALIDITY_S, token_type="simple"),
+        now_ms=lambda: int(datetime.now(UTC).timestamp() * 1000),
+        cross_origin=CrossOriginRules(origins=origins) if settings.web_cross_origin_enabled else None,
+        frame_options=settings.web_frame_options,
+    )
 
 
 class _Site:

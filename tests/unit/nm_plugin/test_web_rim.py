@@ -10,19 +10,22 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from nm_plugin.web_rim import WebRim
+from nm_plugin.web_rim import RimSettings, WebRim, caller_of
 from yodel.domain.cross_origin import CrossOriginRules
+from yodel.rpc_io.http_cookie import CookieSigner
 
 PAGE = {"Origin": "http://ui.example.com"}
+SIGNER = CookieSigner(secret=b"k", validity_s=10, token_type="simple")
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers the path."""
-    await PlainTextResponse(Request(scope).url.path)(scope, receive, send)
+    """Answers the path, and who calls."""
+    request = Request(scope)
+    await PlainTextResponse(f"{request.url.path} {caller_of(request)}".strip())(scope, receive, send)
 
 
 def client(**settings: Any) -> httpx2.AsyncClient:
-    rim = WebRim(echo, **{"cross_origin": None, "frame_options": "SAMEORIGIN", **settings})
+    rim = WebRim(echo, RimSettings(signer=SIGNER, now_ms=lambda: 1000, **settings))
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=rim), base_url="http://node:8042")
 
 
@@ -50,3 +53,28 @@ async def test_other_origins_read_only_where_that_is_switched_on() -> None:
         preflight = await web.options("/node", headers={**PAGE, "Access-Control-Request-Method": "GET"})
         assert preflight.headers["access-control-allow-origin"] == PAGE["Origin"]
         assert "access-control-allow-origin" not in (await web.get("/node")).headers
+
+
+async def test_name_is_answered_with_a_cookie_that_beats_other_names() -> None:
+    async with client() as web:
+        first = await web.get("/node?a=1&user.name=alice&user.name=bob")
+        assert (first.text, first.headers["set-cookie"]) == ("/node alice", SIGNER.issue("alice", 1000))
+        cookie = {"Cookie": first.headers["set-cookie"].partition(";")[0]}
+        web.cookies.clear()
+        second = await web.get("/node?user.name=bob", headers=cookie)
+        assert (second.text, "set-cookie" in second.headers) == ("/node alice", False)
+
+
+@pytest.mark.parametrize("query", ["", "user=alice", "user.name="])
+async def test_who_gives_no_name_is_nobody(query: str) -> None:
+    async with client() as web:
+        answer = await web.get(f"/node?{query}", headers={"Cookie": "hadoop.auth=forged"})
+        assert (answer.text, "set-cookie" in answer.headers) == ("/node", False)
+
+
+@pytest.mark.parametrize("query", ["user.name=a%26b", "user.name=a%0d%0ab", "user=1&" * 1001])
+async def test_impossible_name_or_query_is_refused(query: str) -> None:
+    async with client() as web:
+        answer = await web.get(f"/node?{query}")
+        assert answer.status_code == 400
+        assert answer.json()["RemoteException"]["exception"] == "BadRequestException"
