@@ -26,7 +26,7 @@ from typing import Protocol
 
 import structlog
 
-from yodel import __version__
+from yodel import __version__, hadoop_properties
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation import AllocationLimits
 from yodel.domain.ask_rules import AskRules
@@ -567,6 +567,7 @@ class _Rm:
             namespace=settings.namespace,
             clock=self._clock,
             settings=await asyncio.to_thread(with_rules, rest, settings.web),
+            conf=lambda: hadoop_properties.properties(settings),
             gauges=self._gauges,
             not_ready=lambda: self._not_ready,
         )

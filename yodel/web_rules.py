@@ -33,6 +33,7 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
         csrf=_csrf(web) if web.csrf_enabled else None,
         cross_origin=_cross_origin(web) if web.cross_origin_enabled else None,
         frame_options=web.frame_options if web.frames_enabled else "",
+        log_dir=web.log_dir,
     )
 
 

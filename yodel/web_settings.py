@@ -78,3 +78,6 @@ class WebSettings(BaseModel):
         pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$",
         description="yarn.resourcemanager.webapp.xfs-filter.xframe-options",
     )
+    log_dir: Path | None = Field(
+        default=None, description="directory of logs that `/logs` shows to administrators; by default there is none"
+    )

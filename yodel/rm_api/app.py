@@ -28,6 +28,7 @@ from yodel.rm_api.routes import (
     apps,
     attempts,
     cluster,
+    conf,
     delegation_tokens,
     jmx,
     labels,
@@ -38,6 +39,7 @@ from yodel.rm_api.routes import (
     reservations,
     scheduler,
     scheduler_conf,
+    servlets,
     signals,
     submission,
 )
@@ -48,7 +50,7 @@ __all__ = ["RestServices", "RestSettings", "create_app"]
 
 ROUTES = (
     *(cluster, submission, apps, app_state, app_changes, attempts, signals, reservations, delegation_tokens),
-    *(nodes, labels, scheduler, activities, scheduler_conf, pages, prometheus, jmx, proxied),
+    *(nodes, labels, scheduler, activities, scheduler_conf, pages, prometheus, jmx, conf, servlets, proxied),
 )
 log = structlog.get_logger("yodel.rest")
 

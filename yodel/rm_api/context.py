@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from starlette.requests import Request
@@ -70,6 +71,8 @@ class RestSettings:
     """yarn.webapp.filter-entity-list-by-user: lists hold only what a caller may view."""
     are_labels_enabled: bool = False
     """yarn.node-labels.enabled."""
+    log_dir: Path | None = None
+    """Whose files ``/logs`` shows."""
     body_bytes_max: int = 16 * 1024 * 1024
     hadoop_version: str = HADOOP_VERSION
     build_version: str = f"{HADOOP_VERSION} as served by Yodel {__version__}"
@@ -98,6 +101,8 @@ class RestServices:
     """A container's pod as it was last seen."""
     namespace: str = "default"
     """Where the pods are."""
+    conf: Callable[[], Mapping[str, str]] = dict
+    """The settings under the names of Hadoop's properties."""
     gauges: Callable[[], Mapping[str, float]] = dict
     """What Prometheus is told beside Hadoop's own counts, by name."""
     not_ready: Callable[[], str] = str

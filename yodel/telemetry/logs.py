@@ -24,3 +24,13 @@ def configure(level: str = "info", style: str = "json") -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def level() -> str:
+    """What is written now: ``debug``, ``info``, ``warning``, ``error`` or ``critical``."""
+    return logging.getLevelName(int(structlog.get_logger().get_effective_level())).lower()
+
+
+def set_level(level: str) -> None:
+    """From now on, for the whole process; loggers that were bound before keep theirs."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())))

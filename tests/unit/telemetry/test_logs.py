@@ -63,3 +63,13 @@ def test_console_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unknown_level_is_refused() -> None:
     with pytest.raises(AttributeError):
         logs.configure("chatty")
+
+
+def test_level_is_changed_while_running(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("warning")
+    log = structlog.get_logger("x")
+    log.info("unheard")
+    assert logs.level() == "warning"
+    logs.set_level("info")
+    log.info("heard")
+    assert (logs.level(), "unheard" in (said := capsys.readouterr().err), "heard" in said) == ("info", False, True)

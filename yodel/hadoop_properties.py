@@ -1,0 +1,116 @@
+"""What ``/conf`` shows: the settings under the names of Hadoop's properties.
+
+Tools read there how clients authenticate and where the ports are.  Only what is listed here is shown, so no secret can
+be; what has no property in Hadoop is not shown either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from yodel.settings import Settings
+
+_RM = "yarn.resourcemanager."
+_HTTP = "hadoop.http.authentication."
+_CAPACITY_SCHEDULER = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
+Value = Callable[[Settings], Any]
+
+
+def properties(settings: Settings) -> dict[str, str]:
+    """By name; what is not set is left out."""
+    shown = {name: _text(value(settings)) for name, value in _VALUES.items()}
+    return {name: text for name, text in sorted((shown | dict(settings.proxy_users)).items()) if text}
+
+
+def _address(port: str) -> Value:
+    return lambda s: f"{f'[{s.host}]' if ':' in s.host else s.host}:{getattr(s, port)}"
+
+
+def _is(name: str) -> Value:
+    return lambda s: getattr(s, name)
+
+
+def _web(name: str) -> Value:
+    return lambda s: getattr(s.web, name)
+
+
+def _ms(name: str) -> Value:
+    return lambda s: int(getattr(s, name) * 1000)
+
+
+def _seconds(name: str) -> Value:
+    return lambda s: int(getattr(s, name))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (tuple, frozenset)):
+        return ",".join(sorted(value) if isinstance(value, frozenset) else value)
+    return str(value) if value is not None and value != Path() else ""
+
+
+_VALUES: dict[str, Value] = {
+    "fs.defaultFS": lambda _: "file:///",
+    "hadoop.http.filter.initializers": lambda _: "org.apache.hadoop.http.lib.StaticUserWebFilter",
+    "hadoop.http.staticuser.user": _is("http_static_user"),
+    "hadoop.security.authentication": lambda _: "simple",
+    "hadoop.security.authorization": lambda _: False,
+    f"{_HTTP}type": _web("authentication"),
+    f"{_HTTP}simple.anonymous.allowed": _web("anonymous_allowed"),
+    f"{_HTTP}token.validity": _web("cookie_validity_s"),
+    f"{_HTTP}cookie.domain": _web("cookie_domain"),
+    f"{_HTTP}cookie.persistent": _web("cookie_persistent"),
+    "hadoop.http.cross-origin.allowed-headers": _web("cross_origin_headers"),
+    "hadoop.http.cross-origin.allowed-methods": _web("cross_origin_methods"),
+    "hadoop.http.cross-origin.allowed-origins": _web("cross_origin_origins"),
+    "hadoop.http.cross-origin.max-age": _web("cross_origin_max_age_s"),
+    f"{_RM}webapp.cross-origin.enabled": _web("cross_origin_enabled"),
+    f"{_RM}webapp.rest-csrf.enabled": _web("csrf_enabled"),
+    f"{_RM}webapp.rest-csrf.custom-header": _web("csrf_header"),
+    f"{_RM}webapp.rest-csrf.methods-to-ignore": _web("csrf_methods_to_ignore"),
+    "yarn.webapp.xfs-filter.enabled": _web("frames_enabled"),
+    f"{_RM}webapp.xfs-filter.xframe-options": _web("frame_options"),
+    f"{_RM}hostname": _is("host"),
+    f"{_RM}bind-host": _is("bind_host"),
+    f"{_RM}address": _address("client_port"),
+    f"{_RM}scheduler.address": _address("scheduler_port"),
+    f"{_RM}resource-tracker.address": _address("tracker_port"),
+    f"{_RM}admin.address": _address("admin_port"),
+    f"{_RM}webapp.address": _address("webapp_port"),
+    f"{_RM}cluster-id": _is("cluster_name"),
+    f"{_RM}am.max-attempts": _is("am_max_attempts"),
+    f"{_RM}max-completed-applications": _is("completed_max"),
+    f"{_RM}nodes.include-path": _is("nodes_include_path"),
+    f"{_RM}nodes.exclude-path": _is("nodes_exclude_path"),
+    f"{_RM}nodemanager-graceful-decommission-timeout-secs": _is("decommission_timeout_s"),
+    f"{_RM}nodemanagers.heartbeat-interval-ms": _is("node_heartbeat_interval_ms"),
+    f"{_RM}delegation.key.update-interval": _ms("delegation_key_update_interval_s"),
+    f"{_RM}delegation.token.max-lifetime": _ms("delegation_token_max_lifetime_s"),
+    f"{_RM}delegation.token.renew-interval": _ms("delegation_token_renew_interval_s"),
+    f"{_RM}am-rm-tokens.master-key-rolling-interval-secs": _seconds("am_key_rolling_interval_s"),
+    f"{_RM}nm-tokens.master-key-rolling-interval-secs": _seconds("nm_key_rolling_interval_s"),
+    f"{_RM}container-tokens.master-key-rolling-interval-secs": _seconds("container_key_rolling_interval_s"),
+    f"{_RM}rm.container-allocation.expiry-interval-ms": _ms("container_expiry_s"),
+    f"{_RM}placement-constraints.handler": _is("placement_constraints_handler"),
+    f"{_RM}recovery.enabled": lambda _: True,
+    f"{_RM}reservation-system.enable": lambda _: False,
+    f"{_RM}scheduler.class": lambda _: _CAPACITY_SCHEDULER,
+    "yarn.acl.enable": _is("acl_enable"),
+    "yarn.admin.acl": _is("admin_acl"),
+    "yarn.am.liveness-monitor.expiry-interval-ms": _ms("am_expiry_s"),
+    "yarn.nm.liveness-monitor.expiry-interval-ms": _ms("node_expiry_s"),
+    "yarn.cluster.max-application-priority": _is("max_priority"),
+    "yarn.http.policy": lambda _: "HTTP_ONLY",
+    "yarn.log-aggregation-enable": _is("log_aggregation_enable"),
+    "yarn.node-labels.enabled": _is("node_labels_enabled"),
+    "yarn.node-labels.configuration-type": lambda _: "distributed",
+    "yarn.scheduler.maximum-allocation-mb": _is("maximum_allocation_mib"),
+    "yarn.scheduler.maximum-allocation-vcores": _is("maximum_allocation_vcores"),
+    "yarn.scheduler.minimum-allocation-mb": _is("minimum_allocation_mib"),
+    "yarn.scheduler.minimum-allocation-vcores": _is("minimum_allocation_vcores"),
+    "yarn.webapp.enable-rest-app-submissions": _is("rest_submissions"),
+    "yarn.webapp.filter-entity-list-by-user": _is("rest_lists_filtered"),
+}

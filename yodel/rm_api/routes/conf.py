@@ -1,0 +1,53 @@
+"""``/conf`` (ConfServlet): how this ResourceManager is configured, under Hadoop's names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from yodel.rm_api.context import api_of
+from yodel.rm_api.jetty import error_page
+from yodel.rm_api.wire.xml import escaped
+
+_CORE = ("hadoop.", "fs.", "ipc.", "io.")
+
+
+async def conf(request: Request) -> Response:
+    """XML unless JSON is accepted by name; everything, or the one property called ``name``."""
+    accept, name = request.headers.get("accept", ""), request.query_params.get("name", "")
+    found: Mapping[str, str] = api_of(request).services.conf()
+    if name:
+        if name not in found:
+            return error_page(request.url.path, accept, 404, f"Property {name[:256]} not found")
+        found = {name: found[name]}
+    if "json" in accept:
+        shown = [_described(key, value) for key, value in found.items()]
+        body = json.dumps({"property": shown[0]} if name else {"properties": shown}, separators=(",", ":"))
+        return Response(body, media_type="application/json;charset=utf-8")
+    return Response(_xml(found), media_type="text/xml;charset=utf-8")
+
+
+def _described(name: str, value: str) -> dict[str, str | bool]:
+    return {"key": name, "value": value, "isFinal": False, "resource": _source(name)}
+
+
+def _source(name: str) -> str:
+    """The file in which Hadoop would have it."""
+    return "core-site.xml" if name.startswith(_CORE) else "yarn-site.xml"
+
+
+def _xml(found: Mapping[str, str]) -> str:
+    lines = [
+        f"<property><name>{escaped(name)}</name><value>{escaped(value)}</value>"
+        f"<final>false</final><source>{_source(name)}</source></property>"
+        for name, value in found.items()
+    ]
+    head = '<?xml version="1.0" encoding="UTF-8" standalone="no"?><configuration>'
+    return "\n".join((head, *lines, "</configuration>"))
+
+
+ROUTES = (Route("/conf", conf),)

@@ -1,0 +1,159 @@
+"""HttpServer2's own pages: ``/stacks``, ``/logLevel`` and ``/logs``.
+
+Hadoop shows them to everybody unless it is told to authorize.  Here changing the log level and reading logs takes an
+administrator always: both are doors that somebody who only has a network should not find open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+from types import FrameType
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from yodel.errors import AccessDenied
+from yodel.rm_api.context import api_of
+from yodel.rm_api.front import reader
+from yodel.rm_api.jetty import error_page
+from yodel.telemetry import logs
+
+TASKS_MAX = 200
+FRAMES_MAX = 50
+FILES_MAX = 1000
+LOGGER = "yodel"
+_LEVELS = {
+    "ALL": "debug",
+    "TRACE": "debug",
+    "DEBUG": "debug",
+    "INFO": "info",
+    "WARN": "warning",
+    "ERROR": "error",
+    "FATAL": "critical",
+    "OFF": "critical",
+}
+_SHOWN = {"debug": "DEBUG", "info": "INFO", "warning": "WARN", "error": "ERROR", "critical": "FATAL"}
+_FORMS = """
+<br /><hr /><h3>Get / Set</h3>
+<form>Class Name: <input type='text' size='50' name='log' /> <input type='submit' value='Get Log Level' /></form>
+<form>Class Name: <input type='text' size='50' name='log' /> Level: <input type='text' name='level' /> """ + (
+    "<input type='submit' value='Set Log Level' /></form>"
+)
+
+
+async def stacks(_: Request) -> Response:
+    """Threads as Java dumps them, and after them the tasks, which are what runs here."""
+    frames = sys._current_frames()
+    threads = threading.enumerate()
+    lines = ["Process Thread Dump: ", f"{len(threads)} active threads"]
+    for thread in threads:
+        frame = frames.get(thread.ident or 0)
+        lines += [f"Thread {thread.ident} ({thread.name}):", "  State: RUNNABLE", "  Blocked count: 0"]
+        lines += ["  Waited count: 0", "  Stack:", *(_frames(frame) if frame is not None else ())]
+    tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
+    lines.append(f"{len(tasks)} tasks")
+    for task in tasks[:TASKS_MAX]:
+        stack = task.get_stack(limit=1)
+        lines += [f"Task {task.get_name()}:", *(_frames(stack[0]) if stack else ())]
+    return PlainTextResponse("\n".join((*lines, "")))
+
+
+async def log_level(request: Request) -> Response:
+    """``hadoop daemonlog`` reads the lines that begin with ``<!-- OUTPUT -->``.  There is one logger for all."""
+    name, level = request.query_params.get("log"), request.query_params.get("level")
+    shown = ["<html>", "<title>Log Level</title>", "<body>", "<h1>Log Level</h1>"]
+    if name is not None:
+        shown += ["<br /><hr /><h3>Results</h3>", _line("Submitted Class Name", name), _line("Log Class", LOGGER)]
+        if level is not None:
+            refusal = _refused(request, "setLogLevel")
+            if refusal is not None:
+                return refusal
+            shown += [_line("Submitted Level", level), _change(level)]
+        shown.append(_line("Effective Level", _SHOWN[logs.level()]))
+    return HTMLResponse("\n".join((*shown, _FORMS, "</body>", "</html>", "")))
+
+
+async def log_files(request: Request) -> Response:
+    """The files below the directory of logs, and nothing that a link in it leads out to."""
+    directory = api_of(request).services.settings.log_dir
+    if directory is None:
+        return _missing(request)
+    refusal = _refused(request, "logs")
+    if refusal is not None:
+        return refusal
+    found = await asyncio.to_thread(_inside, directory, request.path_params.get("path", ""))
+    if found is None:
+        return _missing(request)
+    if found.is_file():
+        return FileResponse(found, media_type="text/plain;charset=utf-8", headers={"X-Content-Type-Options": "nosniff"})
+    names = await asyncio.to_thread(_names, found)
+    title = f"Directory: {html.escape(request.url.path.rstrip('/'))}/"
+    base = html.escape(request.url.path.rstrip("/"))
+    rows = "".join(f'<li><a href="{base}/{html.escape(name)}">{html.escape(name)}</a></li>' for name in names)
+    return HTMLResponse(f"<html><head><title>{title}</title></head><body><h1>{title}</h1><ul>{rows}</ul></body></html>")
+
+
+def _frames(frame: FrameType) -> list[str]:
+    """The innermost first, by module and not by path: where files are is nobody's business."""
+    found = []
+    for walked, line in list(traceback.walk_stack(frame))[:FRAMES_MAX]:
+        module = walked.f_globals.get("__name__", "?")
+        found.append(f"    {module}.{walked.f_code.co_qualname}({line})")
+    return found
+
+
+def _change(level: str) -> str:
+    wanted = _LEVELS.get(level.upper())
+    if wanted is None:
+        return _line("Bad Level ", level)
+    logs.set_level(wanted)
+    return f"<!-- OUTPUT -->Setting Level to {_SHOWN[wanted]} ...<br />"
+
+
+def _line(name: str, value: str) -> str:
+    return f"<!-- OUTPUT -->{name}: <b>{html.escape(value[:256])}</b><br />"
+
+
+def _refused(request: Request, what: str) -> Response | None:
+    api = api_of(request)
+    user = reader(request, api)
+    try:
+        api.services.admin.require_admin(user, what)
+    except AccessDenied:
+        text = f"Unauthorized: User {user} is unauthorized to access this page."
+        return error_page(request.url.path, request.headers.get("accept", ""), 403, text)
+    return None
+
+
+def _missing(request: Request) -> Response:
+    return error_page(request.url.path, request.headers.get("accept", ""), 404, "Not Found")
+
+
+def _inside(directory: Path, asked: str) -> Path | None:
+    root = directory.resolve()
+    try:
+        found = (root / asked.strip("/")).resolve(strict=True)
+    except (OSError, ValueError):
+        return None
+    is_ours = found == root or root in found.parents
+    return found if is_ours and (found.is_file() or found.is_dir()) else None
+
+
+def _names(directory: Path) -> list[str]:
+    with os.scandir(directory) as entries:
+        return sorted(entry.name + ("/" if entry.is_dir() else "") for entry in entries)[:FILES_MAX]
+
+
+ROUTES = (
+    Route("/stacks", stacks),
+    Route("/logLevel", log_level),
+    Route("/logs", log_files),
+    Route("/logs/{path:path}", log_files),
+)
