@@ -101,11 +101,11 @@ def _text(value: Any, escape: Escape) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text for an element, as MOXy escapes it: ``>`` stays."""
+    """Text for an element, as MOXy escapes it: ``>`` stays, but where it would end a CDATA section."""
     if _PLAIN.fullmatch(text):
         return text
     text = _INVALID.sub("\ufffd", text)
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace("\r", "&#xd;")
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;").replace("\r", "&#xd;")
 
 
 def _escaped_by_the_jdk(text: str) -> str:
