@@ -24,6 +24,7 @@ from yodel.rm_api.errors import RestError
 from yodel.rm_api.v1.models import FieldError, Problem
 
 PREFIX = "/api/"
+ENDLESS = "/stream"
 MEDIA_TYPE = "application/problem+json"
 DOCS = "/api/docs"
 BODY_BYTES_MAX = 64 * 1024
@@ -107,9 +108,12 @@ async def refused(_: Request, error: Exception) -> Response:
     return answer(int(status_of(error)), str(error), errors=errors)
 
 
-async def unrouted(_: Request, error: Exception) -> Response:
-    """Handler of what routing and body reading refuse."""
+async def unrouted(request: Request, error: Exception) -> Response:
+    """Handler of what routing and body reading refuse.  OPTIONS is right everywhere: browsers ask it before they ask
+    anything of another origin."""
     assert isinstance(error, HTTPException)
+    if request.method == "OPTIONS" and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers=error.headers)
     return answer(error.status_code, str(error.detail), headers=error.headers)
 
 
@@ -141,6 +145,8 @@ class ProblemRim:
             **scope,
             "headers": [*(h for h in scope["headers"] if h[0] != b"accept"), (b"accept", b"application/json")],
         }
+        if scope["method"] == "HEAD" and not scope["path"].endswith(ENDLESS):
+            asked["method"], send = "GET", _without_body(send)
         answered = _Rewritten(scope, receive, send)
         try:
             await self._app(asked, _bounded(receive), answered)
@@ -201,6 +207,15 @@ def _words_in(body: bytes, start: Message) -> str:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         found = None
     return found if isinstance(found, str) else HTTPStatus(int(start["status"])).phrase
+
+
+def _without_body(send: Send) -> Send:
+    """For HEAD: the headers that GET would have."""
+
+    async def bodiless(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return bodiless
 
 
 def _bounded(receive: Receive) -> Receive:

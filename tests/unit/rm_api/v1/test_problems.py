@@ -47,6 +47,28 @@ async def test_wrong_methods_are_told_the_right_ones(world: RestWorld, method: s
     assert answer.headers["allow"] == "GET"
 
 
+@pytest.mark.parametrize("path", ["/api/v1/queues", "/api/openapi.json", "/api/docs", "/api/v1/nope"])
+async def test_head_is_get_without_a_body(world: RestWorld, path: str) -> None:
+    head, get = await world.client.head(path), await world.client.get(path)
+    assert (head.status_code, head.content, head.headers["content-type"]) == (
+        get.status_code,
+        b"",
+        get.headers["content-type"],
+    )
+
+
+async def test_head_of_what_has_no_end_is_refused(world: RestWorld) -> None:
+    assert (await world.client.head("/api/v1/events/stream")).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/applications", "GET"), ("/applications/application_1_0001/kill", "POST")]
+)
+async def test_options_are_answered_on_every_path(world: RestWorld, path: str, allowed: str) -> None:
+    answer = await world.client.options(f"/api/v1{path}")
+    assert (answer.status_code, answer.headers["allow"]) == (204, allowed)
+
+
 async def test_impossible_name(world: RestWorld) -> None:
     assert is_problem(await world.client.get("/api/v1/nodes?user.name=a%26b"), 400)
 
