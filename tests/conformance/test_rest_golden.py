@@ -118,7 +118,7 @@ async def world() -> AsyncIterator[RestWorld]:
         Queue(path="root.default", capacity_percent=70.0),
         Queue(path="root.alpha", capacity_percent=30.0),
     )
-    async with rest_world(cluster_id=CLUSTER_ID, queues=queues) as made:
+    async with rest_world(cluster_id=CLUSTER_ID, queues=queues, login_user="root") as made:
         await made.put(
             Node(
                 id=NODE,
@@ -195,7 +195,7 @@ def _running() -> tuple[Any, ...]:
         _submission("rig-run", "YARN"),
         None,
         (1795250595692, 1795250597638, 0),
-        host="rm-host",
+        host="rm-host/rm-host",
         started_ms=1795250595694,
     )
     task = Container(
@@ -313,6 +313,8 @@ SHAPES = (
     *("containers-running", "containers-finished", "container-running", "appstatistics", "appstatistics-filter"),
     *("app-queue-GET", "app-queue-PUT", "app-priority-GET", "app-priority-PUT", "app-priority-PUT-too-high"),
     *("app-timeouts-GET", "app-timeouts-LIFETIME-GET", "app-timeout-PUT"),
+    *("userinfo", "scheduler-overview", "get-node-labels", "get-rm-node-labels", "get-node-to-labels"),
+    "label-mappings",
 )
 REFUSALS = (
     *("err-app-bad-id", "err-app-unknown", "err-attempts-unknown", "err-state-unknown-app", "node-bad-id"),
@@ -320,7 +322,7 @@ REFUSALS = (
     *("err-accept-text", "err-accept-html", "err-submit-bad-id", "err-submit-bad-json", "err-submit-empty"),
     *("err-submit-too-big", "err-submit-too-many-cores", "apps-bad-limit", "apps-bad-state"),
     *("err-attempt-unknown", "err-container-unknown", "app-queue-PUT-unknown", "app-timeouts-bad-type"),
-    *("app-timeout-PUT-past", "app-timeout-PUT-bad-format"),
+    *("app-timeout-PUT-past", "app-timeout-PUT-bad-format", "queue-access-bad-type"),
 )
 TEXTS = ("signal-bad", "signal-thread-dump", "delegation-token-POST", "options-info", "rm-isActive")
 ACCEPTED = (

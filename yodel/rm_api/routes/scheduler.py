@@ -30,15 +30,16 @@ async def overview(request: Request) -> Response:
 
 
 async def access(request: Request) -> Response:
-    """Whether ``user`` may submit to a queue or administer it: asked by who administers it."""
+    """Whether ``user`` may submit to a queue or administer it; only its administrators may ask (RMQueueAclInfo)."""
     api = api_of(request)
+    submission = api.services.submission
     caller, query = reader(request, api), request.query_params
-    name = request.path_params["queue"]
-    queue, submission = api.services.queries.find_queue(name), api.services.submission
+    name = request.path_params["queue"][:256]
+    queue = api.services.queries.find_queue(name)
     if queue is None or not submission.may_administer(queue.path, caller):
-        text = f"User={caller} doesn't haven access to queue={name[:256]} so it cannot check ACLs for other users."
+        text = f"User={caller} doesn't haven access to queue={name} so it cannot check ACLs for other users."
         raise forbidden(text)
-    user, kind = query.get("user"), query.get("queue-acl-type", "SUBMIT_APPLICATIONS")
+    user, kind = query.get("user", ""), query.get("queue-acl-type", QUEUE_ACLS[0])
     if not user:
         raise illegal_argument("Null user")
     if kind not in QUEUE_ACLS:
@@ -46,8 +47,9 @@ async def access(request: Request) -> Response:
         raise bad_request(f"Specified queueAclType={kind[:128]} is not a valid type, valid queue acl types={{{valid}}}")
     may = submission.may_submit if kind == QUEUE_ACLS[0] else submission.may_administer
     is_allowed = may(queue.path, user)
-    text = "" if is_allowed else f"User={user} doesn't have access to queue={name} with acl-type={kind}"
-    return answer(request, {"allowed": is_allowed, "user": user, "diagnostics": text}, root="rmQueueAclInfo")
+    refusal = "" if is_allowed else f"User={user} doesn't have access to queue={name} with acl-type={kind}"
+    shown = {"allowed": is_allowed, "user": user, "diagnostics": refusal}
+    return answer(request, shown, root="rmQueueAclInfo")
 
 
 def tree_of(api: Api) -> wire.Tree:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
-from yodel.domain.queue import Queue, QueueState
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.queue import Queue, QueueState, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, ContainerState, ContainerType, NodeState
 
@@ -93,6 +95,20 @@ async def test_overview(world: RestWorld) -> None:
     )
     assert (shown["minimumAllocation"]["memory"], shown["maximumAllocation"]["vCores"]) == (256, 8)
     assert shown["applicationPriority"] == 10
+
+
+async def test_access_to_a_queue_follows_its_lists() -> None:
+    rules = AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)
+    root, leaf = default_queues()
+    own = replace(root, administer_acl="boss", submit_acl="alice")
+    async with rest_world(queues=(own, leaf), rules=rules) as world:
+        path = "/queues/root.default/access?user.name=boss"
+        assert (await world.json(f"{path}&user=alice"))["allowed"] is True
+        refused = await world.json(f"{path}&user=alice&queue-acl-type=ADMINISTER_QUEUE")
+        text = "User=alice doesn't have access to queue=root.default with acl-type=ADMINISTER_QUEUE"
+        assert refused == {"allowed": False, "user": "alice", "diagnostics": text}
+        world.client.cookies.clear()
+        assert (await world.get("/queues/root.default/access?user=alice")).status_code == 403
 
 
 async def test_access_to_a_queue_is_everybodys(world: RestWorld) -> None:

@@ -12,14 +12,15 @@ import pytest
 from yodel.rm_api.wire.xml import document, escaped, java_number
 
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
-EMPTY_ROOTS = {
+ROOTS = {
     "containers-finished": "containers",
     "get-node-labels": "nodeLabelsInfo",
     "get-node-to-labels": "nodeToLabelsInfo",
     "label-mappings": "labelsToNodesInfo",
+    "nm-container-logs": "containerLogsInfoes",
 }
 BETWEEN_THE_CALLS = re.compile(
-    r"<(elapsedTime|remainingTimeInSeconds|application-id|memorySeconds|vcoreSeconds|value|expiryTime)>[^<]*<"
+    r"<(elapsedTime|remainingTimeInSeconds|application-id|memorySeconds|vcoreSeconds|value|expiryTime|timestamp|dateTime)>[^<]*<"
 )
 """What went on while the two forms were recorded one after the other."""
 XML_ONLY = {"appattempt-running", "queue-access", "apps-POST-submit"}
@@ -41,7 +42,7 @@ def test_the_recordings_are_there() -> None:
 
 @pytest.mark.parametrize("name", recorded_twice())
 def test_the_xml_of_the_recorded_json_is_the_recorded_xml(name: str) -> None:
-    rendered = document(json.loads(body(f"{name}.txt")), EMPTY_ROOTS.get(name)).decode()
+    rendered = document(json.loads(body(f"{name}.txt")), ROOTS.get(name)).decode()
     recorded = body(f"{name}.xml.txt").removesuffix("\n")
     assert BETWEEN_THE_CALLS.sub(r"<\1><", rendered) == BETWEEN_THE_CALLS.sub(r"<\1><", recorded)
 
