@@ -94,8 +94,8 @@ def test_what_is_done_in_one_way_may_be_said() -> None:
         ),
         (
             {"root.a.capacity": "", "root.b.capacity": "0"},
-            "Illegal capacity sum of 0.0 for children of queue root for label=. It is set to 0, but parent percent != 0, "
-            "and doesn't allow children capacity to set to 0",
+            "Illegal capacity sum of 0.0 for children of queue root for label=. It is set to 0, but parent percent != 0"
+            ", and doesn't allow children capacity to set to 0",
         ),
         ({"root.a.capacity": "101"}, "Illegal capacity of 101.0 for queue root.a"),
         ({"root.a.maximum-capacity": "200"}, "Illegal maximum-capacity of 200.0 for queue root.a"),
