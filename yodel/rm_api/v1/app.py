@@ -87,10 +87,10 @@ class _Documented(FastAPI):
 
 def _responses(path: str, method: str, known: dict[str, Any]) -> dict[str, Any]:
     """What a call answers when all goes well, and every problem that it may answer instead."""
-    statuses = [400, 403, 503]
+    statuses = [400, 401, 403, 503]
     if "{" in path:
         statuses.append(404)
     if method != "get":
-        statuses += [401, 413, 415]
+        statuses += [413, 415]
     refusals = {str(status): {"description": problems.KINDS[status].title, "content": PROBLEM} for status in statuses}
     return {status: found for status, found in known.items() if status != "422"} | dict(sorted(refusals.items()))

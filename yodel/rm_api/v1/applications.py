@@ -53,7 +53,7 @@ async def list_applications(
     finished_to_ms: TimeMs = None,
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
-) -> models.Page[models.ApplicationSummary]:
+) -> models.ApplicationPage:
     """Applications that you may see, the newest first.
 
     Filters are and-ed.  `queue` takes paths, and the names of leaf queues.  Applications that ended long ago are
@@ -89,7 +89,7 @@ async def list_applications(
     )
     shown, next_cursor = cursors.page(found, limit, lambda row: cursors.encoded("applications", *_key(row)))
     items = [shapes.application_summary(queries.application(row.id), api.web_address) for row in shown]
-    return models.Page(items=items, next_cursor=next_cursor)
+    return models.ApplicationPage(items=items, next_cursor=next_cursor)
 
 
 @router.get("/{application_id}")
@@ -112,7 +112,7 @@ async def list_containers(
     state: Annotated[list[ContainerState], Query(max_length=VALUES_MAX, description="Any of these.")] = [],  # noqa: B006
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
-) -> models.Page[models.Container]:
+) -> models.ContainerPage:
     """The containers of all attempts with their pods, live and ended, the oldest first."""
     api, view = visible_application(request, application_id)
     wanted = (row for row in _containers(api, view.application) if not state or row.state in state)
@@ -128,13 +128,13 @@ async def list_containers(
         )
         for row in shown
     ]
-    return models.Page(items=items, next_cursor=next_cursor)
+    return models.ContainerPage(items=items, next_cursor=next_cursor)
 
 
 @router.get("/{application_id}/logs")
 async def list_logs(
     request: Request, application_id: ApplicationPath, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
-) -> models.Page[models.ContainerLogs]:
+) -> models.LogsPage:
     """Where the log lines are, for each container that has or had a node, the oldest first.
 
     The ResourceManager holds no log lines.  A node agent serves those of its containers, and sends browsers on to the
@@ -145,7 +145,7 @@ async def list_logs(
     shown, next_cursor = _container_page(placed, limit, cursor)
     found = [(row, shapes.logs(row, _node_of(api, row))) for row in shown]
     items = [shapes.container_logs(row, logs) for row, logs in found if logs is not None]
-    return models.Page(items=items, next_cursor=next_cursor)
+    return models.LogsPage(items=items, next_cursor=next_cursor)
 
 
 @router.post("/{application_id}/kill", status_code=202)

@@ -32,16 +32,14 @@ class QueueNotFound(NotFound):
 
 
 @router.get("/queues", tags=["queues"])
-async def list_queues(
-    request: Request, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
-) -> models.Page[models.Queue]:
+async def list_queues(request: Request, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> models.QueuePage:
     """All queues with what their applications hold, by path."""
     key = cursors.decoded("queues", cursor, str)
     root = api_of(request).services.queries.queue(ROOT)
     views = sorted(_flat(root) if root is not None else (), key=lambda view: view.queue.path)
     rest = [view for view in views if key is None or view.queue.path > str(key[0])]
     shown, next_cursor = cursors.page(rest, limit, lambda view: cursors.encoded("queues", view.queue.path))
-    return models.Page(items=[shapes.queue(view) for view in shown], next_cursor=next_cursor)
+    return models.QueuePage(items=[shapes.queue(view) for view in shown], next_cursor=next_cursor)
 
 
 @router.get("/queues/{path}", tags=["queues"])
@@ -65,7 +63,7 @@ async def list_nodes(
     label: Annotated[str | None, Query(max_length=TEXT_LENGTH_MAX, description="With this label.")] = None,
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
-) -> models.Page[models.Node]:
+) -> models.NodePage:
     """Nodes by id, those that are gone included unless `state` says otherwise: what each lends, what is used, and why
     it is that much."""
     api = api_of(request)
@@ -83,7 +81,7 @@ async def list_nodes(
     shown, next_cursor = cursors.page(
         rest, limit, lambda view: cursors.encoded("nodes", view.node.id.host, view.node.id.port)
     )
-    return models.Page(
+    return models.NodePage(
         items=[shapes.node(view, _load(api, view.node.id)) for view in shown],
         next_cursor=next_cursor,
     )

@@ -40,7 +40,7 @@ async def list_events(
     application: OfApplication = None,
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
-) -> models.Page[models.Event]:
+) -> models.EventPage:
     """The last transitions that you may see, the newest first.  Ten thousand are remembered, until a restart."""
     api = api_of(request)
     transitions = api.services.transitions
@@ -55,7 +55,7 @@ async def list_events(
                 break
     epoch = transitions.epoch
     shown, next_cursor = cursors.page(found, limit, lambda step: cursors.encoded("events", epoch, step.sequence))
-    return models.Page(items=[shapes.event(step, epoch) for step in shown], next_cursor=next_cursor)
+    return models.EventPage(items=[shapes.event(step, epoch) for step in shown], next_cursor=next_cursor)
 
 
 @router.get("/stream", response_class=Response, responses=STREAM)

@@ -339,4 +339,28 @@ class Problem(Model):
     errors: list[FieldError]
 
 
+class ApplicationPage(Page[ApplicationSummary]):
+    """A part of the list of applications."""
+
+
+class ContainerPage(Page[Container]):
+    """A part of the list of an application's containers."""
+
+
+class LogsPage(Page[ContainerLogs]):
+    """A part of the list of where an application's logs are."""
+
+
+class QueuePage(Page[Queue]):
+    """A part of the list of queues."""
+
+
+class NodePage(Page[Node]):
+    """A part of the list of nodes."""
+
+
+class EventPage(Page[Event]):
+    """A part of the list of events."""
+
+
 JsonObject = dict[str, Any]
