@@ -65,9 +65,6 @@ class WebRim:
                     headers.append(name, value)
             await send(message)
 
-        if scope["method"] == "OPTIONS":  # the command line asks with it whether it must authenticate
-            await Response(headers={"Allow": ALLOWED})(scope, receive, send_with_headers)
-            return
         try:
             caller, cookie = self._caller(scope, sent)
         except (InvalidValue, ValueError) as error:
@@ -76,6 +73,9 @@ class WebRim:
             return
         if cookie:
             added.append(("Set-Cookie", cookie))
+        if scope["method"] == "OPTIONS":  # Hadoop's clients give their name with it, before they ask for anything
+            await Response(headers={"Allow": ALLOWED})(scope, receive, send_with_headers)
+            return
         path = scope["path"].rstrip("/") if scope["path"].startswith(REST_PREFIX) else scope["path"]
         await self._app({**scope, "path": path, _CALLER: caller}, receive, send_with_headers)
 

@@ -65,6 +65,13 @@ async def test_name_is_answered_with_a_cookie_that_beats_other_names() -> None:
         assert (second.text, "set-cookie" in second.headers) == ("/node alice", False)
 
 
+async def test_options_are_answered_with_the_cookie_that_clients_come_for() -> None:
+    async with client() as web:
+        answer = await web.options("/ws/v1/node?user.name=alice")
+        assert (answer.status_code, answer.content, answer.headers["allow"]) == (200, b"", "GET, HEAD, OPTIONS")
+        assert answer.headers["set-cookie"].startswith('hadoop.auth="u=alice&p=alice&t=simple&')
+
+
 @pytest.mark.parametrize("query", ["", "user=alice", "user.name="])
 async def test_who_gives_no_name_is_nobody(query: str) -> None:
     async with client() as web:

@@ -91,7 +91,7 @@ async def test_what_cannot_be_put_is_said(web: httpx2.AsyncClient) -> None:
     sysfs = await web.put(f"/ws/v1/node/yarn/sysfs/alice/{APPLICATION}", content="{}")
     assert (sysfs.status_code, "Implementation unavailable" in sysfs.text) == (500, True)
     other = await web.put("/ws/v1/node/apps", content="")
-    assert (other.status_code, other.headers["allow"]) == (405, "GET, HEAD")
+    assert (other.status_code, {*other.headers["allow"].split(", ")}) == (405, {"GET", "HEAD"})
     assert other.json()["RemoteException"]["javaClassName"] == "javax.ws.rs.NotAllowedException"
 
 
