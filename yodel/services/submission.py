@@ -193,7 +193,7 @@ class SubmissionService:
         return is_admin or queue_access.may_submit(self._engine.state.queues, path, user, groups)
 
     def may_view(self, application: Application, user: str) -> bool:
-        return self._rules.may_view(user, self._groups.groups_of(user), application)
+        return self.viewer(user)(application)
 
     def viewer(self, user: str) -> Callable[[Application], bool]:
         """``may_view`` for many applications at a time: the user's groups are asked for once."""
