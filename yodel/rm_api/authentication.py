@@ -58,7 +58,7 @@ class Unauthenticated(FilterRefusal):
 class Asked:
     """What of a request says who calls."""
 
-    query: tuple[tuple[str, str], ...]
+    query: tuple[tuple[str, str], ...] = field(repr=False)
     headers: dict[str, str] = field(repr=False)
     remote_host: str
     is_secure: bool = False

@@ -10,6 +10,7 @@ import pytest
 from tests.support.playbook import FakeClock
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.errors import AccessDenied
+from yodel.rm_api.authentication import Asked
 from yodel.rm_api.spnego import Negotiated
 from yodel.rm_api.token_text import from_text, to_text
 from yodel.rpc_io.proxy_users import ProxyUserRule, ProxyUserRules
@@ -195,3 +196,12 @@ async def test_ticket_that_proves_nothing_is_refused(ticket: bytes, status: int,
 
 def _with_password(token: Any, password: bytes) -> Any:
     return type(token)(identifier=token.identifier, password=password, kind=token.kind, service=token.service)
+
+
+def test_secrets_of_a_request_are_not_shown() -> None:
+    scope = {
+        "query_string": b"delegation=secret",
+        "headers": [(b"cookie", b"hadoop.auth=secret"), (b"authorization", b"Negotiate secret")],
+        "client": None,
+    }
+    assert "secret" not in repr(Asked.of(scope))

@@ -31,6 +31,14 @@ async def test_token_is_on_disk_before_it_is_given_out(world: World) -> None:
     assert world.disk.identity.delegation_sequence == 1
 
 
+async def test_token_says_until_when_it_is_good(world: World) -> None:
+    tokens, token = world.rm.delegation_tokens, await issue(world)
+    assert tokens.expires_ms(token.identifier) == world.clock.now_ms() + DAY_S * 1000
+    await world.run(tokens.cancel(token.identifier, "alice"))
+    with pytest.raises(InvalidToken, match="No delegation token found"):
+        tokens.expires_ms(token.identifier)
+
+
 async def test_content_says_who_and_how_long(world: World) -> None:
     token = await world.run(world.rm.delegation_tokens.issue("alice", "yarn/host@REALM", "oozie"))
     content = delegation_content(token.identifier)
