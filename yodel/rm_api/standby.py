@@ -16,8 +16,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from yodel.rm_api.context import RestSettings
-from yodel.rm_api.negotiate import answer_encoded, encode
+from yodel.rm_api.errors import RestError
+from yodel.rm_api.negotiate import answer, answer_error
 from yodel.rm_api.routes.cluster import LIVE, READY
+from yodel.rm_api.routes.servlets import stacks
 from yodel.rm_api.v1.problems import ProblemRim
 from yodel.rm_api.wire import cluster as wire
 
@@ -44,8 +46,11 @@ def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
         """IsActiveServlet's words and status."""
         return PlainTextResponse("I am not Active!", 405)
 
-    async def info(_: Request) -> Response:
-        return answer_encoded(encode(wire.info(facts, "STANDBY")))
+    async def info(request: Request) -> Response:
+        try:
+            return answer(request, wire.info(facts, "STANDBY"))
+        except RestError as error:
+            return answer_error(error)
 
     async def prometheus(_: Request) -> Response:
         registry = CollectorRegistry()
@@ -63,6 +68,8 @@ def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
             Route("/isActive", is_active),
             Route("/ws/v1/cluster", info),
             Route("/ws/v1/cluster/info", info),
+            Route("/ws/v1/cluster/info/", info),
+            Route("/stacks", stacks),
             Route("/prom", prometheus),
             Route("/{path:path}", elsewhere, methods=METHODS),
         ],

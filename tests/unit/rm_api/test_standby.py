@@ -34,10 +34,21 @@ async def test_it_is_not_active_in_hadoops_words(client: httpx2.AsyncClient) -> 
     assert (answer.status_code, answer.text) == (405, "I am not Active!")
 
 
-@pytest.mark.parametrize("path", ["/ws/v1/cluster", "/ws/v1/cluster/info"])
+@pytest.mark.parametrize("path", ["/ws/v1/cluster", "/ws/v1/cluster/info", "/ws/v1/cluster/info/"])
 async def test_it_tells_who_it_is(client: httpx2.AsyncClient, path: str) -> None:
     info = (await client.get(path)).json()["clusterInfo"]
     assert (info["haState"], info["state"], info["startedOn"]) == ("STANDBY", "STARTED", STARTED_MS)
+
+
+async def test_it_tells_who_it_is_in_xml_too(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/ws/v1/cluster/info", headers={"Accept": "application/xml"})
+    assert "<haState>STANDBY</haState>" in answer.text
+    refused = await client.get("/ws/v1/cluster/info", headers={"Accept": "text/plain"})
+    assert refused.status_code == 406
+
+
+async def test_its_stacks_can_be_seen(client: httpx2.AsyncClient) -> None:
+    assert (await client.get("/stacks")).text.startswith("Process Thread Dump: ")
 
 
 async def test_it_tells_prometheus_that_it_does_not_lead(client: httpx2.AsyncClient) -> None:

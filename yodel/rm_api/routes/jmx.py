@@ -7,7 +7,7 @@ import os
 import resource
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,26 +49,28 @@ async def jmx(request: Request) -> Response:
     return _answer({"beans": [_only(bean, attribute) for bean in found]})
 
 
+def metric_beans(api: Api) -> list[wire.Bean]:
+    """Those of the cluster and of every queue, for Prometheus as well."""
+    services = api.services
+    host = api.web_address.rpartition(":")[0]
+    cluster = wire.cluster_metrics(services.queries.metrics(), loads(services), host)
+    return [cluster, *_queue_beans(api, host)]
+
+
 def _beans(api: Api, pattern: NamePattern) -> list[wire.Bean]:
     """Only the kinds that may match are made: an alert asks for one bean every few seconds."""
     services, host = api.services, api.web_address.rpartition(":")[0]
-    queries = services.queries
-
-    def process() -> list[wire.Bean]:
-        facts = _process_facts(services.settings.started_ms, services.clock.now_ms())
-        return wire.process_beans(facts, host, services.settings.build_version)
-
-    kinds: Sequence[tuple[str, Callable[[], list[wire.Bean]]]] = (
-        ("ClusterMetrics", lambda: [wire.cluster_metrics(queries.metrics(), loads(services), host)]),
-        ("QueueMetrics", lambda: _queue_beans(api, host)),
-        ("RMNMInfo", lambda: [wire.node_managers(queries.nodes())]),
-    )
+    settings, queries = services.settings, services.queries
+    kinds: Mapping[str, Callable[[], list[wire.Bean]]] = {
+        "ClusterMetrics": lambda: [wire.cluster_metrics(queries.metrics(), loads(services), host)],
+        "QueueMetrics": lambda: _queue_beans(api, host),
+        "RMNMInfo": lambda: [wire.node_managers(queries.nodes())],
+        "JvmMetrics": lambda: wire.process_beans(
+            _process_facts(settings.started_ms, services.clock.now_ms()), host, settings.build_version
+        ),
+    }
     wanted = pattern.properties.get("name")
-    found: list[wire.Bean] = []
-    for kind, make in kinds:
-        if (wanted is None or wanted.fullmatch(kind)) and pattern.domain.fullmatch("Hadoop"):
-            found += make()
-    return found + process()
+    return [bean for kind, make in kinds.items() if wanted is None or wanted.fullmatch(kind) for bean in make()]
 
 
 def _queue_beans(api: Api, host: str) -> list[wire.Bean]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -11,47 +13,38 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from yodel.domain.states import NodeState
 from yodel.rm_api.context import api_of
-from yodel.services.queries import ClusterMetrics
+from yodel.rm_api.routes.jmx import metric_beans
+
+TAGS = ("tag.Queue", "tag.Context", "tag.Hostname")
+_WORD = re.compile(r"(?<=[^A-Z_])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])")
 
 
-class _Counts(Collector):
-    def __init__(self, found: ClusterMetrics) -> None:
-        self._found = found
+class _Beans(Collector):
+    """Metrics beans as PrometheusMetricsSink names them: words of the record and the attribute, tags as labels."""
+
+    def __init__(self, beans: Sequence[Mapping[str, Any]]) -> None:
+        self._beans = beans
 
     def collect(self) -> Iterable[Metric]:
-        found = self._found
-        available = (found.total - found.used).at_least_zero()
-        nodes = found.nodes_by_state
-        for name, value in (
-            ("cluster_metrics_num_active_n_ms", nodes.get(NodeState.RUNNING, 0)),
-            ("cluster_metrics_num_lost_n_ms", nodes.get(NodeState.LOST, 0)),
-            ("cluster_metrics_num_unhealthy_n_ms", nodes.get(NodeState.UNHEALTHY, 0)),
-            ("cluster_metrics_num_shutdown_n_ms", nodes.get(NodeState.SHUTDOWN, 0)),
-            ("cluster_metrics_capability_mb", found.total.memory_mib),
-            ("cluster_metrics_capability_virtual_cores", found.total.vcores),
-        ):
-            yield GaugeMetricFamily(name, name.replace("_", " "), value)
-        for name, value in (
-            ("apps_submitted", found.submitted),
-            ("apps_pending", found.pending),
-            ("apps_running", found.running),
-            ("apps_completed", found.completed),
-            ("apps_failed", found.failed),
-            ("apps_killed", found.killed),
-            ("allocated_mb", found.used.memory_mib),
-            ("allocated_v_cores", found.used.vcores),
-            ("allocated_containers", found.containers_allocated),
-            ("available_mb", available.memory_mib),
-            ("available_v_cores", available.vcores),
-            ("pending_mb", found.pending_resource.memory_mib),
-            ("pending_v_cores", found.pending_resource.vcores),
-            ("pending_containers", found.containers_pending),
-        ):
-            family = GaugeMetricFamily(f"queue_metrics_{name}", name.replace("_", " "), labels=("queue",))
-            family.add_metric(("root",), value)
-            yield family
+        families: dict[str, GaugeMetricFamily] = {}
+        for bean in self._beans:
+            record = bean["modelerType"].partition(",")[0]
+            tags = {name.removeprefix("tag.").lower(): str(bean[name]) for name in TAGS if name in bean}
+            for attribute, value in bean.items():
+                if not isinstance(value, (int, float)):
+                    continue
+                name = metric_name(record, attribute)
+                if name not in families:
+                    families[name] = GaugeMetricFamily(name, name.replace("_", " "), labels=tuple(tags))
+                families[name].add_metric(tuple(tags.values()), value)
+        return families.values()
+
+
+def metric_name(record: str, attribute: str) -> str:
+    """``QueueMetrics`` and ``AllocatedMB`` are ``queue_metrics_allocated_mb``."""
+    text = record + attribute[:1].upper() + attribute[1:]
+    return _WORD.sub("_", text).lower()
 
 
 class _Gauges(Collector):
@@ -66,9 +59,9 @@ class _Gauges(Collector):
 
 
 async def prometheus(request: Request) -> Response:
-    registry, services = CollectorRegistry(), api_of(request).services
-    registry.register(_Counts(services.queries.metrics()))
-    registry.register(_Gauges(services.gauges()))
+    registry, api = CollectorRegistry(), api_of(request)
+    registry.register(_Beans(metric_beans(api)))
+    registry.register(_Gauges(api.services.gauges()))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -1,6 +1,11 @@
+"""``/prom``."""
+
 from __future__ import annotations
 
+import pytest
+
 from tests.support.rest_world import RestWorld
+from yodel.rm_api.routes.prometheus import metric_name
 
 
 async def test_gauges_of_the_composition_root_are_told_under_our_name(world: RestWorld) -> None:
@@ -8,3 +13,27 @@ async def test_gauges_of_the_composition_root_are_told_under_our_name(world: Res
     answer = await world.client.get("/prom")
     assert "yodel_watch_staleness_seconds +Inf" in answer.text
     assert "yodel_watch_listings 2.0" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("record", "attribute", "expected"),
+    [
+        ("ClusterMetrics", "NumActiveNMs", "cluster_metrics_num_active_n_ms"),
+        ("ClusterMetrics", "CapabilityMB", "cluster_metrics_capability_mb"),
+        ("ClusterMetrics", "RmEventProcCPUAvg", "cluster_metrics_rm_event_proc_cpu_avg"),
+        ("QueueMetrics", "AllocatedVCores", "queue_metrics_allocated_v_cores"),
+        ("QueueMetrics", "AMResourceLimitMB", "queue_metrics_am_resource_limit_mb"),
+        ("QueueMetrics", "running_60", "queue_metrics_running_60"),
+    ],
+)
+def test_names_are_hadoops(record: str, attribute: str, expected: str) -> None:
+    assert metric_name(record, attribute) == expected
+
+
+async def test_queues_are_labels(world: RestWorld) -> None:
+    text = (await world.client.get("/prom")).text
+    tags = 'context="yarn",hostname="rm-host"'
+    assert f'queue_metrics_apps_submitted{{{tags},queue="root"}} 0.0' in text
+    assert f'queue_metrics_apps_submitted{{{tags},queue="root.default"}} 0.0' in text
+    assert f"cluster_metrics_num_active_n_ms{{{tags}}} 0.0" in text
+    assert text.count("# TYPE queue_metrics_apps_submitted gauge") == 1
