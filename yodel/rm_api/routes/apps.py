@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
+from yodel.domain.queue import absolute_percent
 from yodel.domain.states import YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue
 from yodel.rm_api.context import Api, api_of
@@ -185,14 +186,11 @@ def _log_status(api: Api, view: ApplicationView) -> LogAggregationStatus:
 
 
 def _queue_memory_mib(api: Api, application: Application) -> int:
-    """What the queue is guaranteed: the product along its path of the cluster's memory."""
+    """What the queue is guaranteed of the cluster's memory."""
     state = api.services.queries.state
-    queues = state.queues
-    share, queue = 1.0, queues.get(application.submission.queue)
-    while queue is not None:
-        share *= queue.capacity_percent / 100.0
-        queue = queues.get(queue.parent_path) if queue.parent_path is not None else None
-    return int(state.usable_resource.memory_mib * share)
+    queue = state.queues.get(application.submission.queue)
+    share_percent = absolute_percent(state.queues, queue) if queue is not None else 100.0
+    return int(state.usable_resource.memory_mib * share_percent / 100.0)
 
 
 ROUTES = (

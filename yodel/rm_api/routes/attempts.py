@@ -36,9 +36,7 @@ async def attempts(request: Request) -> Response:
 async def attempt(request: Request) -> Response:
     api = api_of(request)
     found = _found_attempt(request, _attempt_id(request), "attempt")
-    application = api.services.queries.application(found.id.application_id).application
-    tracking_url = wire.tracking_url(application, api.web_address)
-    return answer(request, {"appAttempt": wire.one_attempt(found, tracking_url)}, root="appAttempt")
+    return answer(request, {"appAttempt": wire.one_attempt(found, api.web_address)}, root="appAttempt")
 
 
 async def containers(request: Request) -> Response:

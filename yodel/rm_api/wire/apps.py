@@ -12,8 +12,8 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE
-from yodel.domain.states import ApplicationState, YarnApplicationState
-from yodel.pb_convert.reports import diagnostics_of
+from yodel.domain.states import ApplicationState, AttemptState, YarnApplicationState
+from yodel.pb_convert.reports import NOT_AVAILABLE, diagnostics_of
 from yodel.pb_convert.submission import names_a_label
 from yodel.pb_convert.times import iso_8601
 from yodel.rm_api.wire.resources import java_float, resource, seconds_map, usage_by_partition
@@ -21,6 +21,7 @@ from yodel.services.queries import ApplicationView
 
 DE_SELECTS = ("resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo")
 """What a caller may leave out (DeSelectFields)."""
+LOST = (AttemptState.FAILED, AttemptState.KILLED)
 KEPT_ANYWAY = frozenset({"appNodeLabelExpression"})
 """AppInfo puts it in before it asks whether it is wanted."""
 
@@ -114,14 +115,15 @@ class Master:
     blacklist: Sequence[str] = ()
 
 
-def one_attempt(row: Attempt, tracking_url: str) -> dict[str, Any]:
+def one_attempt(row: Attempt, web_address: str) -> dict[str, Any]:
     """One attempt by itself: AppAttemptInfo, which has other fields than the list."""
+    is_reachable = row.state not in LOST
     return {
         "appAttemptId": str(row.id),
-        "host": row.host,
-        "rpcPort": row.rpc_port,
-        "trackingUrl": tracking_url,
-        "originalTrackingUrl": row.tracking_url or "N/A",
+        "host": row.host if is_reachable else NOT_AVAILABLE,
+        "rpcPort": row.rpc_port if is_reachable else -1,
+        "trackingUrl": _pages(row, web_address),
+        "originalTrackingUrl": _own_pages(row, web_address),
         "diagnosticsInfo": row.diagnostics,
         "appAttemptState": row.state.name,
         "amContainerId": str(row.am_container_id) if row.am_container_id is not None else "",
@@ -154,8 +156,22 @@ def _tracking(view: ApplicationView, web_address: str) -> dict[str, str]:
     row = view.application
     if view.attempt is None or row.yarn_state is YarnApplicationState.ACCEPTED:
         return {"trackingUI": "UNASSIGNED"}
-    url = tracking_url(row, web_address)
+    url = _pages(view.attempt, web_address)
+    url = url if "://" in url else f"http://{url}"  # WebAppUtils.getURLWithScheme, also of N/A
     return {"trackingUI": "History" if row.finished_ms else "ApplicationMaster", "trackingUrl": url}
+
+
+def _pages(row: Attempt, web_address: str) -> str:
+    """RMAppAttemptImpl.getTrackingUrl: an unmanaged AM's own, else the proxy's, or ours once it is lost."""
+    if row.is_unmanaged or row.state in LOST:
+        return _own_pages(row, web_address)
+    return f"http://{web_address}/proxy/{row.id.application_id}/"
+
+
+def _own_pages(row: Attempt, web_address: str) -> str:
+    if row.state in LOST:
+        return f"http://{web_address}/cluster/app/{row.id.application_id}"
+    return row.tracking_url or NOT_AVAILABLE
 
 
 def _times(view: ApplicationView, may_view: bool) -> dict[str, int]:

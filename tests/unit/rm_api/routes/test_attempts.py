@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, a_node, an_application, an_attempt
@@ -89,6 +91,22 @@ async def test_one_attempt_says_where_its_pages_are(running: RestWorld) -> None:
     assert attempt["trackingUrl"] == f"http://rm-host:8088/proxy/{APP.id}/"
     assert (attempt["originalTrackingUrl"], attempt["rpcPort"]) == ("http://node-1:4040", 4000)
     assert attempt["amContainerId"] == str(AM.id)
+
+
+async def test_lost_attempt_is_shown_by_the_resource_manager_itself(running: RestWorld) -> None:
+    """Also while another attempt of the same application runs."""
+    lost = an_attempt(1, attempt=2, state=AttemptState.FAILED, host="node-1", rpc_port=4000, tracking_url="http://x")
+    await running.put(lost)
+    attempt = (await running.json(f"{PATH}/{lost.id}"))["appAttempt"]
+    page = f"http://rm-host:8088/cluster/app/{APP.id}"
+    assert (attempt["trackingUrl"], attempt["originalTrackingUrl"]) == (page, page)
+    assert (attempt["host"], attempt["rpcPort"]) == ("N/A", -1)
+
+
+@pytest.mark.parametrize(("given", "shown"), [("http://gateway:9", "http://gateway:9"), ("", "http://N/A")])
+async def test_pages_of_an_unmanaged_am_are_its_own(running: RestWorld, given: str, shown: str) -> None:
+    await running.put(replace(ATTEMPT, am_container_id=None, tracking_url=given))
+    assert (await running.json(f"/apps/{APP.id}"))["app"]["trackingUrl"] == shown
 
 
 async def test_only_what_lives_is_listed(running: RestWorld) -> None:
