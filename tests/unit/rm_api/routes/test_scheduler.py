@@ -129,3 +129,13 @@ async def test_access_to_a_queue_is_everybodys(world: RestWorld) -> None:
 async def test_access_that_cannot_be_told(world: RestWorld, path: str, status: int, text: str) -> None:
     answer = await world.get(path)
     assert (answer.status_code, answer.json()["RemoteException"]["message"].startswith(text)) == (status, True)
+
+
+async def test_lifetimes_of_a_queue_are_shown() -> None:
+    root, leaf = default_queues()
+    async with rest_world(queues=(root, replace(leaf, maximum_lifetime_s=600, default_lifetime_s=60))) as world:
+        shown = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]["queues"]["queue"][0]
+        assert (shown["maxApplicationLifetime"], shown["defaultApplicationLifetime"]) == (600, 60)
+    async with rest_world(queues=(root, replace(leaf, maximum_lifetime_s=0))) as world:
+        shown = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]["queues"]["queue"][0]
+        assert (shown["maxApplicationLifetime"], shown["defaultApplicationLifetime"]) == (-1, -1)
