@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.domain.resource import Resource
-from yodel.errors import InvalidValue, Refused
+from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.pb_convert import rest_submission
 from yodel.pb_convert.rest_submission import InvalidReservationId
 from yodel.rm_api.bodies import read_bytes, read_object
@@ -22,6 +22,7 @@ from yodel.rm_api.routes.reservations import require_reservation_id
 from yodel.rm_api.wire.resources import resource
 
 DISABLED = "App submission via REST is disabled."
+ACCESS_CONTROL = "org.apache.hadoop.security.AccessControlException"
 
 
 async def new_application(request: Request) -> Response:
@@ -56,6 +57,9 @@ async def submit(request: Request) -> Response:
     except InvalidReservationId as error:
         require_reservation_id(error.text)
         raise bad_request(str(error)) from error
+    except AccessDenied as error:
+        # No 403: RMAppManager's exception comes wrapped, with its class in its text.
+        raise bad_request(f"{ACCESS_CONTROL}: {error}") from error
     except (InvalidValue, Refused) as error:
         raise bad_request(str(error)) from error
     location = request.url.replace(path=f"/ws/v1/cluster/apps/{application_id}", query="")

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.ids import ApplicationId
+from yodel.domain.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -116,6 +118,20 @@ async def test_priority_is_minus_one_when_none_is_given(world: RestWorld) -> Non
     application_id = await world.new_id()
     await world.post("/apps?user.name=alice", a_body(application_id))
     assert (await world.json(f"/apps/{application_id}"))["app"]["priority"] == -1
+
+
+async def test_queue_that_is_not_for_the_user_is_a_bad_request_that_names_javas_exception() -> None:
+    queues = (Queue(path="root", is_leaf=False, submit_acl=" "), Queue(path="root.default", submit_acl="alice"))
+    rules = AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)
+    async with rest_world(queues=queues, rules=rules) as world:
+        application_id = await world.new_id()
+        answer = await world.post("/apps?user.name=bob", a_body(application_id))
+        inner = answer.json()["RemoteException"]
+        assert (answer.status_code, inner["exception"]) == (400, "BadRequestException")
+        assert inner["message"] == (
+            "org.apache.hadoop.security.AccessControlException: User bob does not have permission to submit "
+            f"{application_id} to queue default"
+        )
 
 
 XML = """<application-submission-context><application-id>{id}</application-id><application-name>pi</application-name>
