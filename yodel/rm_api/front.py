@@ -6,6 +6,8 @@ A plain ASGI shell and no BaseHTTPMiddleware: answers stream through it untouche
 
 from __future__ import annotations
 
+from email.utils import formatdate
+
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,6 +41,7 @@ class Front:
                 headers = MutableHeaders(scope=message)
                 for name, value in ALWAYS:
                     headers.setdefault(name, value)
+                headers.setdefault("Expires", formatdate(usegmt=True))
             await send(message)
 
         if scope["path"].startswith(REST_PREFIX):

@@ -14,6 +14,7 @@ async def test_every_answer_carries_the_headers(world: RestWorld) -> None:
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "SAMEORIGIN"
         assert headers["x-xss-protection"] == "1; mode=block"
+        assert (headers["pragma"], headers["expires"].endswith(" GMT")) == ("no-cache", True)
 
 
 async def test_name_is_answered_with_a_cookie_that_stands_for_it(world: RestWorld) -> None:

@@ -136,6 +136,3 @@ async def test_lifetimes_of_a_queue_are_shown() -> None:
     async with rest_world(queues=(root, replace(leaf, maximum_lifetime_s=600, default_lifetime_s=60))) as world:
         shown = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]["queues"]["queue"][0]
         assert (shown["maxApplicationLifetime"], shown["defaultApplicationLifetime"]) == (600, 60)
-    async with rest_world(queues=(root, replace(leaf, maximum_lifetime_s=0))) as world:
-        shown = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]["queues"]["queue"][0]
-        assert (shown["maxApplicationLifetime"], shown["defaultApplicationLifetime"]) == (-1, -1)
