@@ -124,7 +124,7 @@ async def test_queue_that_is_not_for_the_user_is_a_bad_request_that_names_javas_
     queues = (Queue(path="root", is_leaf=False, submit_acl=" "), Queue(path="root.default", submit_acl="alice"))
     rules = AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)
     async with rest_world(queues=queues, rules=rules) as world:
-        application_id = await world.new_id()
+        application_id = await world.new_id("bob")
         answer = await world.post("/apps?user.name=bob", a_body(application_id))
         inner = answer.json()["RemoteException"]
         assert (answer.status_code, inner["exception"]) == (400, "BadRequestException")
