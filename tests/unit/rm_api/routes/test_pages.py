@@ -100,5 +100,6 @@ async def test_probes_are_told_that_it_lives_and_when_it_is_ready(world: RestWor
 async def test_prometheus_speaks_hadoops_names(world: RestWorld) -> None:
     await world.put(ROW)
     answer = await world.client.get("/prom")
-    assert 'queue_metrics_apps_completed{queue="root"} 1.0' in answer.text
-    assert "cluster_metrics_num_active_n_ms 0.0" in answer.text
+    tags = 'context="yarn",hostname="rm-host"'
+    assert f'queue_metrics_apps_completed{{{tags},queue="root"}} 1.0' in answer.text
+    assert f"cluster_metrics_num_active_n_ms{{{tags}}} 0.0" in answer.text
