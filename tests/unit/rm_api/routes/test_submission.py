@@ -121,7 +121,8 @@ async def test_priority_is_minus_one_when_none_is_given(world: RestWorld) -> Non
 
 
 async def test_queue_that_is_not_for_the_user_is_a_bad_request_that_names_javas_exception() -> None:
-    queues = (Queue(path="root", is_leaf=False, submit_acl=" "), Queue(path="root.default", submit_acl="alice"))
+    root = Queue(path="root", is_leaf=False, submit_acl=" ", administer_acl=" ")
+    queues = (root, Queue(path="root.default", submit_acl="alice"))
     rules = AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)
     async with rest_world(queues=queues, rules=rules) as world:
         application_id = await world.new_id("bob")
