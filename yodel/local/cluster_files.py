@@ -92,7 +92,7 @@ def agent_file(directory: Path, node: str) -> Path:
 
 
 def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
-    """Fields of yodel.settings.Settings."""
+    """Fields of yodel.settings.Settings, by their names in TOML."""
     directory = options.directory
     return {
         "store_url": f"sqlite+aiosqlite:///{directory / 'rm' / 'rm.db'}",
@@ -117,6 +117,7 @@ def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
         # On one's own machine a plain curl is its owner, as a plain spark-submit is.
         "http_static_user": getpass.getuser(),
         "http_static_user_may_write": True,
+        "web.log_dir": str(directory / "logs"),
         "pod_creates_per_second": 500.0,
         "log_aggregation_enable": True,
     }

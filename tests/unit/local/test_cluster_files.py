@@ -51,6 +51,7 @@ def test_rm_can_load_its_file(written: LocalOptions) -> None:
     assert (loaded.minimum_allocation_mib, loaded.maximum_allocation_mib) == (512, 4096)
     assert loaded.maximum_allocation_vcores == 3
     assert loaded.node_token_file == written.directory / "node-token"
+    assert loaded.web.log_dir == written.directory / "logs"
 
 
 def test_agents_can_load_their_files_and_find_the_rm(written: LocalOptions) -> None:

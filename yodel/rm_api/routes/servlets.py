@@ -21,11 +21,13 @@ from starlette.routing import Route
 
 from yodel.errors import AccessDenied
 from yodel.rm_api.context import api_of
+from yodel.rm_api.errors import bad_request
 from yodel.rm_api.front import reader
 from yodel.rm_api.jetty import error_page
 from yodel.telemetry import logs
 
 TASKS_MAX = 200
+DUMPS_MAX = 10
 FRAMES_MAX = 50
 FILES_MAX = 1000
 LOGGER = "yodel"
@@ -49,6 +51,22 @@ _FORMS = """
 
 
 async def stacks(_: Request) -> Response:
+    return PlainTextResponse(_dump())
+
+
+async def jstack(request: Request) -> Response:
+    """As many dumps as asked for, one after the other (RMWebServices of Hadoop's trunk)."""
+    asked = request.path_params["count"]
+    if not asked.isdecimal() or not 1 <= int(asked[:4]) <= DUMPS_MAX:
+        raise bad_request(f"Invalid number of dumps: {asked[:128]}; expected 1 to {DUMPS_MAX}")
+    dumps = []
+    for _ in range(int(asked)):
+        dumps.append(_dump())
+        await asyncio.sleep(0)
+    return PlainTextResponse("\n".join(dumps))
+
+
+def _dump() -> str:
     """Threads as Java dumps them, and after them the tasks, which are what runs here."""
     frames = sys._current_frames()
     threads = threading.enumerate()
@@ -62,7 +80,7 @@ async def stacks(_: Request) -> Response:
     for task in tasks[:TASKS_MAX]:
         stack = task.get_stack(limit=1)
         lines += [f"Task {task.get_name()}:", *(_frames(stack[0]) if stack else ())]
-    return PlainTextResponse("\n".join((*lines, "")))
+    return "\n".join((*lines, ""))
 
 
 async def log_level(request: Request) -> Response:
@@ -153,6 +171,7 @@ def _names(directory: Path) -> list[str]:
 
 ROUTES = (
     Route("/stacks", stacks),
+    Route("/ws/v1/cluster/jstack/{count}", jstack),
     Route("/logLevel", log_level),
     Route("/logs", log_files),
     Route("/logs/{path:path}", log_files),

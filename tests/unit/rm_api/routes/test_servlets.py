@@ -29,6 +29,12 @@ async def test_stacks_name_threads_and_tasks_and_no_file(world: RestWorld) -> No
     assert "/" not in answer.text.replace("Process Thread Dump", "")
 
 
+async def test_as_many_dumps_as_asked_for(world: RestWorld) -> None:
+    assert (await world.get("/jstack/3")).text.count("Process Thread Dump: ") == 3
+    for count in ("0", "11", "many", "-1", "9" * 5000):
+        assert (await world.get(f"/jstack/{count}")).status_code == 400
+
+
 async def test_level_is_shown_to_everybody_and_changed_by_administrators(world: RestWorld) -> None:
     shown = await world.client.get("/logLevel?log=yodel")
     assert "<!-- OUTPUT -->Effective Level: <b>INFO</b><br />" in shown.text
