@@ -22,6 +22,7 @@ from yodel.services.queries import ClusterMetrics, NodeView
 RM = "Hadoop:service=ResourceManager,name="
 AGES_MIN = (0, 60, 300, 1440)
 MINUTE_MS = 60_000
+MIB = 1024.0 * 1024.0
 Bean = dict[str, Any]
 
 
@@ -137,78 +138,79 @@ def node_managers(views: Iterable[NodeView]) -> Bean:
 
 def process_beans(facts: Mapping[str, float], host: str, version: str) -> list[Bean]:
     """Those of the JVM, with what this process uses: its resident memory stands for the heap."""
-    used, most, threads = int(facts["resident_bytes"]), int(facts["memory_bytes"]), int(facts["threads"])
-    memory = {"committed": used, "init": 0, "max": most, "used": used}
-    mib = 1024.0 * 1024.0
     return [
-        {
-            "name": RM + "JvmMetrics",
-            "modelerType": "JvmMetrics",
-            "tag.Context": "jvm",
-            "tag.ProcessName": "ResourceManager",
-            "tag.SessionId": None,
-            "tag.Hostname": host,
-            "MemNonHeapUsedM": 0.0,
-            "MemNonHeapCommittedM": 0.0,
-            "MemNonHeapMaxM": -1.0,
-            "MemHeapUsedM": java_float(used / mib),
-            "MemHeapCommittedM": java_float(used / mib),
-            "MemHeapMaxM": java_float(most / mib),
-            "MemMaxM": java_float(most / mib),
-            "GcCount": int(facts["collections"]),
-            "GcTimeMillis": 0,
-            "GcNumWarnThresholdExceeded": 0,
-            "GcNumInfoThresholdExceeded": 0,
-            "GcTotalExtraSleepTime": 0,
-            "ThreadsNew": 0,
-            "ThreadsRunnable": threads,
-            "ThreadsBlocked": 0,
-            "ThreadsWaiting": 0,
-            "ThreadsTimedWaiting": 0,
-            "ThreadsTerminated": 0,
-            "LogFatal": 0,
-            "LogError": 0,
-            "LogWarn": 0,
-            "LogInfo": 0,
-        },
-        {
-            "name": "java.lang:type=Memory",
-            "modelerType": "sun.management.MemoryImpl",
-            "HeapMemoryUsage": memory,
-            "NonHeapMemoryUsage": {"committed": 0, "init": 0, "max": -1, "used": 0},
-            "ObjectPendingFinalizationCount": 0,
-            "Verbose": False,
-            "ObjectName": "java.lang:type=Memory",
-        },
-        {
-            "name": "java.lang:type=Threading",
-            "modelerType": "sun.management.ThreadImpl",
-            "ThreadCount": threads,
-            "PeakThreadCount": threads,
-            "DaemonThreadCount": 0,
-            "ObjectName": "java.lang:type=Threading",
-        },
-        {
-            "name": "java.lang:type=OperatingSystem",
-            "modelerType": "com.sun.management.internal.OperatingSystemImpl",
-            "AvailableProcessors": int(facts["processors"]),
-            "SystemLoadAverage": facts["load_average"],
-            "ProcessCpuTime": int(facts["cpu_s"] * 1e9),
-            "OpenFileDescriptorCount": int(facts["open_files"]),
-            "TotalPhysicalMemorySize": most,
-            "Name": "Linux",
-            "ObjectName": "java.lang:type=OperatingSystem",
-        },
-        {
-            "name": "java.lang:type=Runtime",
-            "modelerType": "sun.management.RuntimeImpl",
-            "StartTime": int(facts["started_ms"]),
-            "Uptime": int(facts["uptime_ms"]),
-            "VmName": "Yodel",
-            "VmVersion": version,
-            "ObjectName": "java.lang:type=Runtime",
-        },
+        _jvm_metrics(facts, host),
+        _platform(
+            "Memory",
+            "sun.management.MemoryImpl",
+            HeapMemoryUsage={
+                "committed": int(facts["resident_bytes"]),
+                "init": 0,
+                "max": int(facts["memory_bytes"]),
+                "used": int(facts["resident_bytes"]),
+            },
+            NonHeapMemoryUsage={"committed": 0, "init": 0, "max": -1, "used": 0},
+            ObjectPendingFinalizationCount=0,
+            Verbose=False,
+        ),
+        _platform(
+            "Threading",
+            "sun.management.ThreadImpl",
+            ThreadCount=int(facts["threads"]),
+            PeakThreadCount=int(facts["threads"]),
+            DaemonThreadCount=0,
+        ),
+        _platform(
+            "OperatingSystem",
+            "com.sun.management.internal.OperatingSystemImpl",
+            AvailableProcessors=int(facts["processors"]),
+            SystemLoadAverage=facts["load_average"],
+            ProcessCpuTime=int(facts["cpu_s"] * 1e9),
+            OpenFileDescriptorCount=int(facts["open_files"]),
+            TotalPhysicalMemorySize=int(facts["memory_bytes"]),
+            Name="Linux",
+        ),
+        _platform(
+            "Runtime",
+            "sun.management.RuntimeImpl",
+            StartTime=int(facts["started_ms"]),
+            Uptime=int(facts["uptime_ms"]),
+            VmName="Yodel",
+            VmVersion=version,
+        ),
     ]
+
+
+def _platform(kind: str, modeler: str, **attributes: Any) -> Bean:
+    name = f"java.lang:type={kind}"
+    return {"name": name, "modelerType": modeler, **attributes, "ObjectName": name}
+
+
+def _jvm_metrics(facts: Mapping[str, float], host: str) -> Bean:
+    used, most = (java_float(facts[name] / MIB) for name in ("resident_bytes", "memory_bytes"))
+    zeros = (
+        *("GcTimeMillis", "GcNumWarnThresholdExceeded", "GcNumInfoThresholdExceeded", "GcTotalExtraSleepTime"),
+        *("ThreadsNew", "ThreadsBlocked", "ThreadsWaiting", "ThreadsTimedWaiting", "ThreadsTerminated"),
+        *("LogFatal", "LogError", "LogWarn", "LogInfo"),
+    )
+    return {
+        "name": RM + "JvmMetrics",
+        "modelerType": "JvmMetrics",
+        "tag.Context": "jvm",
+        "tag.ProcessName": "ResourceManager",
+        "tag.SessionId": None,
+        "tag.Hostname": host,
+        "MemNonHeapUsedM": 0.0,
+        "MemNonHeapCommittedM": 0.0,
+        "MemNonHeapMaxM": -1.0,
+        "MemHeapUsedM": used,
+        "MemHeapCommittedM": used,
+        "MemHeapMaxM": most,
+        "MemMaxM": most,
+        "GcCount": int(facts["collections"]),
+        "ThreadsRunnable": int(facts["threads"]),
+        **dict.fromkeys(zeros, 0),
+    }
 
 
 def pretty(value: Any, indent: int = 0) -> str:
