@@ -13,14 +13,17 @@ from starlette.responses import Response
 
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api
-from yodel.rm_api.errors import RestError
-from yodel.rm_api.negotiate import JSON_UTF8, XML, XML_UTF8, representation
+from yodel.rm_api.errors import RestError, malformed_body
+from yodel.rm_api.negotiate import JSON_UTF8, XML, XML_UTF8, declared_type, representation
 
 DAO = "org.apache.hadoop.yarn.server.resourcemanager.webapp.dao."
 
 
-async def given(request: Request, api: Api, root: str) -> dict[str, Any] | None:
-    """The body's fields, with or without their root element; None for a call that has no body at all.
+async def given(request: Request, api: Api, root: str, *, is_wrapped: bool = False) -> dict[str, Any] | None:
+    """The body's fields; None for a call that has no body at all.
+
+    ``is_wrapped`` is for the classes of Hadoop's IncludeRootJSONProvider, whose JSON has the root element that XML
+    always has: without it they are empty, and an empty object is none.
 
     Raises:
         RestError: as ``read_object``.
@@ -29,7 +32,24 @@ async def given(request: Request, api: Api, root: str) -> dict[str, Any] | None:
         return None
     body = await read_object(request, api.services.settings.body_bytes_max, root)
     inner = body.get(root)
-    return inner if isinstance(inner, dict) else body
+    if declared_type(request) == XML:
+        return inner if isinstance(inner, dict) else body
+    if not is_wrapped:
+        return body
+    if not body:
+        return None
+    return inner if isinstance(inner, dict) else {}
+
+
+def scalar(value: object) -> str | None:
+    """A field of text; a number is what it looks like.  Raises RestError 400 for an object or a list."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, (int, float)):
+        raise malformed_body()
+    return str(value)
 
 
 def is_given(request: Request) -> bool:

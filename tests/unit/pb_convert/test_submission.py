@@ -14,6 +14,7 @@ from yodel.pb_convert.submission import (
     am_launch_context,
     launch_environment,
     log_aggregation_context,
+    names_a_label,
     parse_context,
     submission,
 )
@@ -193,3 +194,12 @@ def test_log_aggregation_context_is_passed_on_when_there_is_one() -> None:
     context.log_aggregation_context.include_pattern = "std.*"
     wanted = context.log_aggregation_context.SerializeToString()
     assert log_aggregation_context(context.SerializeToString()) == wanted
+
+
+@pytest.mark.parametrize(("label", "is_named"), [(None, False), ("", True), ("ssd", True)])
+def test_empty_label_is_one_that_was_given(label: str | None, is_named: bool) -> None:
+    assert names_a_label(a_context(node_label_expression=label).SerializeToString()) is is_named
+
+
+def test_context_that_cannot_be_read_names_no_label() -> None:
+    assert not names_a_label(b"\xff")

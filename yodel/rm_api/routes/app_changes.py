@@ -19,7 +19,7 @@ from yodel.pb_convert.times import parse_iso_8601
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.errors import RestError, bad_request, malformed_body, undeclared
 from yodel.rm_api.front import writer
-from yodel.rm_api.given import answer_text, given, null_pointer
+from yodel.rm_api.given import answer_text, given, null_pointer, scalar
 from yodel.rm_api.negotiate import answer, require_acceptable
 from yodel.rm_api.routes.apps import application_id, found_application, no_such_application
 from yodel.rm_api.wire.apps import timeout
@@ -27,6 +27,8 @@ from yodel.services.changes import ACTIVE, LIFETIME
 
 INT_MAX = 2**31 - 1
 INTEGER = re.compile(r"[+-]?\d{1,10}", re.ASCII)
+NULL = "null"
+"""How Java's texts name a queue that is not given."""
 UNLIMITED = "UNLIMITED"
 """AppTimeoutInfo's own default, which no parser takes for a time."""
 TEXT_LENGTH_MAX = 4096
@@ -42,9 +44,8 @@ async def put_queue(request: Request) -> Response:
     """A move; to the queue it is in already is nothing to do."""
     api, user, body = await _change(request, "appqueue", null_pointer("AppQueue.getQueue()", "targetQueue"))
     application = found_application(request).application
-    target = body.get("queue")
-    if not isinstance(target, str) or not target or len(target) > TEXT_LENGTH_MAX:
-        raise malformed_body()
+    target = scalar(body.get("queue"))
+    target = NULL if target is None else target[:TEXT_LENGTH_MAX]
     queue = application.submission.queue
     if target in (queue, queue.rpartition(".")[2]):
         return answer(request, {"queue": queue})
@@ -86,10 +87,10 @@ async def get_timeout(request: Request) -> Response:
 
 async def put_timeout(request: Request) -> Response:
     absent = null_pointer("AppTimeoutInfo.getTimeoutType()", "appTimeout")
-    api, user, body = await _change(request, "timeout", absent)
+    api, user, body = await _change(request, "timeout", absent, is_wrapped=True)
     application = found_application(request).application
-    kind, expires = body.get("type"), body.get("expiryTime", UNLIMITED)
-    if not isinstance(kind, str) or kind.strip().upper() != LIFETIME or not isinstance(expires, str):
+    kind, expires = scalar(body.get("type")), scalar(body.get("expiryTime", UNLIMITED))
+    if kind != LIFETIME or expires is None:
         return answer_text(request, "Timeout type or ExpiryTime is null.", 400)
     may_modify = api.services.submission.may_modify(application, user)
     if may_modify and application.state in ACTIVE:
@@ -102,12 +103,14 @@ async def put_timeout(request: Request) -> Response:
     return answer(request, {"timeout": timeout(found_application(request).application, now_ms)})
 
 
-async def _change(request: Request, root: str, absent: RestError) -> tuple[Api, str, dict[str, Any]]:
+async def _change(
+    request: Request, root: str, absent: RestError, *, is_wrapped: bool = False
+) -> tuple[Api, str, dict[str, Any]]:
     """Who changes, and the fields of the body.  Raises ``absent`` when there is none, but 404 before that."""
     api = api_of(request)
     user = writer(request, api)
     require_acceptable(request)
-    body = await given(request, api, root)
+    body = await given(request, api, root, is_wrapped=is_wrapped)
     if body is None:
         found_application(request)
         raise absent

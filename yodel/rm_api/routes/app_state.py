@@ -9,9 +9,9 @@ from starlette.routing import Route
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, ApplicationNotFound
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import bad_request, malformed_body
+from yodel.rm_api.errors import bad_request
 from yodel.rm_api.front import writer
-from yodel.rm_api.given import answer_text, given, null_pointer
+from yodel.rm_api.given import answer_text, given, null_pointer, scalar
 from yodel.rm_api.negotiate import answer, require_acceptable
 from yodel.rm_api.routes.apps import found_application, no_such_application
 
@@ -32,7 +32,7 @@ async def put_state(request: Request) -> Response:
     application = found_application(request).application
     if body is None:
         raise null_pointer("AppState.getState()", "targetState")
-    target, diagnostics = _scalar(body.get("state")), _scalar(body.get("diagnostics"))
+    target, diagnostics = scalar(body.get("state")), scalar(body.get("diagnostics")) or ""
     if target == application.state.name:
         return answer(request, {"state": target})
     if target != "KILLED":
@@ -52,15 +52,6 @@ async def put_state(request: Request) -> Response:
     if is_done:
         return answer(request, {"state": now})
     return answer(request, {"state": now}, 202, str(request.url.replace(query="")))
-
-
-def _scalar(value: object) -> str:
-    """A field of text; a number is what it looks like, none is empty.  Raises RestError 400 for anything else."""
-    if value is None:
-        return ""
-    if not isinstance(value, (str, int, float)):
-        raise malformed_body()
-    return str(value)
 
 
 ROUTES = (

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from yodel.rm_api.context import api_of
 from yodel.rm_api.errors import RestError, bad_request, illegal_argument, malformed_body
 from yodel.rm_api.front import reader, writer
-from yodel.rm_api.given import given, null_pointer
+from yodel.rm_api.given import given, null_pointer, scalar
 from yodel.rm_api.negotiate import require_acceptable
 
 NOT_ENABLED = "Reservation is not enabled. Please enable & try again"
@@ -71,7 +71,7 @@ async def _given(request: Request, root: str) -> dict[str, Any] | None:
     api = api_of(request)
     writer(request, api)
     require_acceptable(request)
-    return await given(request, api, root)
+    return await given(request, api, root, is_wrapped=True)
 
 
 def _definition(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -103,9 +103,9 @@ def _check_requests(requests: Mapping[str, Any]) -> None:
 
 def _refuse(body: Mapping[str, Any]) -> NoReturn:
     """ReservationId.parseReservationId, whose IOException comes out as 404; then the truth.  Raises RestError."""
-    text = body.get("reservation-id")
+    text = scalar(body.get("reservation-id"))
     if text is not None:
-        require_reservation_id(str(text))
+        require_reservation_id(text)
     raise bad_request(NOT_ENABLED)
 
 

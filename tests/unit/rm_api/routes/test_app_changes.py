@@ -34,7 +34,7 @@ async def put(world: RestWorld, what: str, body: Any, user: str = "alice", app: 
     return await world.client.put(path, json=body, params={"user.name": user} if user else {})
 
 
-@pytest.mark.parametrize("body", [{"queue": "alpha"}, {"appqueue": {"queue": "root.alpha"}}])
+@pytest.mark.parametrize("body", [{"queue": "alpha"}, {"queue": "root.alpha"}])
 async def test_moved_application_is_in_the_other_queue(running: RestWorld, body: Any) -> None:
     answer = await put(running, "queue", body)
     assert (answer.status_code, answer.json()) == (200, {"queue": "root.alpha"})
@@ -62,7 +62,7 @@ async def test_priority_that_it_has_is_no_change_and_nobodys_secret(running: Res
 
 async def test_lifetime_is_set_and_shown(running: RestWorld) -> None:
     expires = iso_8601(running.clock.now_ms() + 60_500)
-    answer = await put(running, "timeout", {"timeout": {"type": "lifetime", "expiryTime": expires}})
+    answer = await put(running, "timeout", {"timeout": {"type": "LIFETIME", "expiryTime": expires}})
     shown = {"type": "LIFETIME", "expiryTime": expires, "remainingTimeInSeconds": 60}
     assert (answer.status_code, answer.json()) == (200, {"timeout": shown})
     assert await running.json(f"/apps/{APP.id}/timeouts") == {"timeouts": {"timeout": [shown]}}
@@ -91,27 +91,35 @@ async def test_lifetime_of_what_is_over_stays_as_it_is(running: RestWorld) -> No
     ("what", "body", "status", "message"),
     [
         ("queue", {"queue": "nosuch"}, 503, "The specified Queue: nosuch doesn't exist"),
-        ("queue", {}, 400, None),
+        ("queue", {}, 503, "The specified Queue: null doesn't exist"),
+        ("queue", {"appqueue": {"queue": "alpha"}}, 503, "The specified Queue: null doesn't exist"),
+        ("queue", {"queue": 5}, 503, "The specified Queue: 5 doesn't exist"),
+        ("queue", {"queue": {}}, 400, None),
         ("priority", {"priority": "high"}, 400, None),
         ("priority", {"priority": 2**31}, 400, None),
         ("priority", {"priority": True}, 400, None),
         ("timeout", {"timeout": {"type": "LIFETIME"}}, 503, "Text 'UNLIMITED' could not be parsed at index 0"),
-        ("timeout", {"type": "LIFETIME", "expiryTime": "x"}, 503, "Text 'x' could not be parsed at index 0"),
         (
             "timeout",
-            {"type": "LIFETIME", "expiryTime": "2001-01-01 00:00"},
+            {"timeout": {"type": "LIFETIME", "expiryTime": "x"}},
+            503,
+            "Text 'x' could not be parsed at index 0",
+        ),
+        (
+            "timeout",
+            {"timeout": {"type": "LIFETIME", "expiryTime": "2001-01-01 00:00"}},
             503,
             "Text '2001-01-01 00:00' could not be parsed at index 10",
         ),
         (
             "timeout",
-            {"type": "LIFETIME", "expiryTime": "2001-01-01T00:00:00.000+0000Z"},
+            {"timeout": {"type": "LIFETIME", "expiryTime": "2001-01-01T00:00:00.000+0000Z"}},
             503,
             "Text '2001-01-01T00:00:00.000+0000Z' could not be parsed, unparsed text found at index 28",
         ),
         (
             "timeout",
-            {"type": "LIFETIME", "expiryTime": "2001-13-01T00:00:00.000+0000"},
+            {"timeout": {"type": "LIFETIME", "expiryTime": "2001-13-01T00:00:00.000+0000"}},
             503,
             "Text '2001-13-01T00:00:00.000+0000' could not be parsed: a field is out of range",
         ),
@@ -124,7 +132,16 @@ async def test_what_is_wrong_is_said(
     assert (answer.status_code, answer.json()["RemoteException"].get("message")) == (status, message)
 
 
-@pytest.mark.parametrize("body", [{"type": "NOPE", "expiryTime": "x"}, {"type": "LIFETIME", "expiryTime": None}, {}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"timeout": {"type": "NOPE", "expiryTime": "x"}},
+        {"timeout": {"type": "lifetime", "expiryTime": "x"}},
+        {"timeout": {"type": "LIFETIME", "expiryTime": None}},
+        {"timeout": {}},
+        {"type": "LIFETIME", "expiryTime": "x"},
+    ],
+)
 async def test_timeout_of_no_type_or_time_is_refused_in_a_bare_text(running: RestWorld, body: Any) -> None:
     answer = await put(running, "timeout", body)
     assert (answer.status_code, answer.text) == (400, "Timeout type or ExpiryTime is null.")
@@ -148,12 +165,31 @@ async def test_call_without_a_body_falls_over_as_hadoop_does(
     assert (await running.client.put(path.replace(str(APP.id), "application_1_0001"))).status_code == 404
 
 
+async def test_empty_timeout_is_none(running: RestWorld) -> None:
+    answer = await put(running, "timeout", {})
+    assert (answer.status_code, answer.json()["RemoteException"]["exception"]) == (503, "NullPointerException")
+
+
+async def test_lifetime_may_be_set_in_xml(running: RestWorld) -> None:
+    expires = iso_8601(running.clock.now_ms() + 60_000)
+    answer = await running.client.put(
+        f"/ws/v1/cluster/apps/{APP.id}/timeout?user.name=alice",
+        content=f"<timeout><type>LIFETIME</type><expiryTime>{expires}</expiryTime></timeout>",
+        headers={"content-type": "application/xml"},
+    )
+    assert (answer.status_code, answer.json()["timeout"]["expiryTime"]) == (200, expires)
+
+
 @pytest.mark.parametrize(
     ("what", "body", "words"),
     [
         ("queue", {"queue": "alpha"}, "move appid"),
         ("priority", {"priority": 1}, "change priority of appid"),
-        ("timeout", {"type": "LIFETIME", "expiryTime": "2099-01-01T00:00:00.000+0000"}, "change timeout of app"),
+        (
+            "timeout",
+            {"timeout": {"type": "LIFETIME", "expiryTime": "2099-01-01T00:00:00.000+0000"}},
+            "change timeout of app",
+        ),
     ],
 )
 async def test_stranger_and_nobody_change_nothing(running: RestWorld, what: str, body: Any, words: str) -> None:

@@ -67,7 +67,7 @@ async def test_only_killed_is_a_target(running: RestWorld) -> None:
     assert answer.json()["RemoteException"]["message"] == "Only 'KILLED' is allowed as a target state."
 
 
-@pytest.mark.parametrize("body", [{}, {"state": None}, {"state": 3}, {"appstate": {"state": "NEW"}}])
+@pytest.mark.parametrize("body", [{}, {"state": None}, {"state": 3}, {"appstate": {"state": "KILLED"}}])
 async def test_body_without_a_state_is_refused(running: RestWorld, body: Any) -> None:
     answer = await running.put_state(RUNNING.id, body)
     assert answer.status_code == 400

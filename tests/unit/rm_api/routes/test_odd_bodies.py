@@ -98,9 +98,9 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     ("method", "path", "body"),
     [
         ("POST", "/apps", SUBMISSION),
-        ("POST", "/reservation/submit", RESERVATION),
-        ("POST", "/reservation/update", RESERVATION),
-        ("POST", "/reservation/delete", RESERVATION),
+        ("POST", "/reservation/submit", {"reservation-submission-context": RESERVATION}),
+        ("POST", "/reservation/update", {"reservation-update-context": RESERVATION}),
+        ("POST", "/reservation/delete", {"reservation-delete-context": RESERVATION}),
         ("PUT", f"/apps/{APP.id}/state", {"state": "RUNNING", "diagnostics": "x"}),
         ("PUT", f"/apps/{APP.id}/queue", {"queue": "default"}),
         ("PUT", f"/apps/{APP.id}/priority", {"priority": 1}),

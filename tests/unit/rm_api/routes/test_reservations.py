@@ -20,13 +20,17 @@ WHOLE = {"reservation-id": "reservation_1_0001", "queue": "default", "reservatio
 NO_ID = {"reservation-definition": a_definition()}
 NO_REQUEST = "The ReservationDefinition should contain at least one ReservationRequest"
 NO_DEFINITION = "Input ReservationDefinition should not be null"
+ROOTS = {
+    "submit": "reservation-submission-context",
+    "update": "reservation-update-context",
+    "delete": "reservation-delete-context",
+}
 
 
 @pytest.mark.parametrize(
     ("what", "body", "status", "message"),
     [
         ("submit", WHOLE, 400, NOT_ENABLED),
-        ("submit", {"reservation-submission-context": WHOLE}, 400, NOT_ENABLED),
         ("submit", NO_ID, 400, NOT_ENABLED),
         ("submit", {}, 400, NO_DEFINITION),
         ("submit", {"reservation-definition": {"arrival": 1}}, 400, NO_REQUEST),
@@ -54,12 +58,14 @@ NO_DEFINITION = "Input ReservationDefinition should not be null"
     ],
 )
 async def test_body_is_checked_first(world: RestWorld, what: str, body: Any, status: int, message: str) -> None:
-    answer = await world.post(f"/reservation/{what}?user.name=alice", body)
+    answer = await world.post(f"/reservation/{what}?user.name=alice", {ROOTS[what]: body})
     assert answer.status_code == status
     assert answer.json()["RemoteException"]["message"].startswith(message)
 
 
-@pytest.mark.parametrize("body", [{"reservation-definition": a_definition(**{"reservation-request": [7]})}, [1]])
+@pytest.mark.parametrize(
+    "body", [{ROOTS["submit"]: {"reservation-definition": a_definition(**{"reservation-request": [7]})}}, [1]]
+)
 async def test_body_of_other_kinds_is_refused(world: RestWorld, body: Any) -> None:
     answer = await world.post("/reservation/submit?user.name=alice", body)
     assert (answer.status_code, answer.json()["RemoteException"]["exception"]) == (400, "WebApplicationException")
@@ -85,3 +91,17 @@ async def test_list_is_refused_and_a_time_that_is_none_is_not_found(world: RestW
     answer = await world.get("/reservation/list?start-time=1&end-time=-1")
     assert (answer.status_code, answer.json()["RemoteException"]["message"]) == (400, NOT_ENABLED)
     assert (await world.get("/reservation/list?start-time=soon")).status_code == 404
+
+
+async def test_json_without_its_root_is_empty_and_xml_has_it(world: RestWorld) -> None:
+    bare = await world.post("/reservation/submit?user.name=alice", WHOLE)
+    assert bare.json()["RemoteException"]["message"] == NO_DEFINITION
+    xml = (
+        "<reservation-submission-context><reservation-definition><reservation-requests><reservation-request>"
+        "<capability><memory>1</memory></capability></reservation-request></reservation-requests>"
+        "</reservation-definition></reservation-submission-context>"
+    )
+    answer = await world.client.post(
+        "/ws/v1/cluster/reservation/submit?user.name=alice", content=xml, headers={"content-type": "application/xml"}
+    )
+    assert answer.json()["RemoteException"]["message"] == NOT_ENABLED
