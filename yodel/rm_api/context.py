@@ -14,6 +14,7 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ContainerId
 from yodel.domain.pod import PodObservation
 from yodel.ports.clock import Clock
+from yodel.rm_api.body_room import BodyRoom
 from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.proxy import WebProxy
 from yodel.rm_api.rendered import RenderedApplications
@@ -113,13 +114,14 @@ class RestServices:
 
 @dataclass(slots=True)
 class Api:
-    """One running web side: the services, the proxy, and what is rendered already."""
+    """One running web side: the services, the proxy, what is rendered already, and room for bodies."""
 
     services: RestServices
     web_address: str
     proxy: WebProxy
     rendered: RenderedApplications
     rendered_events: RenderedEvents
+    body_room: BodyRoom = field(default_factory=BodyRoom)
 
     @classmethod
     def of(cls, services: RestServices) -> Api:
