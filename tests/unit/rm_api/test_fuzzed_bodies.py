@@ -341,11 +341,11 @@ async def test_fifty_megabytes_are_not_taken(filled: RestWorld, method: str, pat
 @pytest.mark.parametrize(
     ("sent", "declared"),
     [
-        (b'{"queue":[' + b"[]," * (700 * 1024) + b"[]]}", JSON),
-        (b'{"queue":[' + b"{}," * (700 * 1024) + b"{}]}", JSON),
-        (b'{"queue":[' + b'"ab",' * (400 * 1024) + b'"ab"]}', JSON),
-        (b'{"queue":[' + b"1000," * (400 * 1024) + b"1]}", JSON),
-        (b"{" + b",".join(b'"%d":1' % number for number in range(250_000)) + b"}", JSON),
+        (b'{"queue":[' + b"[]," * (4 * MIB) + b"[]]}", JSON),
+        (b'{"queue":[' + b"{}," * (4 * MIB) + b"{}]}", JSON),
+        (b'{"queue":[' + b'"ab",' * (3 * MIB) + b'"ab"]}', JSON),
+        (b'{"queue":[' + b"1000," * (3 * MIB) + b"1]}", JSON),
+        (b"{" + b",".join(b'"%d":1' % number for number in range(1_000_000)) + b"}", JSON),
         (b"<appqueue>" + b"<entry/>" * (256 * 1024) + b"</appqueue>", XML),
         (b"<appqueue>" + b"<a><b/></a>" * (190 * 1024) + b"</appqueue>", XML),
     ],
