@@ -21,6 +21,7 @@ from yodel.rm_api.front import Front
 from yodel.rm_api.gate import Gate
 from yodel.rm_api.jetty import Compressed, not_found
 from yodel.rm_api.negotiate import JSON_UTF8, answer_error
+from yodel.rm_api.replay import Recording
 from yodel.rm_api.routes import (
     activities,
     app_changes,
@@ -79,6 +80,7 @@ def create_app(services: RestServices) -> FastAPI:
     app.add_middleware(ProblemRim)
     app.add_middleware(Front)
     app.add_middleware(Compressed)
+    app.add_middleware(Recording, replay=api.replay)
     app.add_exception_handler(YodelError, _refused)
     app.add_exception_handler(HTTPException, _unrouted)
     app.add_exception_handler(Exception, _failed)

@@ -18,6 +18,7 @@ from yodel.rm_api.body_room import BodyRoom
 from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.proxy import WebProxy
 from yodel.rm_api.rendered import RenderedApplications
+from yodel.rm_api.replay import Replay
 from yodel.rm_api.spnego import Acceptor
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.rpc_io.proxy_users import ProxyUserRules
@@ -119,7 +120,9 @@ class Api:
     services: RestServices
     web_address: str
     proxy: WebProxy
-    rendered: RenderedApplications
+    rendered: dict[str, RenderedApplications]
+    """By media type."""
+    replay: Replay
     rendered_events: RenderedEvents
     body_room: BodyRoom = field(default_factory=BodyRoom)
 
@@ -128,7 +131,9 @@ class Api:
         web_address = services.settings.rm_web_address
         web_host = web_address.rpartition(":")[0].strip("[]")
         events = RenderedEvents(services.transitions.epoch)
-        return cls(services, web_address, WebProxy(web_host=web_host), RenderedApplications(), events)
+        queries = services.queries
+        replay = Replay(lambda: (queries.state.version, queries.state.pulse), services.clock.now_ms)
+        return cls(services, web_address, WebProxy(web_host=web_host), {}, replay, events)
 
     def bound_to(self, port: int) -> None:
         """The port listened on, for an address that was given with port 0."""

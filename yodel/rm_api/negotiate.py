@@ -5,13 +5,12 @@ Both forms come from the same plain values.  Where bytes of JSON are kept alread
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from yodel.rm_api.errors import RestError, not_acceptable, unsupported_media_type
 from yodel.rm_api.wire import xml
@@ -21,8 +20,6 @@ JSON_UTF8, XML_UTF8 = f"{JSON};charset=utf-8", f"{XML};charset=utf-8"
 SERVED = (JSON, XML)
 """In the order of preference when a caller has none."""
 ACCEPT_LENGTH_MAX = 2048
-XML_PART = 100
-"""Items of a long list that are rendered before somebody else has a turn."""
 _UNTYPED = frozenset({405, 406, 415})
 """Answers that Jersey gives before it has chosen a type: they name none."""
 _encoder = msgspec.json.Encoder()
@@ -90,25 +87,20 @@ def answer(
 ) -> Response:
     """A value as the caller wants it; ``root`` is the XML's root element where the JSON has none (see ``wire.xml``)."""
     if representation(request) == XML:
-        return _typed(xml.document(value, root), XML_UTF8, status, location)
+        return answer_typed(xml.document(value, root), XML_UTF8, status, location)
     return answer_encoded(encode(value), status, location)
 
 
 def answer_rendered(request: Request, body: bytes, *, root: str | None = None) -> Response:
     """JSON that is rendered already, in the form that the caller wants."""
     if representation(request) == XML:
-        return _typed(xml.document(msgspec.json.decode(body), root), XML_UTF8)
+        return answer_typed(xml.document(msgspec.json.decode(body), root), XML_UTF8)
     return answer_encoded(body)
-
-
-def answer_xml_list(root: str, item: str, bodies: Iterable[bytes]) -> Response:
-    """Items that are rendered as JSON already, as an XML list; sent in parts, as it may be long."""
-    return StreamingResponse(_xml_parts(root, item, bodies), media_type=XML_UTF8)
 
 
 def answer_encoded(body: bytes, status: int = 200, location: str | None = None) -> Response:
     """JSON, whatever was asked for."""
-    return _typed(body, JSON_UTF8, status, location)
+    return answer_typed(body, JSON_UTF8, status, location)
 
 
 def answer_error(error: RestError, accept: str = "") -> Response:
@@ -117,25 +109,11 @@ def answer_error(error: RestError, accept: str = "") -> Response:
     body = xml.document(error.body) if media_type == XML else encode(error.body)
     if error.status in _UNTYPED:
         return Response(body, error.status)
-    return _typed(body, f"{media_type};charset=utf-8", error.status)
+    return answer_typed(body, f"{media_type};charset=utf-8", error.status)
 
 
-async def _xml_parts(root: str, item: str, bodies: Iterable[bytes]) -> AsyncIterator[bytes]:
-    shown, count = [xml.DECLARATION, f"<{root}>"], 0
-    for body in bodies:
-        shown.append(xml.fragment(item, msgspec.json.decode(body)))
-        count += 1
-        if count % XML_PART == 0:
-            yield "".join(shown).encode()
-            shown.clear()
-            await asyncio.sleep(0)
-    if count == 0:
-        yield f"{xml.DECLARATION}<{root}/>".encode()
-        return
-    yield "".join((*shown, f"</{root}>")).encode()
-
-
-def _typed(body: bytes, media_type: str, status: int = 200, location: str | None = None) -> Response:
+def answer_typed(body: bytes, media_type: str, status: int = 200, location: str | None = None) -> Response:
+    """A body that is rendered as ``media_type`` already."""
     headers = {"Location": location} if location is not None else None
     return Response(body, status, headers, media_type=media_type)
 

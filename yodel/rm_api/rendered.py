@@ -1,52 +1,149 @@
-"""Bodies of applications that are rendered already.
+"""Ended applications as they were rendered, page by page, shared by all who read them.
 
-What has ended never changes, so its bytes are kept with the rows they were made of and serve every later list.  A list
-that holds only ended applications is kept whole until a row changes.  Everything is bounded: when full it starts anew.
+What has ended changes rarely; when it does, its page is made anew of the bytes that are still right and of what
+changed.  A page is one run of bytes that every reader is sent as it is: a thousand readers of ten thousand applications
+hold references.  What lives is on no page: its answer changes with time.  Everything is bounded: pages beyond the bound
+are made for each reader, and go when they were sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from yodel.domain.ids import ApplicationId
-from yodel.services.queries import ApplicationView
+from yodel.services.application_index import Page
+from yodel.services.log_aggregation import LogAggregation
+from yodel.services.queries import ApplicationView, Queries
 
-APPLICATIONS_MAX = 20_000
-LISTS_MAX = 32
-LIST_BYTES_MAX = 8 * 1024 * 1024
+BYTES_MAX = 64 * 1024 * 1024
+"""Of all that is kept in one form: forty thousand applications.  What is compressed adds a tenth."""
+COMPRESSION_LEVEL = 4
+
+Render = Callable[[ApplicationView], bytes]
+"""One application for somebody who may see all of it, with what separates it from the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where an application's bytes are in its page, and what they were made of."""
+
+    facts: tuple[object, ...]
+    begin: int
+    end: int
+
+
+@dataclass(slots=True)
+class RenderedPage:
+    """A page's ended applications, newest first.
+
+    ``is_whole``: nothing of the page is missing in it.  ``is_settled``: passing time does not change what is missing.
+    """
+
+    version: tuple[int, int]
+    body: bytes
+    spans: dict[ApplicationId, Span]
+    is_whole: bool
+    is_settled: bool
+    _deflated: tuple[int, bytes] | None = None
+
+    def of(self, application_id: ApplicationId) -> bytes | None:
+        span = self.spans.get(application_id)
+        return self.body[span.begin : span.end] if span is not None else None
+
+    def deflated(self, length: int) -> bytes:
+        """The first ``length`` bytes for a gzip stream (``deflate_part``); made once."""
+        if self._deflated is None or self._deflated[0] != length:
+            self._deflated = length, deflate_part(memoryview(self.body)[:length])
+        return self._deflated[1]
 
 
 class RenderedApplications:
-    """Keyed by the rows' identity: a new row is a new object."""
+    """The pages in one form, JSON or XML."""
 
-    def __init__(self) -> None:
-        self._applications: dict[ApplicationId, tuple[tuple[object, ...], bytes]] = {}
-        self._lists: dict[Hashable, tuple[int, bytes]] = {}
+    def __init__(self, queries: Queries, log_aggregation: LogAggregation, render: Render) -> None:
+        self._queries, self._log_aggregation, self._render = queries, log_aggregation, render
+        self._pages: dict[int, RenderedPage] = {}
+        self._bytes = 0
 
-    def application(self, view: ApplicationView) -> bytes | None:
-        """The bytes made of these very rows."""
-        found = self._applications.get(view.application.id)
-        if found is None or any(old is not new for old, new in zip(found[0], _rows(view), strict=True)):
+    def known(self, number: int) -> RenderedPage | None:
+        """A page that is rendered and as it should be."""
+        found = self._pages.get(number)
+        page = self._queries.state.index.pages.get(number)
+        if found is None or page is None or found.version != self._version(page) or not found.is_settled:
             return None
-        return found[1]
+        return found
 
-    def keep_application(self, view: ApplicationView, body: bytes) -> None:
-        """Only for what has ended, seen by somebody who may see all of it."""
-        if len(self._applications) >= APPLICATIONS_MAX:
-            self._applications.clear()
-        self._applications[view.application.id] = (_rows(view), body)
+    def page(self, number: int) -> RenderedPage | None:
+        """A page as it is now; None when all its applications are forgotten.  A few milliseconds if it is new."""
+        found = self.known(number)
+        if found is not None:
+            return found
+        page, old = self._queries.state.index.pages.get(number), self._pages.pop(number, None)
+        self._bytes -= len(old.body) if old is not None else 0
+        if page is None:
+            return None
+        made = self._made(page, old)
+        self._keep(number, made)
+        return made
 
-    def list(self, key: Hashable, version: int) -> bytes | None:
-        found = self._lists.get(key)
-        return found[1] if found is not None and found[0] == version else None
+    def application(self, application_id: ApplicationId) -> bytes | None:
+        """An ended one that is on a page which is rendered already."""
+        number = self._queries.state.index.page_of(application_id)
+        found = self.known(number) if number is not None else None
+        return found.of(application_id) if found is not None else None
 
-    def keep_list(self, key: Hashable, version: int, body: bytes) -> None:
-        if len(body) > LIST_BYTES_MAX:
-            return
-        if len(self._lists) >= LISTS_MAX:
-            self._lists.clear()
-        self._lists[key] = (version, body)
+    def _version(self, page: Page) -> tuple[int, int]:
+        return page.version, self._queries.state.addresses_version
+
+    def _made(self, page: Page, old: RenderedPage | None) -> RenderedPage:
+        spans: dict[ApplicationId, Span] = {}
+        parts: list[bytes] = []
+        begin, version, is_settled = 0, self._version(page), True
+        for application_id in reversed(page.ids):
+            if application_id in self._queries.state.index.live:
+                continue
+            view = self._queries.application(application_id)
+            if not view.application.finished_ms or not self._log_aggregation.is_settled(view.application):
+                is_settled = False
+                continue
+            facts = self._facts(view)
+            span = old.spans.get(application_id) if old is not None else None
+            if old is not None and span is not None and span.facts == facts:
+                part = old.body[span.begin : span.end]
+            else:
+                part = self._render(view)
+            parts.append(part)
+            spans[application_id] = Span(facts, begin, begin + len(part))
+            begin += len(part)
+        return RenderedPage(version, b"".join(parts), spans, len(spans) == len(page.ids), is_settled)
+
+    def _facts(self, view: ApplicationView) -> tuple[object, ...]:
+        """All that an ended application's bytes are made of; a new row is a new object."""
+        return (
+            view.application,
+            view.attempt,
+            view.am_container,
+            view.am_node.http_address if view.am_node is not None else None,
+            view.memory_mib_s,
+            view.vcore_s,
+            self._log_aggregation.status_of(view.application),
+        )
+
+    def _keep(self, number: int, page: RenderedPage) -> None:
+        """While there is room; pages of forgotten applications make some."""
+        known = self._queries.state.index.pages
+        if len(self._pages) >= len(known):
+            self._pages = {kept: found for kept, found in self._pages.items() if kept in known}
+            self._bytes = sum(len(found.body) for found in self._pages.values())
+        if self._bytes + len(page.body) <= BYTES_MAX:
+            self._pages[number] = page
+            self._bytes += len(page.body)
 
 
-def _rows(view: ApplicationView) -> tuple[object, ...]:
-    return view.application, view.attempt, view.am_container, view.am_node
+def deflate_part(data: bytes | memoryview) -> bytes:
+    """Data as a part of a raw deflate stream that ends at a byte and looks at nothing before it: parts may follow each
+    other in any order."""
+    compressor = zlib.compressobj(COMPRESSION_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)

@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from yodel.errors import Unavailable
+from yodel.rm_api.replay import Replay, asked_in, may_be_kept
 
 HEAD_BYTES_MAX = 64 * 1024
 """Request line and headers together; Jetty allows 64 KiB in Hadoop (hadoop.http.max.request.header.size)."""
@@ -26,14 +29,21 @@ KEEP_ALIVE_S = 30
 
 class BoundedHttp(HttpToolsProtocol):
     """uvicorn's fast parser keeps reading a head for as long as it comes, and keeps what nobody takes: this one hangs
-    up."""
+    up.  A head whose answer is kept (``replay``) is not parsed at all."""
 
     _head_bytes = 0
     _is_in_head = True
     _hang_up: asyncio.TimerHandle | None = None
+    _head = b""
+
+    def __init__(self, *arguments: Any, replay: Replay | None = None, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._replay = replay
 
     def data_received(self, data: bytes) -> None:
         if self._is_in_head:
+            if self._head_bytes == 0 and self._replay is not None and self._is_answered_again(data, self._replay):
+                return
             self._head_bytes += len(data)
             if self._head_bytes - len(data) > HEAD_BYTES_MAX:
                 self.transport.close()
@@ -43,6 +53,21 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         super().on_headers_complete()
+        if self._head:
+            asked_in(self.scope, self._head, self.server_state.default_headers)
+
+    def _is_answered_again(self, data: bytes, replay: Replay) -> bool:
+        """Whether that was a whole request, and its answer is sent: nothing of this connection was under way."""
+        self._head = b""
+        if not may_be_kept(data) or (self.cycle is not None and not self.cycle.response_complete) or self.pipeline:
+            return False
+        answer = replay.answer(data, self.server_state.default_headers)
+        if answer is None or self.flow.write_paused or self.transport.is_closing():
+            self._head = data
+            return False
+        self.transport.write(answer)
+        self.on_response_complete()
+        return True
 
     def pause_writing(self) -> None:
         self._hang_up = self.loop.call_later(STALLED_S, self.transport.abort)
@@ -100,11 +125,13 @@ async def serve(app: Starlette, host: str, port: int) -> tuple[RestServer, int]:
     # asyncio does this itself only for sockets made with an explicit protocol number; accepted ones inherit it.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     bound_port = int(listening.getsockname()[1])
-    if hasattr(app.state, "api"):
-        app.state.api.bound_to(bound_port)
+    api = getattr(app.state, "api", None)
+    if api is not None:
+        api.bound_to(bound_port)
+    http = partial(BoundedHttp, replay=api.replay if api is not None else None)
     config = uvicorn.Config(
         app,
-        http=BoundedHttp,
+        http=cast(type[asyncio.Protocol], http),
         ws="none",
         loop="none",
         lifespan="on",

@@ -70,6 +70,7 @@ class LogAggregation:
             application = self._state.applications.get(report.application_id)
             if application is not None and application.id not in self._final:
                 self._record(node_id, report)
+                self._state.touch(application.id)
         self._forget_gone()
 
     def status_of(self, application: Application) -> LogAggregationStatus:
@@ -87,6 +88,10 @@ class LogAggregation:
             if status is _S.SUCCEEDED:
                 del self._nodes[application.id]
         return status
+
+    def is_settled(self, application: Application) -> bool:
+        """Whether only a node's word, and no passing of time, can change ``status_of`` this ended application."""
+        return self.status_of(application) in (_S.DISABLED, *_FINAL) or application.id not in self._nodes
 
     def nodes_of(self, application_id: ApplicationId) -> dict[NodeId, NodeLogAggregation]:
         """By node, for those who ask where it failed; empty when nothing was reported or all went well."""

@@ -273,6 +273,7 @@ class MasterService:
 
     def _record(self, runtime: AttemptRuntime, request: AllocateRequest) -> None:
         """What lives in memory only: asks, blacklist, progress."""
+        self._engine.state.pulse += 1
         if request.asks:
             label = self._engine.state.applications[runtime.attempt_id.application_id].submission.node_label
             for ask in request.asks:
@@ -376,6 +377,7 @@ class MasterService:
     def _hand_over(
         self, runtime: AttemptRuntime, offered: Sequence[ContainerId], taken: Sequence[ContainerId]
     ) -> list[Granted]:
+        self._engine.state.pulse += 1
         gone = set(offered)
         runtime.granted = [i for i in runtime.granted if i not in gone]
         granted = []

@@ -5,7 +5,7 @@ Both faces of the RM, RPC and REST, are made of these, so that they cannot disag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yodel.domain import queue as queues
@@ -219,7 +219,8 @@ class Queries:
         return self._queue_view(queue) if queue is not None else None
 
     def metrics(self) -> ClusterMetrics:
-        return self._metrics(self.state.applications.values())
+        state = self.state
+        return self._metrics((state.applications[i] for i in state.index.live), state.index.counts)
 
     def log_url(self, container: Container) -> str:
         """Where the node agent serves the container's logs; empty while it has no node."""
@@ -318,12 +319,15 @@ class Queries:
         used_share = metrics.used.memory_mib / total if total else 0.0
         return QueueView(queue=queue, children=children, metrics=metrics, users=users, used_share=used_share)
 
-    def _metrics(self, apps: Iterable[Application]) -> ClusterMetrics:
+    def _metrics(
+        self, apps: Iterable[Application], counted: Mapping[YarnApplicationState, int] | None = None
+    ) -> ClusterMetrics:
+        """Of these applications; of the living only, when the ended are counted already."""
         state = self.state
-        by_state: dict[YarnApplicationState, int] = {}
+        seen: dict[YarnApplicationState, int] = {}
         used, containers, waiting, wanted = NONE, 0, 0, NONE
         for app in apps:
-            by_state[app.yarn_state] = by_state.get(app.yarn_state, 0) + 1
+            seen[app.yarn_state] = seen.get(app.yarn_state, 0) + 1
             if app.state.is_final:
                 continue
             usage = state.used_by_application.get(app.id)
@@ -338,6 +342,7 @@ class Queries:
         nodes: dict[NodeState, int] = {}
         for node in state.nodes.values():
             nodes[node.state] = nodes.get(node.state, 0) + 1
+        by_state = seen if counted is None else counted
         of = by_state.get
         return ClusterMetrics(
             submitted=sum(by_state.values()),

@@ -23,6 +23,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
+from yodel.services.application_index import ApplicationIndex
 
 
 @dataclass(slots=True)
@@ -111,7 +112,10 @@ class ClusterState:
         """host:port of the RM's web pages, which diagnostics name; known once they are served."""
         self.version = 0
         """Grows with every commit: caches of rendered bodies are keyed by it."""
+        self.pulse = 0
+        """Grows with what changes beside the rows: wishes, progress, how loaded nodes are."""
         self.applications: dict[ApplicationId, Application] = {}
+        self.index = ApplicationIndex()
         self.attempts: dict[ApplicationAttemptId, Attempt] = {}
         self.containers: dict[ContainerId, Container] = {}
         self.nodes: dict[NodeId, Node] = {}
@@ -140,6 +144,8 @@ class ClusterState:
         """Live containers with allocation tags."""
         self.nodes_version = 0
         """Grows with every row of a node."""
+        self.addresses_version = 0
+        """Grows when a known node's web address changes."""
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
         self._closed_by_kubernetes_name: dict[str, NodeId] = {}
@@ -167,6 +173,7 @@ class ClusterState:
                 case Container():
                     self._publish_container(row)
                 case Application():
+                    self.index.put(row, self.applications.get(row.id))
                     self.applications[row.id] = row
                 case Attempt():
                     self._publish_attempt(row)
@@ -246,6 +253,11 @@ class ClusterState:
             self.misfits[key] = misfit
             self.version += 1
 
+    def touch(self, application_id: ApplicationId) -> None:
+        """Something was heard of an application that is in no row."""
+        self.pulse += 1
+        self.index.touch(application_id)
+
     def remove_queue(self, path: str) -> None:
         self.queues.pop(path, None)
         self.version += 1
@@ -257,7 +269,7 @@ class ClusterState:
             self._containers_of.pop(attempt.id, None)
             del self.attempts[attempt.id]
             self.awaited_masters -= attempt.state is AttemptState.SCHEDULED
-        del self.applications[application_id]
+        self.index.remove(self.applications.pop(application_id))
         self.used_by_application.pop(application_id, None)
         self.seconds_by_application.pop(application_id, None)
         self.version += 1
@@ -269,6 +281,7 @@ class ClusterState:
         self.waits.pop(container_id, None)
         self.tagged.pop(container_id, None)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
+        self.index.touch(container_id.application_id)
         self.version += 1
 
     def _held_by(self, attempt_id: ApplicationAttemptId) -> Iterator[Container]:
@@ -282,6 +295,7 @@ class ClusterState:
         if old is not None:
             self.awaited_masters -= old.state is AttemptState.SCHEDULED
         self.attempts[attempt.id] = attempt
+        self.index.touch(attempt.id.application_id)
         self.awaited_masters += attempt.state is AttemptState.SCHEDULED
 
     def _publish_node(self, node: Node) -> None:
@@ -294,6 +308,7 @@ class ClusterState:
                 self.usable_count += sign
         self.nodes[node.id] = node
         self.nodes_version += 1
+        self.addresses_version += old is not None and old.http_address != node.http_address
         self._nodes_by_host.setdefault(node.id.host, {})[node.id] = None
         (self._decommissioning.add if node.state is NodeState.DECOMMISSIONING else self._decommissioning.discard)(
             node.id
@@ -313,6 +328,7 @@ class ClusterState:
         if old is not None:
             self._account(old, -1 if old.is_live else 0)
         self.containers[container.id] = container
+        self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None
         self._account(container, 1 if container.is_live else 0)
         if container.is_live and container.allocation_tags:

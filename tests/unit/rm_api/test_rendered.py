@@ -1,4 +1,4 @@
-"""What is kept of rendered bodies."""
+"""What is kept of rendered applications."""
 
 from __future__ import annotations
 
@@ -6,41 +6,116 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.records import an_application
+from tests.support.records import a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld
-from yodel.domain.states import ApplicationState
+from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.rm_api import rendered
-from yodel.rm_api.rendered import RenderedApplications
+from yodel.rm_api.rendered import RenderedApplications, RenderedPage
+from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
 from yodel.services.queries import ApplicationView
 
-ROW = an_application(1, state=ApplicationState.FAILED)
+ROWS = [an_application(n, state=ApplicationState.FAILED, finished_ms=2000) for n in (1, 2, 3)]
+
+
+class Kept:
+    """Applications rendered as ``<sequence>;``, and how often."""
+
+    def __init__(self, world: RestWorld) -> None:
+        self.rendered: list[int] = []
+        self.pages = RenderedApplications(world.queries, world.log_aggregation, self._render)
+
+    def _render(self, view: ApplicationView) -> bytes:
+        self.rendered.append(view.application.id.sequence)
+        return f"{view.application.id.sequence};".encode()
+
+    def page(self) -> RenderedPage:
+        found = self.pages.page(0)
+        assert found is not None
+        return found
 
 
 @pytest.fixture
-async def view(world: RestWorld) -> ApplicationView:
-    await world.put(ROW)
-    return world.queries.application(ROW.id)
+def kept(world: RestWorld) -> Kept:
+    return Kept(world)
 
 
-def test_bytes_belong_to_the_very_rows(view: ApplicationView) -> None:
-    kept = RenderedApplications()
-    assert kept.application(view) is None
-    kept.keep_application(view, b"body")
-    assert kept.application(view) == b"body"
-    assert kept.application(replace(view, application=replace(ROW, diagnostics="other"))) is None
+async def test_nothing_that_did_not_change_is_rendered_again(world: RestWorld, kept: Kept) -> None:
+    await world.put(*ROWS)
+    assert kept.page().body == b"3;2;1;"
+    assert kept.page() is kept.page()
+    await world.put(replace(ROWS[1], diagnostics="other"))
+    assert kept.page().body == b"3;2;1;"
+    assert kept.rendered == [3, 2, 1, 2]
 
 
-def test_list_is_good_for_one_version() -> None:
-    kept = RenderedApplications()
-    kept.keep_list("key", 1, b"body")
-    assert (kept.list("key", 1), kept.list("key", 2), kept.list("other", 1)) == (b"body", None, None)
+async def test_one_application_is_a_part_of_its_page(world: RestWorld, kept: Kept) -> None:
+    await world.put(*ROWS)
+    assert kept.pages.application(ROWS[0].id) is None
+    kept.page()
+    assert kept.pages.application(ROWS[1].id) == b"2;"
+    assert kept.pages.application(an_application(9).id) is None
+    await world.put(replace(ROWS[2], diagnostics="other"))
+    assert kept.pages.application(ROWS[1].id) is None
 
 
-def test_nothing_grows_without_end(view: ApplicationView, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendered, "LISTS_MAX", 2)
-    monkeypatch.setattr(rendered, "LIST_BYTES_MAX", 3)
-    kept = RenderedApplications()
-    kept.keep_list("long", 1, b"four")
-    for key in ("a", "b", "c"):
-        kept.keep_list(key, 1, b"one")
-    assert [kept.list(key, 1) for key in ("long", "a", "b", "c")] == [None, None, None, b"one"]
+async def test_living_ones_are_on_no_page(world: RestWorld, kept: Kept) -> None:
+    await world.put(ROWS[0], an_application(2, state=ApplicationState.RUNNING))
+    assert (kept.page().body, kept.page().is_whole) == (b"1;", False)
+    await world.put(ROWS[1])
+    assert (kept.page().body, kept.page().is_whole) == (b"2;1;", True)
+
+
+async def test_containers_that_end_later_count(world: RestWorld, kept: Kept) -> None:
+    container = a_container(state=ContainerState.RUNNING)
+    await world.put(ROWS[0], an_attempt(), container)
+    kept.page()
+    await world.put(replace(container, state=ContainerState.COMPLETED, finished_ms=container.created_ms + 9_000))
+    kept.page()
+    assert kept.rendered == [1, 1]
+
+
+async def test_address_of_the_masters_node_counts(world: RestWorld, kept: Kept) -> None:
+    node = a_node(state=NodeState.RUNNING, http_port=8042)
+    master = a_container(container=1, state=ContainerState.COMPLETED, node_id=node.id)
+    await world.put(node, replace(ROWS[0], current_attempt=1), an_attempt(am_container_id=master.id), master, ROWS[1])
+    kept.page()
+    await world.put(replace(node, http_port=1))
+    kept.page()
+    assert kept.rendered == [2, 1, 1]
+
+
+async def test_what_passing_time_may_change_is_not_kept(world: RestWorld, kept: Kept) -> None:
+    row = replace(ROWS[0], finished_ms=world.clock.now_ms())
+    await world.put(row)
+    for status, is_whole in ((LogAggregationStatus.RUNNING, False), (LogAggregationStatus.SUCCEEDED, True)):
+        world.log_aggregation.record(
+            a_node(state=NodeState.RUNNING, http_port=8042).id,
+            [LogAggregationReport(application_id=row.id, status=status)],
+        )
+        assert kept.page().is_whole is is_whole
+        assert (kept.pages.known(0) is None) is not is_whole
+
+
+async def test_forgotten_pages_are_none(world: RestWorld, kept: Kept) -> None:
+    await world.put(ROWS[0])
+    kept.page()
+    world.state.remove_application(ROWS[0].id)
+    assert kept.pages.page(0) is None
+    assert kept.pages.known(0) is None
+
+
+async def test_beyond_the_bound_nothing_is_kept(world: RestWorld, kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    await world.put(*ROWS)
+    with monkeypatch.context() as bounded:
+        bounded.setattr(rendered, "BYTES_MAX", 5)
+        assert kept.page().body == b"3;2;1;"
+        assert kept.pages.known(0) is None
+    kept.page()
+    assert kept.pages.known(0) is not None
+
+
+async def test_pages_are_compressed_once(world: RestWorld, kept: Kept) -> None:
+    await world.put(*ROWS)
+    page = kept.page()
+    assert page.deflated(6) is page.deflated(6)
+    assert page.deflated(5) != page.deflated(6)

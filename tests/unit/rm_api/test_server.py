@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 import httpx2
@@ -13,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
+from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.rm_api import server
 from yodel.rm_api.server import HEAD_BYTES_MAX, RestServer, serve
@@ -113,3 +116,94 @@ async def test_long_body_is_no_long_head(served: Served) -> None:
                 "/ws/v1/cluster/apps?user.name=alice", json={"application-id": "x", "pad": "y" * (4 * HEAD_BYTES_MAX)}
             )
             assert answer.json()["RemoteException"]["message"] == "Could not parse application id x"
+
+
+class Asking:
+    """A kept connection that sends heads as they are and reads whole answers."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self.writer = reader, writer
+
+    @classmethod
+    async def at(cls, port: int) -> Asking:
+        return cls(*await asyncio.open_connection(HOST, port))
+
+    async def answers(self, *paths: str, extra: str = "") -> list[tuple[str, bytes]]:
+        """Status lines with headers, and bodies; all are asked for before the first is read."""
+        heads = (f"GET /ws/v1/cluster{path} HTTP/1.1\r\nHost: x\r\n{extra}\r\n" for path in paths)
+        self.writer.write("".join(heads).encode())
+        return [await self.answer() for _ in paths]
+
+    async def answer(self) -> tuple[str, bytes]:
+        async with asyncio.timeout(10):
+            head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
+            length = re.search(r"content-length: (\d+)", head)
+            assert length is not None, head
+            return head, await self._reader.readexactly(int(length[1]))
+
+
+async def test_same_question_is_answered_again_without_being_asked(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, other = await Asking.at(served.port), await Asking.at(served.port)
+    answer_of, found = served.world.app.state.api.replay.answer, list[bool]()
+
+    def counted(head: bytes, defaults: Sequence[tuple[bytes, bytes]]) -> bytes | None:
+        answer: bytes | None = answer_of(head, defaults)
+        found.append(answer is not None)
+        return answer
+
+    monkeypatch.setattr(served.world.app.state.api.replay, "answer", counted)
+    answers = [(await who.answers("/info"))[0] for who in (asking, asking, other, asking)]
+    assert len({body for _, body in answers}) == 1
+    assert found[0] is False
+    assert found[-1] or found[-2]  # a second may begin in between
+    await served.world.put(an_application(1))
+    await asking.answers("/info")
+    assert found[-1] is False
+    for who in (asking, other):
+        who.writer.close()
+
+
+async def test_questions_in_one_go_are_answered_in_order(served: Served) -> None:
+    asking = await Asking.at(served.port)
+    await asking.answers("/info")
+    answers = await asking.answers("/metrics", "/info", "/info", "/scheduler")
+    assert [next(iter(json.loads(body))) for _, body in answers] == [
+        "clusterMetrics",
+        "clusterInfo",
+        "clusterInfo",
+        "scheduler",
+    ]
+    asking.writer.close()
+
+
+async def test_another_users_answer_is_not_given_again() -> None:
+    async with rest_world(rm_web_address=f"{HOST}:0") as world:
+        server, port = await serve(world.app, HOST, 0)
+        asking = await Asking.at(port)
+        seen = []
+        for user in ("alice", "bob", "alice"):
+            (head, body), *_ = await asking.answers("/userinfo", extra=f"Cookie: {await cookie_of(world, user)}\r\n")
+            seen.append(json.loads(body)["requestedUser"])
+            assert "set-cookie" not in head.lower()
+        assert seen == ["alice", "bob", "alice"]
+        asking.writer.close()
+        await server.stop()
+
+
+async def cookie_of(world: RestWorld, user: str) -> str:
+    world.client.cookies.clear()
+    answer = await world.get(f"/info?user.name={user}")
+    return str(answer.headers["set-cookie"].partition(";")[0])
+
+
+async def test_head_in_pieces_is_answered_too(served: Served) -> None:
+    asking = await Asking.at(served.port)
+    await asking.answers("/info")
+    asking.writer.write(b"GET /ws/v1/cluster/info HTTP/1.1\r\n")
+    await asyncio.sleep(0)
+    asking.writer.write(b"Host: x\r\n\r\n")
+    head, _ = await asking.answer()
+    assert head.startswith("HTTP/1.1 200 OK")
+    asking.writer.close()

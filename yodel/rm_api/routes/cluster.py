@@ -10,6 +10,7 @@ from yodel.domain.node_load import NodeLoad
 from yodel.rm_api.context import RestServices, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.negotiate import answer
+from yodel.rm_api.replay import again
 from yodel.rm_api.wire import cluster as wire
 
 LIVE, READY = "/health/live", "/health/ready"
@@ -17,11 +18,15 @@ LIVE, READY = "/health/live", "/health/ready"
 
 
 async def info(request: Request) -> Response:
-    return answer(request, wire.info(api_of(request).services.settings))
+    api = api_of(request)
+    again(request, api.replay)
+    return answer(request, wire.info(api.services.settings))
 
 
 async def metrics(request: Request) -> Response:
-    services = api_of(request).services
+    api = api_of(request)
+    again(request, api.replay)
+    services = api.services
     return answer(request, wire.metrics(services.queries.metrics(), loads(services)))
 
 
@@ -37,6 +42,7 @@ def loads(services: RestServices) -> list[NodeLoad]:
 
 async def user_info(request: Request) -> Response:
     api = api_of(request)
+    again(request, api.replay)
     login_user = api.services.settings.login_user
     return answer(request, {"rmLoginUser": login_user, "requestedUser": reader(request, api)})
 

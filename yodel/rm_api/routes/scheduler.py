@@ -12,6 +12,7 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.errors import bad_request, forbidden, illegal_argument
 from yodel.rm_api.front import reader
 from yodel.rm_api.negotiate import answer
+from yodel.rm_api.replay import again
 from yodel.rm_api.wire import scheduler as wire
 from yodel.rm_api.wire.cluster import overview as overview_shape
 from yodel.services.state import ClusterState, Usage
@@ -20,7 +21,9 @@ QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 
 
 async def scheduler(request: Request) -> Response:
-    return answer(request, wire.scheduler(tree_of(api_of(request))))
+    api = api_of(request)
+    again(request, api.replay)
+    return answer(request, wire.scheduler(tree_of(api)))
 
 
 async def overview(request: Request) -> Response:
@@ -57,8 +60,9 @@ def tree_of(api: Api) -> wire.Tree:
     queries = api.services.queries
     state = queries.state
     loads: dict[str, wire.QueueLoad] = {path: wire.QueueLoad() for path in state.queues}
-    for application in state.applications.values():
-        if application.state.is_final or application.submission.queue not in loads:
+    for application_id in state.index.live:
+        application = state.applications[application_id]
+        if application.submission.queue not in loads:
             continue
         load = _load(state, application)
         path: str | None = application.submission.queue

@@ -24,7 +24,6 @@ from yodel.domain.states import (
     NodeState,
 )
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.rm_api.routes.apps import STREAMED_FROM
 from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
 from yodel.services.state import AttemptRuntime
 
@@ -207,16 +206,6 @@ async def test_attempts_show_their_am(world: RestWorld) -> None:
     assert attempt["containerId"] == str(a_container_id())
     assert attempt["nodeId"] == "node-1:8041"
     assert attempt["logsLink"] == f"http://node-1:8042/node/containerlogs/{a_container_id()}/alice"
-
-
-async def test_long_list_comes_in_parts_and_whole(world: RestWorld) -> None:
-    count = STREAMED_FROM + 7
-    rows = [an_application(n, state=ApplicationState.FAILED, finished_ms=2000) for n in range(1, count + 1)]
-    await world.put(*rows)
-    answer = await world.get("/apps")
-    assert "content-length" not in answer.headers
-    ids = [app["id"] for app in answer.json()["apps"]["app"]]
-    assert ids == [str(row.id) for row in reversed(rows)]
 
 
 async def test_kept_bodies_follow_the_rows(world: RestWorld) -> None:

@@ -1,0 +1,172 @@
+"""Lists of applications as JSON or XML: pages of ended ones as they are kept, the living rendered as they are sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from yodel.domain.application import Application
+from yodel.domain.ids import ApplicationId
+from yodel.domain.queue import absolute_percent
+from yodel.rm_api.context import Api
+from yodel.rm_api.listing import Later, Listing
+from yodel.rm_api.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
+from yodel.rm_api.rendered import RenderedApplications, RenderedPage
+from yodel.rm_api.wire import apps as wire
+from yodel.rm_api.wire import xml
+from yodel.services.queries import ApplicationFilter, ApplicationView
+
+SHORT = 16
+"""Lists up to here are one piece, which may be given again as a whole."""
+PAGES_A_TURN = 8
+"""That are looked through before somebody else has a turn."""
+EVERYTHING = ApplicationFilter()
+SEPARATOR = b","
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What somebody is shown.  ``may_view`` is None for who may view all; who may not view an application sees that it
+    exists, unless the list ``is_filtered``."""
+
+    wanted: ApplicationFilter
+    left_out: frozenset[str]
+    may_view: Callable[[Application], bool] | None
+    is_filtered: bool
+
+    @property
+    def is_everything(self) -> bool:
+        """All that a page holds, just as it is kept."""
+        return self.may_view is None and not self.left_out and replace(self.wanted, limit=None) == EVERYTHING
+
+    def shows(self, application: Application) -> bool:
+        if not self.wanted.accepts(application):
+            return False
+        return not self.is_filtered or self.may_view is None or self.may_view(application)
+
+
+def pages_of(api: Api, media_type: str) -> RenderedApplications:
+    """What is kept in this form."""
+    found = api.rendered.get(media_type)
+    if found is None:
+        services = api.services
+        found = RenderedApplications(
+            services.queries, services.log_aggregation, lambda view: rendered(api, view, media_type)
+        )
+        api.rendered[media_type] = found
+    return found
+
+
+def rendered(
+    api: Api, view: ApplicationView, media_type: str, *, may_view: bool = True, left_out: frozenset[str] = frozenset()
+) -> bytes:
+    """One application as it is now, with what separates it from the next."""
+    services = api.services
+    application = view.application
+    runtime = services.queries.state.runtimes.get(application.current_attempt_id)
+    facts = wire.AppFacts(
+        web_address=api.web_address,
+        cluster_id=services.settings.cluster_id,
+        queue_memory_mib=_queue_memory_mib(api, application),
+        may_view=may_view,
+        deselected=left_out,
+        asks=runtime.asks.lines() if runtime is not None and not view.has_ended else (),
+        now_ms=services.clock.now_ms(),
+        log_aggregation_status=services.log_aggregation.status_of(application).name,
+    )
+    shown = wire.app(view, facts)
+    return encode(shown) + SEPARATOR if media_type == JSON else xml.fragment("app", shown).encode()
+
+
+def without_separator(body: bytes, media_type: str) -> bytes:
+    return body[: -len(SEPARATOR)] if media_type == JSON else body
+
+
+async def listed(request: Request, api: Api, selection: Selection, media_type: str) -> Response:
+    """The answer: in one piece if it is short, else in parts."""
+    is_json = media_type == JSON
+    head, tail = (b'{"apps":{"app":[', b"]}}") if is_json else (f"{xml.DECLARATION}<apps>".encode(), b"</apps>")
+    typed = JSON_UTF8 if is_json else XML_UTF8
+    parts, count = await _parts(api, selection, media_type)
+    if count == 0:
+        return answer_encoded(b'{"apps":{}}') if is_json else answer_typed(f"{xml.DECLARATION}<apps/>".encode(), typed)
+    if count <= SHORT:
+        body = b"".join(part.body if isinstance(part, RenderedPage) else part() for part in parts)
+        return answer_typed(head + without_separator(body, media_type) + tail, typed)
+    is_gzip = "gzip" in request.headers.get("accept-encoding", "")
+    separator = len(SEPARATOR) if is_json else 0
+    return Listing(head, parts, tail, separator=separator, media_type=typed, is_gzip=is_gzip)
+
+
+async def _parts(api: Api, selection: Selection, media_type: str) -> tuple[list[RenderedPage | Later], int]:
+    """Newest first, and how many applications that is.  Rendering and searching have a turn now and then."""
+    index, pages = api.services.queries.state.index, pages_of(api, media_type)
+    limit = selection.wanted.limit
+    left = limit if limit is not None else len(api.services.queries.state.applications)
+    asked, is_everything = left, selection.is_everything
+    parts: list[RenderedPage | Later] = []
+    for turn, number in enumerate(reversed(list(index.pages))):
+        if left <= 0:
+            break
+        page = pages.known(number) if is_everything else None
+        if is_everything and page is None:
+            page = pages.page(number)
+            await asyncio.sleep(0)
+        if page is not None and page.is_whole and 0 < len(page.spans) <= left:
+            parts.append(page)
+            left -= len(page.spans)
+            continue
+        ids = _found(api, selection, number, left)
+        if ids:
+            parts.append(partial(_later, api, selection, media_type, number, ids))
+            left -= len(ids)
+        if turn % PAGES_A_TURN == PAGES_A_TURN - 1:
+            await asyncio.sleep(0)
+    return parts, asked - left
+
+
+def _found(api: Api, selection: Selection, number: int, limit: int) -> tuple[ApplicationId, ...]:
+    """Of one page, newest first."""
+    state = api.services.queries.state
+    page = state.index.pages.get(number)
+    if page is None:
+        return ()
+    if selection.is_everything:
+        return tuple(reversed(page.ids))[:limit]
+    found = (
+        application_id for application_id in reversed(page.ids) if selection.shows(state.applications[application_id])
+    )
+    return tuple(islice(found, limit))
+
+
+def _later(api: Api, selection: Selection, media_type: str, number: int, ids: tuple[ApplicationId, ...]) -> bytes:
+    """Applications of one page as they are now; what is forgotten by now is left out."""
+    queries, found = api.services.queries, []
+    index, may_view = queries.state.index, selection.may_view
+    has_ended = not selection.left_out and any(application_id not in index.live for application_id in ids)
+    page = pages_of(api, media_type).page(number) if has_ended else None
+    for application_id in ids:
+        application = queries.state.applications.get(application_id)
+        if application is None:
+            continue
+        is_viewed = may_view is None or may_view(application)
+        body = page.of(application_id) if page is not None and is_viewed else None
+        if body is None:
+            view = queries.application(application_id)
+            body = rendered(api, view, media_type, may_view=is_viewed, left_out=selection.left_out)
+        found.append(body)
+    return b"".join(found)
+
+
+def _queue_memory_mib(api: Api, application: Application) -> int:
+    """What the queue is guaranteed of the cluster's memory."""
+    state = api.services.queries.state
+    queue = state.queues.get(application.submission.queue)
+    share_percent = absolute_percent(state.queues, queue) if queue is not None else 100.0
+    return int(state.usable_resource.memory_mib * share_percent / 100.0)

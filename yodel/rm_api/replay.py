@@ -1,0 +1,147 @@
+"""Answers that are given again: the same question, byte for byte, while nothing has changed, gets the same bytes.
+
+Dashboards and exporters ask the same thing again and again.  A route says that its answer depends on nothing but what
+the versions count (``again``); then the server keeps it by the request's whole head, so that another user, form, host
+or compression is another question, and looks there before it reads the head.  What is kept is good for as long as the
+versions stand still and the Date header is right, that is for a second at most; so nobody's access outlives a second
+either.  Questions that come with proofs other than a cookie of ours, and answers that set one, are never kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from yodel.rm_api.auth import caller_in
+
+QUESTION_BYTES_MAX = 4096
+ANSWER_BYTES_MAX = 32 * 1024
+ANSWERS_MAX = 512
+"""With their heads, eighteen megabytes at most; when full it starts anew."""
+OK = 200
+_ASKED = "yodel.asked"
+_HEAD_END = b"\r\n\r\n"
+_UNKEPT_REQUEST = frozenset({b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"})
+_UNKEPT_ANSWER = frozenset({b"set-cookie", b"www-authenticate", b"connection", b"transfer-encoding"})
+
+Standing = tuple[int, ...]
+"""Versions; equal ones mean that nothing has changed."""
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request that is being answered.  ``defaults`` are the server's own headers, another object every second."""
+
+    head: bytes
+    defaults: Headers
+    standing: Standing | None = None
+    """Set by the route."""
+    at_ms: int | None = None
+    """For an answer that is right in this millisecond only."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    answer: bytes
+    standing: Standing
+    defaults: Headers
+    at_ms: int | None
+
+
+class Replay:
+    """``standing`` tells the versions as they are now, ``now_ms`` the time that answers are made by."""
+
+    def __init__(self, standing: Callable[[], Standing], now_ms: Callable[[], int]) -> None:
+        self.standing, self.now_ms = standing, now_ms
+        self._kept: dict[bytes, _Kept] = {}
+
+    def answer(self, head: bytes, defaults: Headers) -> bytes | None:
+        """The whole answer to this very head, if it is still right."""
+        kept = self._kept.get(head)
+        if kept is None or kept.defaults is not defaults or kept.standing != self.standing():
+            return None
+        if kept.at_ms is not None and kept.at_ms != self.now_ms():
+            return None
+        return kept.answer
+
+    def keep(self, asked: Asked, answer: bytes) -> None:
+        if asked.standing is None or len(answer) > ANSWER_BYTES_MAX:
+            return
+        if len(self._kept) >= ANSWERS_MAX:
+            self._kept.clear()
+        self._kept[asked.head] = _Kept(answer, asked.standing, asked.defaults, asked.at_ms)
+
+
+def may_be_kept(head: bytes) -> bool:
+    """Whether bytes are one whole request of a kind that is kept; its headers are looked at later."""
+    return (
+        len(head) <= QUESTION_BYTES_MAX
+        and head.startswith(b"GET ")
+        and head.find(_HEAD_END) == len(head) - len(_HEAD_END)
+    )
+
+
+def asked_in(scope: Any, head: bytes, defaults: Headers) -> None:
+    """Note the request in its scope, if it is of a kind that is kept."""
+    if scope["http_version"] != "1.1":
+        return
+    for name, value in scope["headers"]:
+        if name in _UNKEPT_REQUEST or (name == b"connection" and value.lower() != b"keep-alive"):
+            return
+    scope[_ASKED] = Asked(head, defaults)
+
+
+def again(request: Request, replay: Replay, *, is_timed: bool = False) -> None:
+    """Called by a route before it looks at anything: the answer depends on nothing that ``replay`` does not count, and
+    on the time only if ``is_timed``.
+
+    Who came by a token, a proof or in another's name may lose that at any time, so for them it does nothing.
+    """
+    asked = request.scope.get(_ASKED)
+    caller = caller_in(request.scope)
+    if asked is None or caller.headers or caller.is_by_token or caller.real_user is not None:
+        return
+    asked.standing = replay.standing()
+    asked.at_ms = replay.now_ms() if is_timed else None
+
+
+class Recording:
+    """The outermost shell: keeps whole answers to questions whose route said ``again``."""
+
+    def __init__(self, app: ASGIApp, replay: Replay) -> None:
+        self._app, self._replay = app, replay
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked: Asked | None = scope.get(_ASKED)
+        if asked is None:
+            await self._app(scope, receive, send)
+            return
+        head: list[bytes] = []
+
+        async def send_and_keep(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                head.extend(_head_of(message, asked.defaults) if asked.standing is not None else ())
+            elif head and not message.get("more_body"):
+                self._replay.keep(asked, b"".join((*head, message.get("body", b""))))
+            else:
+                head.clear()
+            await send(message)
+
+        await self._app(scope, receive, send_and_keep)
+
+
+def _head_of(message: Message, defaults: Headers) -> list[bytes]:
+    """As the server writes it; empty for what is not kept."""
+    headers = [*defaults, *message.get("headers", ())]
+    names = {name.lower() for name, _ in headers}
+    if message["status"] != OK or not names.isdisjoint(_UNKEPT_ANSWER) or b"content-length" not in names:
+        return []
+    lines = [b"HTTP/1.1 200 OK\r\n"]
+    for name, value in headers:
+        lines += (name, b": ", value, b"\r\n")
+    return [*lines, b"\r\n"]

@@ -1,0 +1,75 @@
+"""Which applications live, how many are in which state, and all of them on pages in the order they came.
+
+Answers that hold many applications are made page by page: a page's version grows when something of its ended
+applications changed, so whoever rendered them need not do it again.  Of the living, versions say nothing: they change
+with every heartbeat.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from yodel.domain.application import Application
+from yodel.domain.ids import ApplicationId
+from yodel.domain.states import YarnApplicationState
+
+PAGE_MAX = 64
+"""Applications on a page: some hundred kilobytes when rendered, a few milliseconds to render."""
+
+
+@dataclass(slots=True)
+class Page:
+    """Oldest first.  Numbers of pages are never used again, so a number and a version name one content."""
+
+    version: int = 0
+    ids: dict[ApplicationId, None] = field(default_factory=dict)
+
+
+class ApplicationIndex:
+    """Only ``ClusterState`` changes it."""
+
+    def __init__(self) -> None:
+        self.live: dict[ApplicationId, None] = {}
+        self.counts: Counter[YarnApplicationState] = Counter()
+        self.pages: dict[int, Page] = {}
+        """By number, oldest first; none is empty."""
+        self._page_of: dict[ApplicationId, int] = {}
+        self._count = 0
+        """Of all that ever came."""
+
+    def put(self, new: Application, old: Application | None) -> None:
+        """A row that is new, or takes the place of an older one."""
+        if old is None:
+            number = self._page_of[new.id] = self._count // PAGE_MAX
+            self.pages.setdefault(number, Page()).ids[new.id] = None
+            self._count += 1
+        else:
+            self.counts[old.yarn_state] -= 1
+        self.counts[new.yarn_state] += 1
+        if new.state.is_final:
+            self.live.pop(new.id, None)
+        else:
+            self.live[new.id] = None
+        if old is None or old.state.is_final or new.state.is_final:
+            self.pages[self._page_of[new.id]].version += 1
+
+    def touch(self, application_id: ApplicationId) -> None:
+        """Something that hangs on an application changed."""
+        number = self._page_of.get(application_id)
+        if number is not None and application_id not in self.live:
+            self.pages[number].version += 1
+
+    def remove(self, row: Application) -> None:
+        self.counts[row.yarn_state] -= 1
+        self.live.pop(row.id, None)
+        number = self._page_of.pop(row.id)
+        page = self.pages[number]
+        del page.ids[row.id]
+        page.version += 1
+        if not page.ids:
+            del self.pages[number]
+
+    def page_of(self, application_id: ApplicationId) -> int | None:
+        """The number of the page it is on; None when it is not known."""
+        return self._page_of.get(application_id)
