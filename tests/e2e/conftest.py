@@ -1,4 +1,7 @@
-"""One cluster for all scenarios: the one that ``make cluster`` left, or one for this run only."""
+"""One cluster for all scenarios: the one that ``make cluster`` left, or one for this run only.
+
+``YODEL_E2E=short`` leaves out what is marked ``long``, and shortens silences: what ``.ci/run`` does on every change.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.kube_cluster import KubeCluster, environment_of_rig
+from tests.e2e.kube_cluster import IS_SHORT, KubeCluster, environment_of_rig
 from tests.rigs.kubernetes import rig
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if IS_SHORT and item.get_closest_marker("long") is not None]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -31,9 +31,9 @@ from yodel.services.changes import LIFETIME
 from yodel.services.liveness import LivenessSettings
 from yodel.services.submission import SubmissionLimits
 
-SEEDS = range(20)
-BUSY_SEEDS = range(12)
-BINDING_SEEDS = range(12)
+SEEDS = range(12)
+BUSY_SEEDS = range(8)
+BINDING_SEEDS = range(8)
 CORES = 4
 KEPT_SEEDS = {1133: "a container that could not be given back at a restart was granted on top of its replacement"}
 JOBS, NODES = 5, 3
