@@ -1,5 +1,6 @@
 """One cluster for all scenarios: the one that ``make cluster`` left, or one for this run only.
 
+``KUBECONFIG`` names another, which nothing may be done to: only what is marked ``anywhere`` runs there.
 ``YODEL_E2E=short`` leaves out what is marked ``long``, and shortens silences: what ``.ci/run`` does on every change.
 """
 
@@ -16,7 +17,13 @@ from tests.rigs.kubernetes import rig
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [item for item in items if IS_SHORT and item.get_closest_marker("long") is not None]
+    is_own = environment_of_rig() is not None
+
+    def is_left_out(item: pytest.Item) -> bool:
+        is_too_long = IS_SHORT and item.get_closest_marker("long") is not None
+        return is_too_long or (is_own and item.get_closest_marker("anywhere") is None)
+
+    left_out = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 
@@ -33,7 +40,8 @@ def cluster() -> Iterator[KubeCluster]:
     state = rig.up(environment_of_rig(), nodes=3, bare=False, say=say)
     assert state is not None
     cluster = KubeCluster(state)
-    cluster.upload_spark()
+    if state.nodes:
+        cluster.upload_spark()
     yield cluster
     if not was_up:
         rig.down(say)
