@@ -25,7 +25,7 @@ from tests.rigs.kubernetes.install import CHART, RELEASE
 from tests.rigs.kubernetes.tools import Tools
 
 JOB = str(Path(__file__).parent / "spark_jobs" / "steady_sum.py")
-TASKS, TASK_S = 60, 3
+TASKS, TASK_S = 40, 3
 EXECUTORS = 2
 CRASH_S = 15
 """The lease, and what Kubernetes takes to see who is ready."""
