@@ -124,7 +124,7 @@ def managers(cluster: KubeCluster) -> Iterator[Managers]:
     become(1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def job(cluster: KubeCluster, managers: Managers) -> Iterator[Submission]:
     """Longer than the tests, which are over in a minute."""
     cluster.heal()
