@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -85,11 +84,9 @@ def test_a_client_sees_the_same(
     version = version_of(scenario, line)
     row = {"client": scenario.client, "version": version, "scenario": scenario.name}
     hadoops, yodels = targets
-    with ThreadPoolExecutor(max_workers=1 if FULL else 2) as runs:  # which mostly wait for a program to start
-        running = [runs.submit(scenario.run, target(line)) for target in (hadoops, yodels)]
-    real = running[0].result()
+    real = scenario.run(hadoops(line))
     try:
-        found = running[1].result()
+        found = scenario.run(yodels(line))
     except AssertionError as error:
         rows.append(Row(**row, real=real.summary, yodel=f"failed: {_first_line(error)}"))
         raise
