@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import itertools
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -105,6 +106,10 @@ def say(line: str) -> None:
 
 
 async def run(arguments: argparse.Namespace) -> None:
+    """Ends its servers at SIGTERM too."""
+    itself = asyncio.current_task()
+    assert itself is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, itself.cancel)
     async with fake_cluster(arguments.nodes, (NAMESPACE, RAW_NAMESPACE)) as fake:
         say(f"{arguments.nodes} fake nodes are Ready; load average {os.getloadavg()[0]:.1f}")
         if arguments.relist:
@@ -128,7 +133,10 @@ def main() -> None:
     parser.add_argument("--modes", type=lambda text: text.split(","), default=[mode.name for mode in MODES])
     parser.add_argument("--relist", type=int, default=0, help="measure a relisting of so many pods instead")
     parser.add_argument("--log", type=Path, help="the ResourceManager's; else nothing is kept of it")
-    uvloop.run(run(parser.parse_args()))
+    try:
+        uvloop.run(run(parser.parse_args()))
+    except asyncio.CancelledError:
+        sys.exit(128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":

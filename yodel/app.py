@@ -7,7 +7,6 @@ group: when one fails, all end, the process exits, and whoever supervises it sta
 from __future__ import annotations
 
 import asyncio
-import gc
 import getpass
 import hashlib
 import hmac
@@ -101,6 +100,7 @@ from yodel.store.engine import is_shared
 from yodel.store.leadership import Leadership, LeaseTimes
 from yodel.store.sql_lease import SqlLease, new_holder
 from yodel.store.sql_store import SqlStore
+from yodel.telemetry import garbage
 from yodel.translator import images, names
 from yodel.translator.dialects import dialect, gang_kinds, gang_name
 from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
@@ -413,6 +413,7 @@ class _Rm:
                 tasks.create_task(self._watch_holdings(), name="watch of bound pods"),
                 tasks.create_task(self.binder.run(), name="binder"),
                 tasks.create_task(self._sweep_groups(), name="group sweep"),
+                tasks.create_task(garbage.run(), name="garbage"),
                 tasks.create_task(self._end_with_own_pod(stop), name="own pod"),
             ]
             recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
@@ -578,7 +579,7 @@ class _Rm:
         module = await asyncio.to_thread(importlib.import_module, KUBE_CLIENT)
         async with await module.open_kube(self._settings.kubeconfig, self._settings.kube_context) as kube:
             self._kube.open(kube)
-            _keep_what_is_there()
+            garbage.take_over()
             await self._require_groups()
             await watch_pods(
                 self._paced_kube,
@@ -714,13 +715,6 @@ class _Rm:
         closed = frozenset[str]() if profile.binds else self.engine.state.closed_nodes
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(submission.context))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
-
-
-def _keep_what_is_there() -> None:
-    """Modules and rows that are read by now stay: looking at them again, as each full garbage collection does, would
-    stop everything for a tenth of a second and is a tenth of all that a busy ResourceManager does."""
-    gc.collect()
-    gc.freeze()
 
 
 def _pace_limits(settings: Settings) -> PaceLimits:

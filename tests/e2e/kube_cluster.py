@@ -32,6 +32,9 @@ from tests.rigs.kubernetes.node import Node
 CALL_TIMEOUT_S = 10
 KUBECTL_TIMEOUT_S = 120
 HEAL_TIMEOUT_S = 180
+LOGS_TIMEOUT_S = 60
+IS_SHORT = os.environ.get("YODEL_E2E") == "short"
+"""Whether what takes minutes is left out."""
 USER = "yodel-alice"
 PREFIX = "yodel.io/"
 SPARK_JARS = "/spark-jars"
@@ -239,7 +242,12 @@ class KubeCluster:
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
     def logs(self, application_id: str) -> str:
-        """What ``yarn logs`` prints; AssertionError when it fails."""
+        """What ``yarn logs`` prints once all nodes have said that theirs are written; AssertionError when it fails."""
+
+        def is_written() -> bool:
+            return self.application(application_id)["logAggregationStatus"] in ("SUCCEEDED", "FAILED", "TIME_OUT")
+
+        wait_for(f"the logs of {application_id}", is_written, LOGS_TIMEOUT_S)
         result = self.target.yarn("logs", "-applicationId", application_id, timeout_s=KUBECTL_TIMEOUT_S)
         assert result.returncode == 0, result.text[-4000:]
         return result.stdout

@@ -87,6 +87,7 @@ def test_image_that_may_not_be_used(cluster: KubeCluster, running: Running) -> N
     assert "is not allowed in this queue" in failure(cluster, running.unwelcome)
 
 
+@pytest.mark.long
 def test_image_that_is_nowhere(cluster: KubeCluster, running: Running) -> None:
     assert "no image for pod" in failure(cluster, running.absent)
 

@@ -1,4 +1,7 @@
-"""Two ResourceManagers on the real cluster: one serves, and whatever becomes of it, the other does; a job runs on."""
+"""Two ResourceManagers on the real cluster: one serves, and whatever becomes of it, the other does; a job runs on.
+
+The job is one, and lives through all of it: it has to succeed in its first attempt.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,15 @@ import psutil
 import pytest
 
 from tests.conformance.cluster import TOOLS, wait_for
+from tests.conformance.spark_submit import Submission
 from tests.e2e.kube_cluster import KubeCluster
 from tests.rigs.kubernetes.cluster import binaries
 from tests.rigs.kubernetes.install import CHART, RELEASE
 from tests.rigs.kubernetes.tools import Tools
 
 JOB = str(Path(__file__).parent / "spark_jobs" / "steady_sum.py")
-TASKS, TASK_S = 24, 3
+TASKS, TASK_S = 40, 3
+EXECUTORS = 2
 CRASH_S = 15
 """The lease, and what Kubernetes takes to see who is ready."""
 LOOK_EVERY_S = 0.1
@@ -119,20 +124,17 @@ def managers(cluster: KubeCluster) -> Iterator[Managers]:
     become(1)
 
 
-@pytest.fixture
-def job(cluster: KubeCluster, managers: Managers) -> Iterator[None]:
-    """One that runs through whatever the test does, and succeeds in its first attempt."""
+@pytest.fixture(scope="module", autouse=True)
+def job(cluster: KubeCluster, managers: Managers) -> Iterator[Submission]:
+    """Longer than the tests, which are over in a minute."""
     cluster.heal()
-    submission = cluster.spark().start("cluster", JOB, TASKS, TASK_S, conf={"spark.executor.instances": "2"})
-    application_id = submission.application_id()
-    cluster.running_pods(application_id, "task", 2, 240)
-    yield
-    result = submission.result(400)
-    assert result.returncode == 0, result.text[-6000:]
-    assert len(cluster.rest(f"/apps/{application_id}/appattempts")["appAttempts"]["appAttempt"]) == 1
+    conf = {"spark.executor.instances": str(EXECUTORS)}
+    submission = cluster.spark().start("cluster", JOB, TASKS, TASK_S, conf=conf)
+    cluster.running_pods(submission.application_id(), "task", EXECUTORS, 240)
+    yield submission
+    submission.stop()
 
 
-@pytest.mark.usefixtures("job")
 def test_leader_crashes(cluster: KubeCluster, managers: Managers) -> None:
     leader = managers.settled(2)
     with outage(cluster) as outages:
@@ -143,7 +145,6 @@ def test_leader_crashes(cluster: KubeCluster, managers: Managers) -> None:
     assert 0 < sum(outages) < CRASH_S
 
 
-@pytest.mark.usefixtures("job")
 def test_leader_is_deleted(cluster: KubeCluster, managers: Managers) -> None:
     leader = managers.settled(2)
     with outage(cluster) as outages:
@@ -153,7 +154,6 @@ def test_leader_is_deleted(cluster: KubeCluster, managers: Managers) -> None:
     assert sum(outages) < CRASH_S
 
 
-@pytest.mark.usefixtures("job")
 def test_rollout_hands_over(cluster: KubeCluster, managers: Managers) -> None:
     before = {pod["metadata"]["name"] for pod in managers.pods()}
     managers.settled(2)
@@ -169,7 +169,6 @@ def test_rollout_hands_over(cluster: KubeCluster, managers: Managers) -> None:
     assert sum(outages) < CRASH_S
 
 
-@pytest.mark.usefixtures("job")
 def test_drain_of_the_leader_s_node(cluster: KubeCluster, managers: Managers) -> None:
     """The disruption budget lets the leader go, and nobody after it before its successor is ready."""
     leader = managers.settled(2)
@@ -181,3 +180,9 @@ def test_drain_of_the_leader_s_node(cluster: KubeCluster, managers: Managers) ->
         cluster.kubectl("uncordon", node)
     print(f"not served for {outages} s")
     assert sum(outages) < CRASH_S
+
+
+def test_job_succeeds_in_its_first_attempt(cluster: KubeCluster, job: Submission) -> None:
+    result = job.result(400)
+    assert result.returncode == 0, result.text[-6000:]
+    assert len(cluster.rest(f"/apps/{job.application_id()}/appattempts")["appAttempts"]["appAttempt"]) == 1

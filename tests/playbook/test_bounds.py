@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.playbook import World
 
-APPLICATIONS = 5_000
+APPLICATIONS = 2_000
 COMPLETED_MAX = 1_000  # SubmissionLimits
 DAYS = 40
 DAY_S = 86_400.0
