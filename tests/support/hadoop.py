@@ -266,8 +266,10 @@ def hadoop() -> Iterator[Hadoop]:
 
 
 @contextlib.contextmanager
-def running_hadoop(*, node: NodeSize | None = None, spark_shuffle_jars: str = "") -> Iterator[Hadoop]:
-    """The rig with HDFS up; at the end all of it is ended and removed."""
+def running_hadoop(
+    *, node: NodeSize | None = None, spark_shuffle_jars: str = "", more: Mapping[str, Mapping[str, str]] | None = None
+) -> Iterator[Hadoop]:
+    """The rig with HDFS up; at the end all of it is ended and removed.  ``more``: properties by file."""
     for attempt in range(START_ATTEMPTS_MAX):
         directory = Path(tempfile.mkdtemp(prefix="yodel-hadoop-"))
         directory.chmod(0o755)  # other users' containers read the configuration
@@ -277,6 +279,7 @@ def running_hadoop(*, node: NodeSize | None = None, spark_shuffle_jars: str = ""
             jars=jars("hadoop"),
             node=node or NodeSize(),
             spark_shuffle_jars=spark_shuffle_jars,
+            more=more or {},
         )
         _write_servers(servers)
         hadoop = Hadoop(servers)

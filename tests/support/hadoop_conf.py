@@ -69,6 +69,8 @@ class Servers:
     jars: Path
     node: NodeSize = field(default_factory=NodeSize)
     spark_shuffle_jars: str = ""
+    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Further properties, by file; they win."""
 
     @property
     def conf_dir(self) -> Path:
@@ -81,7 +83,7 @@ class Servers:
 
 def server_files(servers: Servers) -> Files:
     """Every ``*-site.xml`` of the daemons."""
-    return {
+    files = {
         "core-site.xml": {
             "fs.defaultFS": servers.default_fs,
             "hadoop.tmp.dir": f"{servers.directory}/tmp",
@@ -92,6 +94,7 @@ def server_files(servers: Servers) -> Files:
         "yarn-site.xml": {**_resource_manager(servers), **_node_manager(servers)},
         "capacity-scheduler.xml": _queues(),
     }
+    return {name: {**properties, **servers.more.get(name, {})} for name, properties in files.items()}
 
 
 def client_files(servers: Servers, jars: Path, classes: str, addresses: Mapping[str, str]) -> Files:
