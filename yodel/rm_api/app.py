@@ -15,12 +15,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from yodel.errors import YodelError
+from yodel.rm_api.compression import Compressed
 from yodel.rm_api.context import Api, RestServices, RestSettings
-from yodel.rm_api.errors import RestError, not_allowed, translated
 from yodel.rm_api.front import Front
 from yodel.rm_api.gate import Gate
-from yodel.rm_api.jetty import Compressed, not_found
-from yodel.rm_api.negotiate import JSON_UTF8, answer_error
 from yodel.rm_api.replay import Recording
 from yodel.rm_api.routes import (
     activities,
@@ -46,6 +44,9 @@ from yodel.rm_api.routes import (
 )
 from yodel.rm_api.v1 import app as v1
 from yodel.rm_api.v1.problems import ProblemRim
+from yodel.rpc_io.rest.errors import RestError, not_allowed, translated
+from yodel.rpc_io.rest.jetty import not_found
+from yodel.rpc_io.rest.negotiate import JSON_UTF8, answer_error
 
 __all__ = ["RestServices", "RestSettings", "create_app"]
 

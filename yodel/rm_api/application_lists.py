@@ -16,10 +16,10 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.queue import absolute_percent
 from yodel.rm_api.context import Api
 from yodel.rm_api.listing import Later, Listing
-from yodel.rm_api.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
 from yodel.rm_api.rendered import RenderedApplications, RenderedPage
 from yodel.rm_api.wire import apps as wire
-from yodel.rm_api.wire import xml
+from yodel.rpc_io.rest import xml
+from yodel.rpc_io.rest.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
 from yodel.services.queries import ApplicationFilter, ApplicationView
 
 SHORT = 16

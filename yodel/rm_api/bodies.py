@@ -10,9 +10,9 @@ from starlette.requests import ClientDisconnect, Request
 
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import RestError, body_too_large, malformed_body
-from yodel.rm_api.negotiate import XML, declared_type
 from yodel.rm_api.xml_bodies import parse_object
+from yodel.rpc_io.rest.errors import RestError, body_too_large, malformed_body
+from yodel.rpc_io.rest.negotiate import XML, declared_type
 
 READ_TIMEOUT_S = 60.0
 """For a whole body: a submission that takes longer to arrive holds a connection for nothing."""

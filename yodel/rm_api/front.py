@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.rm_api.auth import caller_in
 from yodel.rm_api.context import Api
-from yodel.rm_api.errors import not_authenticated
+from yodel.rpc_io.rest.errors import not_authenticated
 
 REST_PREFIX = "/ws/v1/"
 ALWAYS = (

@@ -15,10 +15,10 @@ from yodel.rm_api import csrf, token_operations
 from yodel.rm_api.auth import NOBODY, Caller, with_caller
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
 from yodel.rm_api.context import Api
-from yodel.rm_api.errors import RestError, translated
-from yodel.rm_api.jetty import error_page
-from yodel.rm_api.negotiate import answer_error
 from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.rpc_io.rest.errors import RestError, translated
+from yodel.rpc_io.rest.jetty import error_page
+from yodel.rpc_io.rest.negotiate import answer_error
 
 OPEN_PREFIX = "/health/"
 """For Kubernetes' probes, which have no name: they are told alive or not, nothing else."""

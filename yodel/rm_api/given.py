@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api
-from yodel.rm_api.errors import RestError, malformed_body
-from yodel.rm_api.negotiate import JSON_UTF8, XML, XML_UTF8, declared_type, representation
+from yodel.rpc_io.rest.errors import RestError, malformed_body
+from yodel.rpc_io.rest.negotiate import JSON_UTF8, XML, XML_UTF8, declared_type, representation
 
 DAO = "org.apache.hadoop.yarn.server.resourcemanager.webapp.dao."
 

@@ -14,9 +14,7 @@ from yodel.domain.states import YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue
 from yodel.rm_api.application_lists import Selection, listed, pages_of, rendered, without_separator
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import RestError, bad_request, not_found
 from yodel.rm_api.front import reader
-from yodel.rm_api.negotiate import JSON, answer, answer_rendered, representation, require_acceptable
 from yodel.rm_api.replay import again
 from yodel.rm_api.routes.filters import (
     application_filter,
@@ -25,6 +23,8 @@ from yodel.rm_api.routes.filters import (
     refused_when_listing,
     values,
 )
+from yodel.rpc_io.rest.errors import RestError, bad_request, not_found
+from yodel.rpc_io.rest.negotiate import JSON, answer, answer_rendered, representation, require_acceptable
 from yodel.services.queries import ApplicationView
 
 

@@ -9,9 +9,9 @@ from starlette.routing import Route
 from yodel.domain.node_load import NodeLoad
 from yodel.rm_api.context import RestServices, api_of
 from yodel.rm_api.front import reader
-from yodel.rm_api.negotiate import answer
 from yodel.rm_api.replay import again
 from yodel.rm_api.wire import cluster as wire
+from yodel.rpc_io.rest.negotiate import answer
 
 LIVE, READY = "/health/live", "/health/ready"
 """Paths of probes: a standby answers them too."""

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.rm_api.context import api_of
-from yodel.rm_api.jetty import error_page
-from yodel.rm_api.wire.xml import escaped
+from yodel.rpc_io.rest.jetty import error_page
+from yodel.rpc_io.rest.xml import escaped
 
 _CORE = ("hadoop.", "fs.", "ipc.", "io.")
 

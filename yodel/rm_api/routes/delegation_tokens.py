@@ -19,11 +19,11 @@ from yodel.pb_convert.texts import text
 from yodel.rm_api.auth import caller_in
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.errors import bad_request
 from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text
-from yodel.rm_api.negotiate import answer, require_acceptable
 from yodel.rm_api.token_text import from_text, to_text
+from yodel.rpc_io.rest.errors import bad_request
+from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 
 PATH = "/ws/v1/cluster/delegation-token"
 TOKEN_HEADER = "Hadoop-YARN-RM-Delegation-Token"

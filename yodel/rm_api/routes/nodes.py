@@ -14,11 +14,11 @@ from yodel.domain.states import NodeState
 from yodel.errors import InvalidValue, NodeNotFound
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import bad_request, illegal_argument, not_found
 from yodel.rm_api.front import writer
-from yodel.rm_api.negotiate import answer, require_acceptable
 from yodel.rm_api.wire import nodes as wire
 from yodel.rm_api.wire.resources import INT_MAX, LONG_MAX, resource
+from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_found
+from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 from yodel.services.queries import NodeView
 
 

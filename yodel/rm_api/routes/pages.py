@@ -15,10 +15,10 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.errors import ApplicationNotFound, InvalidValue, NotFound
 from yodel.rm_api import pages
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import RestError
 from yodel.rm_api.front import reader
 from yodel.rm_api.pages import link, text
 from yodel.rm_api.routes.filters import application_states
+from yodel.rpc_io.rest.errors import RestError
 from yodel.services.queries import ApplicationFilter, ApplicationView, Queries
 
 LISTED_MAX = 200

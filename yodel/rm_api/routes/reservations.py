@@ -14,10 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import RestError, bad_request, illegal_argument, malformed_body
 from yodel.rm_api.front import reader, writer
 from yodel.rm_api.given import given, null_pointer, scalar
-from yodel.rm_api.negotiate import require_acceptable
+from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument, malformed_body
+from yodel.rpc_io.rest.negotiate import require_acceptable
 
 NOT_ENABLED = "Reservation is not enabled. Please enable & try again"
 INTERPRETERS = 4

@@ -21,9 +21,9 @@ from starlette.routing import Route
 
 from yodel.errors import AccessDenied
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import bad_request
 from yodel.rm_api.front import reader
-from yodel.rm_api.jetty import error_page
+from yodel.rpc_io.rest.errors import bad_request
+from yodel.rpc_io.rest.jetty import error_page
 from yodel.telemetry import logs
 
 TASKS_MAX = 200

@@ -14,12 +14,12 @@ from yodel.pb_convert import rest_submission
 from yodel.pb_convert.rest_submission import InvalidReservationId
 from yodel.rm_api.bodies import read_bytes, read_object
 from yodel.rm_api.context import api_of
-from yodel.rm_api.errors import bad_request
 from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text, is_given, null_pointer
-from yodel.rm_api.negotiate import answer, require_acceptable
 from yodel.rm_api.routes.reservations import require_reservation_id
 from yodel.rm_api.wire.resources import resource
+from yodel.rpc_io.rest.errors import bad_request
+from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 
 DISABLED = "App submission via REST is disabled."
 ACCESS_CONTROL = "org.apache.hadoop.security.AccessControlException"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
-from yodel.rm_api.errors import bad_request
+from yodel.rpc_io.rest.errors import bad_request
 
 ROOT = "sched-conf"
 CHANGES_MAX = 10_000

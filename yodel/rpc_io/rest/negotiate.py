@@ -12,8 +12,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from yodel.rm_api.errors import RestError, not_acceptable, unsupported_media_type
-from yodel.rm_api.wire import xml
+from yodel.rpc_io.rest import xml
+from yodel.rpc_io.rest.errors import RestError, not_acceptable, unsupported_media_type
 
 JSON, XML = "application/json", "application/xml"
 JSON_UTF8, XML_UTF8 = f"{JSON};charset=utf-8", f"{XML};charset=utf-8"
@@ -85,7 +85,7 @@ def answer(
     *,
     root: str | None = None,
 ) -> Response:
-    """A value as the caller wants it; ``root`` is the XML's root element where the JSON has none (see ``wire.xml``)."""
+    """A value as the caller wants it; ``root`` is the XML's root element where the JSON has none (see ``xml``)."""
     if representation(request) == XML:
         return answer_typed(xml.document(value, root), XML_UTF8, status, location)
     return answer_encoded(encode(value), status, location)

@@ -14,7 +14,7 @@ from yodel.errors import (
     Unavailable,
     YodelError,
 )
-from yodel.rm_api.errors import RestError, translated
+from yodel.rpc_io.rest.errors import RestError, translated
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,15 @@
-"""The servlet container's own answers below Hadoop's: what no servlet knows, and compression."""
+"""The servlet container's own answers below Hadoop's: for what no servlet knows and what a filter refuses."""
 
 from __future__ import annotations
 
 import html
 import json
 
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 NO_STORE = {"Cache-Control": "must-revalidate,no-cache,no-store"}
 SERVLET = "yodel"
-COMPRESSED_PREFIXES = ("/ws/", "/jmx", "/conf", "/prom", "/api/", "/stacks", "/logs")
-"""Not what the proxy passes on: an application's page may be a stream that must not wait for a compressor."""
-COMPRESSED_FROM_BYTES = 500
-COMPRESSION_LEVEL = 4
-"""Most of the gain for a quarter of the time: answers are repetitive JSON."""
 _HTML = """<html>
 <head>
 <meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>
@@ -59,15 +52,3 @@ def error_page(url: str, accept: str, status: int, message: str) -> Response:
                     f"{head}SERVLET: {SERVLET}\n", status, NO_STORE | {"Content-Type": "text/plain;charset=utf-8"}
                 )
     return Response(status_code=status, headers=NO_STORE)
-
-
-class Compressed:
-    """gzip for who asks for it, on paths whose answers are ours."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._compressing = GZipMiddleware(app, COMPRESSED_FROM_BYTES, COMPRESSION_LEVEL)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_ours = scope["type"] == "http" and scope["path"].startswith(COMPRESSED_PREFIXES)
-        await (self._compressing if is_ours else self._app)(scope, receive, send)
