@@ -1,0 +1,237 @@
+"""REST: requests a second, latency and memory, of Yodel's ResourceManager and of Hadoop's own, in turn in one run.
+
+    python -m bench.rest [--counts 100 1000 10000] [--seconds 2.5] [--servers yodel hadoop] [--break-hadoop]
+    python -m bench.rest --url http://127.0.0.1:8088 --pid 4711                            # a running one
+
+Applications are submitted over REST, unmanaged, and killed, until there are as many as the list is to hold.  The client
+is a process of its own on the same cores.  Every path is asked for a while before it is measured: a JVM compiles.
+Last, 64 readers that take 64 KiB every 50 ms ask for the longest list; Hadoop's ResourceManager does not survive that
+with 10,000 applications and is asked only on demand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+
+from tests.conformance.cluster import running
+from tests.support.hadoop import running_hadoop
+
+CONNECTIONS = (1, 16, 64)
+SLOW_READERS = 64
+SUBMITTERS = 8
+USER = "root"
+KEPT_MORE = 100
+SETTLED_TIMEOUT_S = 120.0
+CALL_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """One ResourceManager: its web address and its process."""
+
+    name: str
+    url: str
+    pid: int
+
+    @property
+    def resident_mib(self) -> float:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return float(psutil.Process(self.pid).memory_info().rss) / (1 << 20)
+        return 0.0
+
+
+class Applications:
+    """Makes finished applications over REST."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.ids: list[str] = []
+
+    def grow_to(self, count: int) -> None:
+        """Until so many have ended."""
+        missing = count - len(self.ids)
+        with ThreadPoolExecutor(SUBMITTERS) as submitters:
+            shares = [missing // SUBMITTERS + (index < missing % SUBMITTERS) for index in range(SUBMITTERS)]
+            for ids in submitters.map(self._make, shares):
+                self.ids += ids
+        give_up_s = time.monotonic() + SETTLED_TIMEOUT_S
+        while self._killed() < count:
+            if time.monotonic() > give_up_s:
+                raise RuntimeError(f"{self._server.name}: {self._killed()} of {count} applications ended")
+            threading.Event().wait(0.5)
+
+    def _make(self, count: int) -> list[str]:
+        connection, ids = self._connection(), []
+        for _ in range(count):
+            new = _call(connection, "POST", "/apps/new-application")
+            ids.append(new["application-id"])
+            body = {
+                "application-id": ids[-1],
+                "application-name": "bench",
+                "application-type": "YARN",
+                "unmanaged-AM": True,
+                "am-container-spec": {"commands": {"command": "true"}},
+                "resource": {"memory": 1024, "vCores": 1},
+            }
+            _call(connection, "POST", "/apps", body)
+            _call(connection, "PUT", f"/apps/{ids[-1]}/state", {"state": "KILLED"})
+        connection.close()
+        return ids
+
+    def _killed(self) -> int:
+        found = _call(self._connection(), "GET", "/metrics")
+        return int(found["clusterMetrics"]["appsKilled"])
+
+    def _connection(self) -> http.client.HTTPConnection:
+        parts = urlsplit(self._server.url)
+        assert parts.hostname is not None
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=CALL_TIMEOUT_S)
+
+
+def _call(connection: http.client.HTTPConnection, method: str, path: str, body: object = None) -> Any:
+    """Raises RuntimeError with the answer when it is no success."""
+    headers = {"Accept": "application/json", "Content-Type": "application/json"} if body is not None else {}
+    content = json.dumps(body) if body is not None else None
+    connection.request(method, f"/ws/v1/cluster{path}?user.name={USER}", content, headers)
+    with connection.getresponse() as answer:
+        text = answer.read()
+        if answer.status not in (200, 202):
+            raise RuntimeError(f"{method} {path}: {answer.status} {text[:500]!r}")
+    return json.loads(text) if text else None
+
+
+@dataclass(slots=True)
+class Report:
+    """Rows of one server."""
+
+    server: Server
+    seconds: float
+
+    def measure(self, name: str, path: str, connections: Sequence[int] = CONNECTIONS) -> None:
+        url = f"{self.server.url}/ws/v1/cluster{path}"
+        asked(url, 16, self.seconds)
+        for count in connections:
+            found = asked(url, count, self.seconds)
+            wrong = f", {found['refused']} refused" * bool(found["refused"]) + "".join(
+                f", {e}" for e in found["errors"]
+            )
+            self.row(
+                f"{name}, {count} connections",
+                f"{found['per_s']:,.1f} /s, p50 {found['p50_ms']:.2f} ms, p99 {found['p99_ms']:.2f} ms{wrong}",
+            )
+
+    def row(self, name: str, value: str) -> None:
+        print(f"| {self.server.name} | {name} | {value} |", flush=True)
+
+    def memory(self, name: str) -> None:
+        self.row(f"resident, {name}", f"{self.server.resident_mib:.0f} MiB")
+
+    def slow_readers(self, seconds: float) -> None:
+        """Memory while they read, and whether somebody else is still answered."""
+        before_mib, highest_mib, info_ms = self.server.resident_mib, 0.0, 0.0
+        load = _client(f"{self.server.url}/ws/v1/cluster/apps", SLOW_READERS, seconds, pause_ms=50)
+        with load:
+            while load.poll() is None:
+                highest_mib = max(highest_mib, self.server.resident_mib)
+                begin_s = time.perf_counter()
+                asked_once(self.server)
+                info_ms = max(info_ms, (time.perf_counter() - begin_s) * 1000)
+                threading.Event().wait(0.1)
+        name = f"resident, {SLOW_READERS} slow readers of the longest list"
+        self.row(name, f"{before_mib:.0f} MiB before, {highest_mib:.0f} MiB at most; /info within {info_ms:.0f} ms")
+
+
+def asked(url: str, connections: int, seconds: float) -> dict[str, Any]:
+    with _client(url, connections, seconds) as client:
+        out, _ = client.communicate(timeout=seconds + CALL_TIMEOUT_S)
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def asked_once(server: Server) -> None:
+    """What goes wrong shows in the time it takes."""
+    parts = urlsplit(server.url)
+    assert parts.hostname is not None
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        connection.request("GET", "/ws/v1/cluster/info")
+        connection.getresponse().read()
+    connection.close()
+
+
+def _client(url: str, connections: int, seconds: float, pause_ms: float = 0) -> subprocess.Popen[str]:
+    options = ["--connections", str(connections), "--seconds", str(seconds), "--pause-ms", str(pause_ms)]
+    return subprocess.Popen([sys.executable, "-m", "bench.http_load", url, *options], stdout=subprocess.PIPE, text=True)
+
+
+@contextlib.contextmanager
+def yodel(kept: int) -> Iterator[Server]:
+    with running(nodes=1, settings={"YODEL_COMPLETED_MAX": str(kept)}) as cluster:
+        yield Server(name="Yodel", url=cluster.ready.rest_url, pid=cluster.ready.pids["rm"])
+
+
+@contextlib.contextmanager
+def hadoop(kept: int) -> Iterator[Server]:
+    known = {"yarn.resourcemanager.max-completed-applications": str(kept)}
+    with running_hadoop(more={"yarn-site.xml": known}) as rig:
+        rig.start_yarn()
+        yield Server(name="Hadoop 3.5.0", url=rig.rest_url, pid=rig.resource_manager.pid)
+
+
+def measure(server: Server, arguments: argparse.Namespace) -> None:
+    report, applications = Report(server, arguments.seconds), Applications(server)
+    report.memory("idle")
+    is_first = True
+    for count in arguments.counts:
+        begin_s = time.monotonic()
+        applications.grow_to(count)
+        report.row(f"to {count:,} applications", f"{time.monotonic() - begin_s:.0f} s")
+        report.memory(f"{count:,} applications")
+        if is_first:
+            for name in ("info", "metrics", "scheduler"):
+                report.measure(f"/{name}", f"/{name}")
+            report.measure("one application", f"/apps/{applications.ids[-1]}")
+            is_first = False
+        # So many readers of so much end Hadoop's.
+        is_too_much = server.name != "Yodel" and count >= 10_000
+        report.measure(f"/apps with {count:,}", "/apps", CONNECTIONS[:2] if is_too_much else CONNECTIONS)
+    report.memory("after reading")
+    if server.name == "Yodel" or arguments.break_hadoop:
+        report.slow_readers(arguments.slow_seconds)
+        report.memory("after slow readers")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--counts", type=int, nargs="+", default=[100, 1000, 10000])
+    parser.add_argument("--seconds", type=float, default=2.5)
+    parser.add_argument("--slow-seconds", type=float, default=10.0)
+    parser.add_argument("--servers", nargs="+", choices=["yodel", "hadoop"], default=["yodel", "hadoop"])
+    parser.add_argument("--break-hadoop", action="store_true", help="slow readers of Hadoop's list, too")
+    parser.add_argument("--url", help="of a running ResourceManager, without a slash at the end")
+    parser.add_argument("--pid", type=int)
+    arguments = parser.parse_args()
+    if arguments.url:
+        measure(Server(name="running", url=arguments.url, pid=arguments.pid), arguments)
+        return
+    for name in arguments.servers:
+        with {"yodel": yodel, "hadoop": hadoop}[name](max(arguments.counts) + KEPT_MORE) as server:
+            measure(server, arguments)
+
+
+if __name__ == "__main__":
+    main()
