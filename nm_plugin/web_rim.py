@@ -15,10 +15,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nm_plugin.logs.answers import Problem, problem_response
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
+from yodel.rpc_io.rest.errors import bad_request
+from yodel.rpc_io.rest.negotiate import answer_error
 
 REST_PREFIX = "/ws/v1/"
 ALWAYS = (
@@ -68,7 +69,7 @@ class WebRim:
         try:
             caller, cookie = self._caller(scope, sent)
         except (InvalidValue, ValueError) as error:
-            refusal = await problem_response(Request(scope), Problem(400, "BadRequestException", str(error)))
+            refusal = answer_error(bad_request(str(error)), sent.get("accept", ""))
             await refusal(scope, receive, send_with_headers)
             return
         if cookie:

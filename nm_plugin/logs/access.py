@@ -23,12 +23,12 @@ from nm_plugin.containers import Container
 from nm_plugin.directories import Directories
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.aggregation import LogAggregator
-from nm_plugin.logs.answers import Problem
 from nm_plugin.settings import Settings
 from nm_plugin.web_rim import caller_of
 from yodel.domain.acl import Acl
 from yodel.domain.ids import ContainerId
 from yodel.errors import InvalidValue, YodelError
+from yodel.rpc_io.rest.errors import bad_request, forbidden, not_found
 
 UNKNOWN = (
     "Unknown container. Container either has not started or has already completed "
@@ -62,28 +62,28 @@ class Access:
         self._users, self._threads, self._logs = users, threads, logs
 
     def container(self, request: Request) -> Container:
-        """A container that the manager knows.  Raises Problem."""
+        """A container that the manager knows.  Raises RestError."""
         container_id = container_id_of(request)
         container = self._manager.get(container_id)
         if container is None:
-            raise Problem(404, "NotFoundException", f"container with id, {container_id}, not found")
+            raise not_found(f"container with id, {container_id}, not found")
         return container
 
     def knows_application_of(self, container_id: ContainerId) -> bool:
         return self._origin(container_id) is not None
 
     async def place(self, request: Request) -> LogPlace:
-        """Raises Problem: unknown, not to be seen by the caller, or of a user whom the node does not know."""
+        """Raises RestError: unknown, not to be seen by the caller, or of a user whom the node does not know."""
         container_id = container_id_of(request)
         origin = self._origin(container_id)
         if origin is None:
-            raise Problem(404, "NotFoundException", UNKNOWN)
+            raise not_found(UNKNOWN)
         owner, acls = origin
         await self._check(request, container_id, owner, acls)
         try:
             user = await self._threads.run(self._users.lookup, owner)
         except YodelError as error:
-            raise Problem(404, "NotFoundException", str(error)) from error
+            raise not_found(str(error)) from error
         container = self._manager.get(container_id)
         return LogPlace(
             container_id=container_id,
@@ -115,16 +115,16 @@ class Access:
         allowed = [Acl.parse(self._settings.admin_acl), Acl.parse(acls.get("VIEW_APP", " "))]
         if caller != owner and not any(acl.allows(caller, groups) for acl in allowed):
             text = f"User [{caller}] is not authorized to view the logs for application "
-            raise Problem(403, "ForbiddenException", text + str(container_id.application_id))
+            raise forbidden(text + str(container_id.application_id))
 
 
 def container_id_of(request: Request) -> ContainerId:
-    """Raises Problem."""
+    """Raises RestError."""
     text = request.path_params["container"]
     try:
         return ContainerId.parse(text)
     except InvalidValue as error:
-        raise Problem(400, "BadRequestException", f"invalid container id, {text}") from error
+        raise bad_request(f"invalid container id, {text}") from error
 
 
 def groups_of(user: str) -> tuple[str, ...]:

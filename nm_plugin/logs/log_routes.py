@@ -20,10 +20,12 @@ from nm_plugin.launch.users import FileThreads
 from nm_plugin.logs import log_text
 from nm_plugin.logs.access import UNKNOWN, Access, LogPlace
 from nm_plugin.logs.aggregation import LogAggregator
-from nm_plugin.logs.answers import HEADERS, LONG_MAX, Problem, answer, integer, page
+from nm_plugin.logs.answers import LONG_MAX, integer, page
 from nm_plugin.logs.files import LogFile, chunks, list_logs, open_log, page_range, size_range
 from nm_plugin.logs.publishing import PublishFailed
 from yodel.domain.ids import NodeId
+from yodel.rpc_io.rest.errors import RestError, bad_request
+from yodel.rpc_io.rest.negotiate import answer
 
 DEFAULT_START = -4096
 NOT_REDIRECTED = (
@@ -59,7 +61,7 @@ class LogRoutes:
                 for one in uploaded
             ]
         content: Any = found[0] if len(found) == 1 else found
-        return answer(request, "containerLogsInfo", content, xml_list="containerLogsInfoes")
+        return answer(request, {"containerLogsInfo": content}, root="containerLogsInfoes")
 
     def _logs_info(self, place: LogPlace, kind: log_text.AggregationType, files: list[dict[str, str]]) -> Any:
         content: dict[str, Any] = {"containerLogInfo": files} if files else {}
@@ -73,21 +75,21 @@ class LogRoutes:
         """NMWebServices.getLogs; ``size`` as in ``size_range``."""
         try:
             place = await self._access.place(request)
-        except Problem as problem:
-            return Response(status_code=problem.status, headers=HEADERS)
+        except RestError as problem:
+            return Response(status_code=problem.status)
         kind = request.query_params.get("format", "text")
         if kind not in ("text", "octet-stream"):
             text = f"The valid values for the parameter : format are text, octet-stream, not {kind}"
-            raise Problem(400, "BadRequestException", text)
+            raise bad_request(text)
         size = integer(request, "size")
         opened = await self._open(place, request.path_params["file"])
         if opened is None and not self._logs.uploads_of(place.container_id.application_id):
-            return Response("HTTP 404 Not Found", 404, HEADERS, media_type="text/plain;charset=utf-8")
+            return Response("HTTP 404 Not Found", 404, media_type="text/plain;charset=utf-8")
         media_type = f"{'application/octet-stream' if kind == 'octet-stream' else 'text/plain'};charset=utf-8"
         if request.method == "HEAD":
             _close(opened)
-            return Response(headers=HEADERS, media_type=media_type)
-        return StreamingResponse(self._texts(request, place, opened, size), headers=HEADERS, media_type=media_type)
+            return Response(media_type=media_type)
+        return StreamingResponse(self._texts(request, place, opened, size), media_type=media_type)
 
     async def _texts(
         self, request: Request, place: LogPlace, opened: tuple[int, LogFile] | None, size: int | None
@@ -123,7 +125,7 @@ class LogRoutes:
             f"{html.escape(file.name)} : Total file length is {file.size_bytes} bytes.</a></p>"
             for file in await self._list(place)
         )
-        return HTMLResponse(page(f"Logs for {place.container_id}", lines), headers=HEADERS)
+        return HTMLResponse(page(f"Logs for {place.container_id}", lines))
 
     async def log_page(self, request: Request) -> Response:
         place = await self._page_place(request)
@@ -133,7 +135,7 @@ class LogRoutes:
         opened = await self._open(place, request.path_params["file"])
         if opened is None:
             text = "Cannot find this log on the local disk."
-            return HTMLResponse(page("Logs", f"<h1>{text}</h1>"), 404, headers=HEADERS)
+            return HTMLResponse(page("Logs", f"<h1>{text}</h1>"), 404)
         descriptor, file = opened
         start, end = page_range(
             file.size_bytes, DEFAULT_START if asked is None else asked, LONG_MAX if asked_end is None else asked_end
@@ -147,9 +149,9 @@ class LogRoutes:
         frame = page(f"Logs for {place.container_id}", f"{notice}<pre>\0</pre>").split("\0")
         if request.method == "HEAD":
             _close(opened)
-            return HTMLResponse(headers=HEADERS)
+            return HTMLResponse()
         body = self._escaped(descriptor, start, end, frame)
-        return StreamingResponse(body, headers=HEADERS, media_type="text/html; charset=utf-8")
+        return StreamingResponse(body, media_type="text/html; charset=utf-8")
 
     async def _escaped(self, descriptor: int, start: int, end: int, frame: list[str]) -> AsyncIterator[bytes]:
         yield frame[0].encode()
@@ -161,13 +163,13 @@ class LogRoutes:
         """Or what is answered instead: where the logs of applications that are over are, or that there are none."""
         try:
             place = await self._access.place(request)
-        except Problem as problem:
+        except RestError as problem:
             if problem.message == UNKNOWN and self._logs.is_enabled:
                 return self._elsewhere(request)
             title = f"{problem.message} {request.path_params['container'][:200]}"
-            return HTMLResponse(page("Logs", f"<h1>{html.escape(title)}</h1>"), problem.status, headers=HEADERS)
+            return HTMLResponse(page("Logs", f"<h1>{html.escape(title)}</h1>"), problem.status)
         if place.user.name != request.path_params["user"]:
-            return HTMLResponse(page("Logs", f"<h1>{html.escape(UNKNOWN)}</h1>"), 404, headers=HEADERS)
+            return HTMLResponse(page("Logs", f"<h1>{html.escape(UNKNOWN)}</h1>"), 404)
         return place
 
     def _elsewhere(self, request: Request) -> Response:
@@ -176,13 +178,13 @@ class LogRoutes:
         container = str(parameters["container"])
         if not self._log_server_url:
             text = f"<h1>{NOT_REDIRECTED}</h1><p>java.lang.Exception: {html.escape(UNKNOWN)}</p>"
-            return HTMLResponse(page(f"Failed redirect for {container}", text), 404, headers=HEADERS)
+            return HTMLResponse(page(f"Failed redirect for {container}", text), 404)
         parts = [str(self._node_id), container, container, parameters["user"]]
         if "file" in parameters:
             parts.append(parameters["file"])
         url = "/".join((self._log_server_url.rstrip("/"), *(quote(part, safe=":") for part in parts)))
         query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(url + query, _TEMPORARY_REDIRECT, HEADERS)
+        return RedirectResponse(url + query, _TEMPORARY_REDIRECT)
 
     # Files
 

@@ -30,7 +30,7 @@ from nm_plugin.directories import Directories
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.access import Access
 from nm_plugin.logs.aggregation import LogAggregator
-from nm_plugin.logs.answers import HEADERS, Problem, answer, page, problem_response, wrong_method
+from nm_plugin.logs.answers import page, refused, unknown_path, wrong_method
 from nm_plugin.logs.files import LogFile, list_logs
 from nm_plugin.logs.log_routes import LogRoutes
 from nm_plugin.node_store import Application
@@ -42,6 +42,8 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.errors import InvalidValue, YodelError
 from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument, not_found
+from yodel.rpc_io.rest.negotiate import answer
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
 BUILT_ON = "2026-03-24T16:56Z"
@@ -137,7 +139,7 @@ def build_app(
             Route(f"{api}/auxiliaryservices", site.aux_services, methods=["GET", "PUT"]),
             Route(f"{api}/yarn/sysfs/{{user}}/{{application}}", site.sync_sysfs, methods=["PUT"]),
         ],
-        exception_handlers={Problem: problem_response, 405: wrong_method},
+        exception_handlers={RestError: refused, 404: unknown_path, 405: wrong_method},
         middleware=[Middleware(WebRim, _rim(facts.settings))],
     )
 
@@ -192,21 +194,21 @@ class _Site:
             "nodeHostName": self._facts.node_id.host,
             "nmStartupTime": self._facts.started_ms,
         }
-        return answer(request, "nodeInfo", content)
+        return answer(request, {"nodeInfo": content})
 
     async def applications(self, request: Request) -> Response:
         state, user = request.query_params.get("state"), request.query_params.get("user")
         if state and state not in APPLICATION_STATES:
             enum = "org.apache.hadoop.yarn.server.nodemanager.containermanager.application.ApplicationState"
-            raise Problem(400, "IllegalArgumentException", f"No enum constant {enum}.{state}")
+            raise illegal_argument(f"No enum constant {enum}.{state}")
         if user == "":
-            raise Problem(400, "BadRequestException", "Error: You must specify a non-empty string for the user")
+            raise bad_request("Error: You must specify a non-empty string for the user")
         shown = [
             self._application(a)
             for a in self._manager.applications()
             if (not state or _application_state(a) == state) and (user is None or a.user == user)
         ]
-        return answer(request, "apps", {"app": shown} if shown else {})
+        return answer(request, {"apps": {"app": shown} if shown else {}})
 
     async def application(self, request: Request) -> Response:
         text = request.path_params["application"]
@@ -218,11 +220,11 @@ class _Site:
             )
             if text.startswith("application"):
                 message = f"Invalid ApplicationId: {text}"
-            raise Problem(400, "BadRequestException", message) from error
+            raise bad_request(message) from error
         for application in self._manager.applications():
             if application.application_id == application_id:
-                return answer(request, "app", self._application(application))
-        raise Problem(404, "NotFoundException", f"app with id {text} not found")
+                return answer(request, {"app": self._application(application)})
+        raise not_found(f"app with id {text} not found")
 
     def _application(self, application: Application) -> dict[str, Any]:
         ids = [
@@ -239,10 +241,10 @@ class _Site:
 
     async def containers(self, request: Request) -> Response:
         shown = [await self._container(container) for container in self._manager.all()]
-        return answer(request, "containers", {"container": shown} if shown else {})
+        return answer(request, {"containers": {"container": shown} if shown else {}})
 
     async def container(self, request: Request) -> Response:
-        return answer(request, "container", await self._container(self._access.container(request)))
+        return answer(request, {"container": await self._container(self._access.container(request))})
 
     async def _container(self, container: Container) -> dict[str, Any]:
         host, port = self._facts.node_id.host, self._facts.http_port
@@ -263,15 +265,15 @@ class _Site:
 
     async def aux_services(self, request: Request) -> Response:
         """Read or replaced: with a manifest only, and there is none."""
-        raise Problem(400, "BadRequestException", "Auxiliary services manifest is not enabled")
+        raise bad_request("Auxiliary services manifest is not enabled")
 
     async def resources(self, request: Request) -> Response:
         """Devices are Kubernetes' affair, so no resource has a plugin here that could say more."""
-        return answer(request, "nmResourceInfo", {})
+        return answer(request, {"nmResourceInfo": {}})
 
     async def sync_sysfs(self, request: Request) -> Response:
         """As DefaultContainerExecutor: only the Linux one mounts such files into containers."""
-        raise Problem(500, "ServiceStateException", "Implementation unavailable")
+        raise RestError(500, "org.apache.hadoop.service.ServiceStateException", "Implementation unavailable")
 
     # Pages
 
@@ -283,7 +285,7 @@ class _Site:
         )
         title = f"Node {self._facts.node_id}"
         table = f"<table><tr><th>Container</th><th>State</th><th>User</th></tr>{rows}</table>"
-        return HTMLResponse(page(title, table), headers=HEADERS)
+        return HTMLResponse(page(title, table))
 
     # Files
 

@@ -65,6 +65,23 @@ async def test_xml_repeats_list_elements(web: httpx2.AsyncClient) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [("application/json;q=0.5, application/xml;q=0.6", "xml"), ("application/xml;q=0.9, */*", "json")],
+)
+async def test_representation_is_chosen_by_quality(web: httpx2.AsyncClient, accept: str, media_type: str) -> None:
+    response = await web.get("/ws/v1/node/info", headers={"Accept": accept})
+    assert response.headers["content-type"] == f"application/{media_type};charset=utf-8"
+
+
+async def test_what_nobody_answers_is_not_acceptable_or_jettys_page(web: httpx2.AsyncClient) -> None:
+    other = await web.get("/ws/v1/node/info", headers={"Accept": "text/plain"})
+    assert (other.status_code, other.json()["RemoteException"]["exception"]) == (406, "NotAcceptableException")
+    unknown = await web.get("/ws/v1/node/nowhere", headers={"Accept": "*/*"})
+    assert (unknown.status_code, unknown.headers["content-type"]) == (404, "text/html;charset=iso-8859-1")
+    assert "<tr><th>URI:</th><td>/ws/v1/node/nowhere</td></tr>" in unknown.text
+
+
 async def test_info_at_all_its_paths(web: httpx2.AsyncClient) -> None:
     bodies = [(await web.get(path)).json()["nodeInfo"] for path in ("/ws/v1/node", "/ws/v1/node/", "/ws/v1/node/info")]
     assert len({json.dumps(sorted(body), default=str) for body in bodies}) == 1
