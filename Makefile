@@ -49,7 +49,7 @@ test-slow: setup ## contract, fault and conformance tests (real Spark)
 conformance: setup ## every client script on a real Hadoop and on Yodel (about an hour); writes docs/compatibility.md
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	YODEL_CONFORMANCE=full $(PYTEST) tests/conformance/test_hadoop_clients.py
+	YODEL_CONFORMANCE=full $(PYTEST) tests/conformance/test_hadoop_clients.py tests/conformance/test_rest_differential.py
 
 cluster: setup ## a real Kubernetes on this machine with Yodel and HDFS in it (as root; 12 minutes the first time)
 	@$(VENV)/python -m tests.rigs.kubernetes up

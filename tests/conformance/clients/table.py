@@ -16,6 +16,9 @@ final status, counters, the command's output with ids, times and addresses maske
 |---|---|---|---|---|
 """
 
+SECTION = "<!-- written by tests/conformance/test_rest_differential.py -->"
+"""Begins the other part of the file."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -30,7 +33,7 @@ class Row:
 
 def read_table(path: Path) -> list[Row]:
     """The rows of a table written before; none when there is no file."""
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = _parts(path.read_text())[0].splitlines() if path.exists() else []
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
     return [
         Row(client=client, version=version, scenario=scenario, real=real, yodel=yodel)
@@ -45,5 +48,19 @@ def merged(before: Iterable[Row], seen: Iterable[Row], order: Iterable[tuple[str
 
 
 def write_table(path: Path, hadoop_version: str, rows: Iterable[Row]) -> None:
+    """The other part of the file stays as it is."""
     lines = [f"| {r.client} | {r.version} | {r.scenario} | {r.real} | {r.yodel} |\n" for r in rows]
-    path.write_text(HEAD.format(version=hadoop_version) + "".join(lines))
+    section = _parts(path.read_text())[1] if path.exists() else ""
+    path.write_text(replaced_section(HEAD.format(version=hadoop_version) + "".join(lines), section))
+
+
+def replaced_section(text: str, section: str) -> str:
+    """The file with another section, which begins with ``SECTION``, or with none."""
+    table = _parts(text)[0].rstrip("\n")
+    return "\n\n".join(part for part in (table, section.rstrip("\n")) if part) + "\n"
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """The table, and the section behind it."""
+    table, mark, section = text.partition(SECTION)
+    return table, mark + section

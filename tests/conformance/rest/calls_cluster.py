@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.rest.steps import JSON, NAMED, XML, Call, Step, as_user, both, get, sent
+from tests.conformance.rest.steps import XML, Step, as_user, both, get, sent
 
 ZIP = {"Accept_Encoding": "gzip"}
 BROWSER = {"User_Agent": "Mozilla/5.0 (X11; Linux x86_64)"}
@@ -41,8 +41,7 @@ def resources() -> list[Step]:
 
 def negotiation() -> list[Step]:
     answers = [
-        get("/info", accept, note=accept or "no Accept")
-        for accept in ("", "*/*", "application/*", "application/json;q=0.1, application/xml;q=0.9")
+        get("/info", accept) for accept in ("", "*/*", "application/*", "application/json;q=0.1, application/xml;q=0.9")
     ]
     refused = [get("/info", accept) for accept in ("text/plain", "text/html", "image/png", "application/json;q=0")]
     return [
@@ -93,7 +92,7 @@ def servlets() -> list[Step]:
         get("//jmx?get=nonsense", ""),
         get("//jmx?qry=nonsense", ""),
         get("//jmx?qry=Hadoop%3Aservice%3DNoSuch%2Cname%3D*", ""),
-        sent("TRACE", "//jmx", note="a method"),
+        sent("TRACE", "//jmx", accept=""),
         get("//logLevel?log=org.apache.hadoop.yarn", ""),
         get("//proxy/application_1_0001/", ""),
         get("//proxy/nonsense/", ""),
@@ -167,10 +166,11 @@ def tokens_and_reservations() -> list[Step]:
 def changes_of_nodes() -> list[Step]:
     at = "/nodes/$NODE/resource"
     return [
-        sent("POST", as_user("/add-node-labels"), LABELS),
-        sent("POST", as_user("/add-node-labels"), {"nodeLabelInfo": [{"name": "-bad-", "exclusivity": True}]}),
-        sent("POST", as_user("/add-node-labels"), "{", note="no JSON"),
-        sent("POST", as_user("/add-node-labels"), {}),
+        sent("POST", as_user("/add-node-labels"), LABELS, note="two labels"),
+        sent("POST", as_user("/add-node-labels"), {"nodeLabelInfo": [{"name": "-bad-", "exclusivity": True}]},
+             note="no name"),
+        sent("POST", as_user("/add-node-labels"), "{", note="half of an object"),
+        sent("POST", as_user("/add-node-labels"), {}, note="nothing"),
         sent("POST", as_user("/replace-node-to-labels"), ON_NODE),
         *both("/get-node-labels", "/get-node-to-labels", "/label-mappings", note="labelled"),
         sent("POST", as_user("/nodes/$NODE/replace-labels?labels=")),
@@ -192,6 +192,3 @@ def changes_of_nodes() -> list[Step]:
 
 def steps() -> list[Step]:
     return [*resources(), *negotiation(), *servlets(), *filters(), *tokens_and_reservations(), *changes_of_nodes()]
-
-
-__all__ = ["JSON", "NAMED", "Call", "steps"]

@@ -31,11 +31,10 @@ class Call:
 
     @property
     def name(self) -> str:
-        """How the table of differences knows it: ``GET /apps [xml] (after the kill)``."""
-        path = self.path.removeprefix(CLUSTER) or "/ws/v1/cluster"
-        accept = self.headers.get("Accept")
-        kinds = {None: "", JSON: "", XML: " [xml]"}
-        return f"{self.method} {path}{kinds.get(accept, f' [{accept}]')}{f' ({self.note})' if self.note else ''}"
+        """How the table of differences knows it: ``GET /ws/v1/cluster/apps [xml] (killed)``."""
+        accept = self.headers.get("Accept", "any")
+        kind = {JSON: "", XML: " [xml]"}.get(accept, f" [{accept}]")
+        return f"{self.method} {self.path}{kind}{f' ({self.note})' if self.note else ''}"
 
     @property
     def request(self) -> tuple[str, str, str, str]:
@@ -116,7 +115,7 @@ def submission(number: int, command: str = "sleep 600", **changes: Any) -> dict[
 
 
 def _whole(path: str) -> str:
-    """Paths that begin with two slashes are not of the cluster's resources."""
+    """Paths are those below the cluster's; what begins with two slashes is not."""
     return path[1:] if path.startswith("//") else CLUSTER + path
 
 
