@@ -14,28 +14,22 @@ import importlib
 import os
 import random
 import secrets
-import socket
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Protocol
 
 import structlog
 
-from yodel import __version__, hadoop_properties
+from yodel import __version__, from_settings, hadoop_properties
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.allocation import AllocationLimits
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yodel.domain.locality import LocalityDelays
 from yodel.domain.queue import Queue, differing, leaves_under_root
-from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue, Refused, Unavailable
-from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.kube.groups import GroupedPods
 from yodel.kube.holdings import watch_holdings
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
@@ -43,7 +37,7 @@ from yodel.kube.late import LateKube
 from yodel.kube.led import LedKube
 from yodel.kube.nodes import watch_nodes
 from yodel.kube.own_pod import OwnPod
-from yodel.kube.paced import PacedKube, PaceLimits
+from yodel.kube.paced import PacedKube
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
 from yodel.pb_convert.submission import launch_environment
@@ -63,7 +57,6 @@ from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rm_rpc.user_mappings import UserMappings
 from yodel.rpc_io.dispatch import Dispatcher, RetryCacheLimits, RpcProtocol
-from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcServer, ServerSecurity
 from yodel.services import recovery
 from yodel.services.admin import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
@@ -72,14 +65,14 @@ from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
 from yodel.services.cordons import Cordons
 from yodel.services.decommission import Decommission
-from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
+from yodel.services.delegation_tokens import DelegationTokens
 from yodel.services.engine import Engine
 from yodel.services.inspection import Inspection, InspectionSettings
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
-from yodel.services.master_keys import MasterKeys, RollingSettings
+from yodel.services.master_keys import MasterKeys
 from yodel.services.misfits import Misfits
 from yodel.services.node_sinks import NodeSinks
 from yodel.services.nodes import NodeService
@@ -102,14 +95,12 @@ from yodel.store.sql_lease import SqlLease, new_holder
 from yodel.store.sql_store import SqlStore
 from yodel.telemetry import garbage
 from yodel.translator import images, names
-from yodel.translator.dialects import dialect, gang_kinds, gang_name
-from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
-from yodel.translator.pod_spec import Group, PodSettings, PosixIdentity, group, manifest
-from yodel.translator.profiles import PodProfiles, profiles
+from yodel.translator.dialects import gang_kinds, gang_name
+from yodel.translator.placement import Landmarks
+from yodel.translator.pod_spec import Group, PosixIdentity, group, manifest
+from yodel.translator.profiles import PodProfiles
 from yodel.web_rules import with_rules
 
-NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
-SECRET_BYTES_MAX = 4096
 COMPANY_S = 0.025
 """Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
 KUBE_CLIENT = "yodel.kube.client"
@@ -266,11 +257,13 @@ class _Rm:
         self._not_ready = "applications are being taken up"
         self._kube = LateKube()
         kube = self._kube if lead is None else LedKube(self._kube, lead.require)
-        self._paced_kube = PacedKube(kube, _pace_limits(settings), clock=clock.monotonic_s, random=random.random)
+        self._paced_kube = PacedKube(
+            kube, from_settings.pace_limits(settings), clock=clock.monotonic_s, random=random.random
+        )
         self._watch_health, self._node_watch_health, self._holdings_health = (
             WatchHealth(clock.monotonic_s) for _ in range(3)
         )
-        limits = _allocation_limits(settings)
+        limits = from_settings.allocation_limits(settings)
         self._ask_rules = AskRules(
             minimum=limits.minimum,
             are_node_labels_enabled=settings.node_labels_enabled,
@@ -323,7 +316,7 @@ class _Rm:
             self.engine, self.submission, self.scheduler.wake, are_queues_guarded=settings.acl_enable
         )
         self.delegation_tokens = DelegationTokens(
-            self.engine, clock, secrets.token_bytes, _delegation_settings(settings), stored
+            self.engine, clock, secrets.token_bytes, from_settings.delegation_settings(settings), stored
         )
         self.log_aggregation = LogAggregation(state, clock, is_enabled=settings.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, limits)
@@ -366,13 +359,18 @@ class _Rm:
             ),
         )
         self.master_keys = MasterKeys(
-            self.engine, tokens, clock, secrets.token_bytes, _rolling_settings(settings), stored.master_keys
+            self.engine,
+            tokens,
+            clock,
+            secrets.token_bytes,
+            from_settings.rolling_settings(settings),
+            stored.master_keys,
         )
         self.cordons = Cordons()
         self.decommission = Decommission(
             self.engine, self.nodes, clock, settings.decommission_timeout_s, self.cordons.names
         )
-        self._proxy_users = _proxy_users(settings, self._users)
+        self._proxy_users = from_settings.proxy_users(settings, self._users)
         self.admin = AdminService(
             self.engine, self.nodes, self.decommission, self._users, self._reloads(), getpass.getuser()
         )
@@ -458,7 +456,7 @@ class _Rm:
             log_aggregation=self.log_aggregation,
         )
         proxies = self._proxy_users
-        node_passwords = _node_passwords(settings.node_token_file)
+        node_passwords = from_settings.node_passwords(settings.node_token_file)
         by_name_or_token = ServerSecurity(allow_simple=True, proxy_users=proxies, token_passwords=client.token_grant)
         by_am_token = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
         by_node_token = ServerSecurity(allow_simple=node_passwords is None, token_passwords=node_passwords)
@@ -509,7 +507,7 @@ class _Rm:
 
         return Reloads(
             read=read,
-            proxy_users=lambda: self._proxy_users.become(_proxy_users(self._reload(), self._users)),
+            proxy_users=lambda: self._proxy_users.become(from_settings.proxy_users(self._reload(), self._users)),
             admin_acl=use_admin_acl,
             max_priority=self.submission.use_max_priority,
             pod_profiles=use_pod_profiles,
@@ -690,7 +688,7 @@ class _Rm:
             hostname_of=self.topology.hostname_label,
             are_labels_enabled=self._settings.node_labels_enabled,
         )
-        return _pod_profiles(settings, landmarks)
+        return from_settings.pod_profiles(settings, landmarks)
 
     def _group_of(self, pod: Manifest) -> Group | None:
         container_id = names.container_of(pod["metadata"]["labels"])
@@ -717,65 +715,8 @@ class _Rm:
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 
 
-def _pace_limits(settings: Settings) -> PaceLimits:
-    return PaceLimits(per_second=settings.kube_requests_per_second, burst=settings.kube_requests_burst)
-
-
-def _allocation_limits(settings: Settings) -> AllocationLimits:
-    return AllocationLimits(
-        minimum=Resource(settings.minimum_allocation_mib, settings.minimum_allocation_vcores),
-        maximum=Resource(settings.maximum_allocation_mib, settings.maximum_allocation_vcores),
-        am_share=settings.am_share,
-        in_flight_max=settings.in_flight_max,
-        delays=LocalityDelays(node_s=settings.node_locality_delay_s, rack_s=settings.rack_locality_delay_s),
-    )
-
-
-def _delegation_settings(settings: Settings) -> DelegationSettings:
-    return DelegationSettings(
-        key_update_interval_s=settings.delegation_key_update_interval_s,
-        token_max_lifetime_s=settings.delegation_token_max_lifetime_s,
-        token_renew_interval_s=settings.delegation_token_renew_interval_s,
-        login_user=getpass.getuser(),
-    )
-
-
 def _image_asked(context: bytes) -> str:
     return images.asked(launch_environment(context))
-
-
-def _pod_profiles(settings: Settings, landmarks: Landmarks = DEFAULT_LANDMARKS) -> PodProfiles:
-    """Raises InvalidValue naming the setting."""
-    own = replace(_pod_settings(settings), landmarks=landmarks)
-    return profiles(own, settings.queue_defaults, settings.queue_settings, settings.dialects)
-
-
-def _pod_settings(settings: Settings) -> PodSettings:
-    return PodSettings(
-        cluster=settings.cluster_name,
-        namespace=settings.namespace,
-        image=settings.image,
-        dialect=dialect(settings.dialect, settings.dialects),
-        handover_dir=settings.handover_dir,
-        host_paths=settings.host_paths,
-        milli_per_vcore=settings.milli_per_vcore,
-        scheduler_name=settings.scheduler_name,
-        grace_s=settings.pod_grace_s,
-        host_network=settings.host_network,
-    )
-
-
-def _rolling_settings(settings: Settings) -> RollingSettings:
-    return RollingSettings(
-        nm_interval_s=settings.nm_key_rolling_interval_s,
-        container_interval_s=settings.container_key_rolling_interval_s,
-        activation_delay_s=1.5 * settings.node_expiry_s,
-    )
-
-
-def _proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
-    """Blocks: host names in the rules are resolved."""
-    return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=_addresses_of)
 
 
 def _server(name: str, protocols: list[RpcProtocol], security: ServerSecurity) -> RpcServer:
@@ -785,26 +726,6 @@ def _server(name: str, protocols: list[RpcProtocol], security: ServerSecurity) -
         security=security,
         nonce=lambda: b64encode(os.urandom(30)).decode(),
     )
-
-
-def _node_passwords(path: Path | None) -> TokenPasswords | None:
-    """Node agents prove that they know the shared secret: password = HMAC-SHA1(secret, node name)."""
-    if path is None:
-        return None
-    secret = path.read_bytes().strip()
-    if not 16 <= len(secret) <= SECRET_BYTES_MAX:
-        raise InvalidValue("node_token_file", f"{len(secret)} bytes", f"16 to {SECRET_BYTES_MAX} bytes")
-
-    def grant(identifier: bytes) -> TokenGrant | None:
-        node_name = identifier.decode("utf-8", "replace")[:253]
-        secret_of_node = hmac.new(secret, identifier, hashlib.sha1).digest()
-        return TokenGrant(password=secret_of_node, user=node_name, kind=NODE_TOKEN_KIND)
-
-    return grant
-
-
-def _addresses_of(host: str) -> list[str]:
-    return sorted({str(info[4][0]) for info in socket.getaddrinfo(host, None)})
 
 
 def _fields(addresses: Addresses) -> dict[str, int]:
