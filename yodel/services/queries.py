@@ -139,7 +139,16 @@ class Queries:
     """Reads; one instance for the process."""
 
     def __init__(self, state: ClusterState, clock: Clock, tokens: TokenIssuer, limits: AllocationLimits) -> None:
-        self.state, self._clock, self._tokens, self.limits = state, clock, tokens, limits
+        self.state, self._clock, self._tokens, self._limits = state, clock, tokens, limits
+
+    @property
+    def limits(self) -> AllocationLimits:
+        return self._limits
+
+    @limits.setter
+    def limits(self, limits: AllocationLimits) -> None:
+        self._limits = limits
+        self.state.pulse += 1
 
     @property
     def version(self) -> int:

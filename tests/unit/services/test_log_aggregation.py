@@ -93,6 +93,20 @@ def test_node_that_falls_silent_is_not_waited_for() -> None:
     assert aggregation.status_of(application) is S.TIME_OUT
 
 
+@pytest.mark.parametrize(
+    ("status", "is_settled"), [(None, True), (S.NOT_START, False), (S.RUNNING, False), (S.SUCCEEDED, True)]
+)
+def test_what_may_time_out_is_not_settled(status: LogAggregationStatus | None, is_settled: bool) -> None:
+    clock = FakeClock()
+    state = over(clock)
+    aggregation = LogAggregation(state, clock, is_enabled=True)
+    (application,) = state.applications.values()
+    version = state.index.pages[0].version
+    aggregation.record(ONE, [report(status)] if status is not None else [])
+    assert aggregation.is_settled(application) is is_settled
+    assert (state.index.pages[0].version > version) is (status is not None)
+
+
 def told(reports: Sequence[LogAggregationReport]) -> LogAggregation:
     clock = FakeClock()
     aggregation = LogAggregation(over(clock), clock, is_enabled=True)

@@ -18,6 +18,36 @@ async def test_beat_without_news_is_answered_synchronously(world: World) -> None
     assert result.pending_count == 1
 
 
+async def test_nothing_that_is_shown_changes_in_silence(world: World) -> None:
+    """Whoever keeps answers looks at the version and the pulse only."""
+    am = await world.running_am()
+    state, seen = world.rm.state, dict[tuple[int, int], object]()
+
+    def look() -> None:
+        runtime = state.runtimes.get(am.attempt_id)
+        usage = state.used_by_application.get(am.application_id)
+        used = (usage.resource, usage.containers) if usage is not None else None
+        shown = (runtime.progress, runtime.asks.pending(), sorted(runtime.blacklist), used) if runtime else used
+        assert seen.setdefault((state.version, state.pulse), shown) == shown
+
+    look()
+    await am.beat(ask(3), blacklist_additions=["node-9"])
+    look()
+    await am.beat(progress=0.5)
+    look()
+    await world.settle()
+    look()
+    await world.bind_and_settle()
+    look()
+    assert len((await am.beat()).granted) > 0
+    look()
+    await am.finish()
+    look()
+    await am.exit()
+    look()
+    assert len(set(map(repr, seen.values()))) > 4
+
+
 async def test_pending_and_cores_are_the_whole_clusters(world: World) -> None:
     """DefaultAMSProcessor reads the root queue's metrics."""
     first, second = await world.running_am(), await world.running_am()

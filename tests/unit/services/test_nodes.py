@@ -26,6 +26,13 @@ async def test_node_that_left_between_the_halves_of_a_beat_is_told_to_register(w
     assert (await world.run(world.rm.nodes.heartbeat_slow(beat))).must_resync
 
 
+async def test_beat_is_felt_by_who_keeps_answers(world: World) -> None:
+    await world.register_node()
+    before = world.rm.state.pulse
+    await world.beat()
+    assert world.rm.state.pulse > before
+
+
 async def test_orders_go_out_once(world: World) -> None:
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
