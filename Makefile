@@ -65,7 +65,7 @@ e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down wh
 	$(PYTEST) tests/e2e
 
 bench: setup ## measure; results are printed and never judged
-	@for name in heartbeats submissions latency pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
+	@for name in heartbeats submissions latency rest pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
 
 demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end
 	@scripts/spark-venv 4.x >/dev/null
