@@ -28,6 +28,7 @@ from tests.support.spark_shuffle import agent_settings, public_spark_jars
 
 FULL = os.environ.get("YODEL_CONFORMANCE") == "full"
 CHOSEN = chosen(full=FULL)
+CHANGEABLE = {"yarn.scheduler.configuration.store.class": "memory"}
 TIMEOUT_S = 1200  # both clusters' runs of the longest script on a busy machine
 
 
@@ -62,6 +63,14 @@ def targets(hadoop: Hadoop) -> Iterator[tuple[Callable[[str], Target], Callable[
 
 
 @pytest.fixture(scope="session")
+def changeable(hadoop: Hadoop) -> Iterator[Callable[[str], Target]]:
+    """A real cluster whose queues its clients may change, with the JobHistoryServer of the other one."""
+    with running_hadoop(more={"yarn-site.xml": CHANGEABLE}) as second:
+        second.start_yarn()
+        yield lambda line: Target(name="free", line=line, hadoop=hadoop, addresses=addresses(second.servers.ports))
+
+
+@pytest.fixture(scope="session")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Row]]:
     """Filled by the tests; written at the end.  A run of some of the scripts renews their rows."""
     seen: list[Row] = []
@@ -80,10 +89,13 @@ def test_a_client_sees_the_same(
     line: str,
     targets: tuple[Callable[[str], Target], Callable[[str], Target]],
     rows: list[Row],
+    request: pytest.FixtureRequest,
 ) -> None:
     version = version_of(scenario, line)
     row = {"client": scenario.client, "version": version, "scenario": scenario.name}
     hadoops, yodels = targets
+    if scenario.takes_queue_changes:
+        hadoops = request.getfixturevalue("changeable")
     real = scenario.run(hadoops(line))
     try:
         found = scenario.run(yodels(line))

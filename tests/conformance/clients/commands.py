@@ -194,6 +194,59 @@ def logs_of_running(target: Target) -> Outcome:
         return Outcome(exit_code=whole.returncode, facts=facts)
 
 
+def scheduler_configuration(target: Target) -> Outcome:
+    """``yarn schedulerconf``: a queue is added, changed, stopped and taken away; what may not be is refused."""
+    steps: dict[str, tuple[str, ...]] = {
+        "add": ("-add", "root.tests:capacity=0,maximum-capacity=100"),
+        "update": ("-update", "root.tests:maximum-capacity=50"),
+        "global": ("-global", "yarn.scheduler.capacity.maximum-am-resource-percent=0.4"),
+        "two at once": ("-update", "root.tests:priority=1", "-global", "yarn.scheduler.capacity.node-locality-delay=7"),
+        "no such capacity": ("-update", "root.tests:capacity=200"),
+        "running queue": ("-remove", "root.tests"),
+        "no such queue": ("-remove", "root.nowhere"),
+        "stop": ("-update", "root.tests:state=STOPPED"),
+        "remove": ("-remove", "root.tests"),
+        "no words": (),
+        "wrong words": ("-add", "root.tests"),
+    }
+    queues: dict[str, object] = {}
+    results: dict[str, Result] = {}
+    try:
+        for name, words in steps.items():
+            results[name] = target.yarn("schedulerconf", *words)
+            queues[f"after {name}"] = _queues(target)
+        shown = target.yarn("schedulerconf", "-getconf")
+        told = re.findall(r"<name>([^<]*)</name>\s*<value>([^<]*)</value>", shown.stdout)
+        facts = {"getconf": (shown.returncode, dict(told).get("yarn.scheduler.capacity.root.queues")), **queues}
+    finally:
+        results["format"] = target.yarn("schedulerconf", "-format")
+    outcome = _answers(**results)
+    return Outcome(exit_code=outcome.exit_code, output=outcome.output, facts={**facts, "at the end": _queues(target)})
+
+
+def _queues(target: Target) -> list[tuple[object, ...]]:
+    listed = target.rest("/scheduler")["scheduler"]["schedulerInfo"]["queues"]["queue"]
+    return sorted((one["queueName"], one["state"], one["maxCapacity"]) for one in listed)
+
+
+def log_levels(target: Target) -> Outcome:
+    """``hadoop daemonlog``, which is told the address of a web side."""
+    logger = "org.apache.hadoop.yarn.server.resourcemanager"
+    address = target.rest_url.removeprefix("http://")
+
+    def asked(*words: str) -> Result:
+        found = target.java("org.apache.hadoop.log.LogLevel", *words).result(60)
+        stdout = re.sub(r"(?m)^(Log Class: ).*", r"\1CLASS", found.stdout)  # of which there is none without Java
+        return Result(returncode=found.returncode, stdout=stdout, stderr=found.stderr, application_id="")
+
+    return _answers(
+        get=asked("-getlevel", address, logger),
+        set=asked("-setlevel", address, logger, "INFO"),
+        wrong=asked("-setlevel", address, logger, "LOUD"),
+        words=asked("-getlevel", address),
+    )
+
+
 def administration(target: Target) -> Outcome:
     """``yarn rmadmin``: every sub-command, with ones that make no sense here."""
     words: dict[str, tuple[str, ...]] = {
@@ -278,4 +331,13 @@ SCENARIOS = (
     _scenario("logs", logs),
     _scenario("logs of a running application", logs_of_running),
     _scenario("administration", administration),
+    _scenario("log levels", log_levels),
+    Scenario(
+        client="Command line",
+        name="scheduler configuration",
+        run=scheduler_configuration,
+        short=True,
+        lines=ALL_LINES,
+        takes_queue_changes=True,
+    ),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tests.conformance.clients import commands, flink, mapreduce, shell, spark, tez
+from tests.conformance.clients import api_client, commands, flink, mapreduce, shell, spark, tez
 from tests.conformance.clients.outcome import Scenario
 from tests.support.hadoop_jars import RELEASES
 
 SCENARIOS: tuple[Scenario, ...] = (
     *mapreduce.SCENARIOS,
     *commands.SCENARIOS,
+    *api_client.SCENARIOS,
     *shell.SCENARIOS,
     *tez.SCENARIOS,
     *flink.SCENARIOS,
