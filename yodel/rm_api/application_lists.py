@@ -20,6 +20,7 @@ from yodel.rm_api.rendered import RenderedApplications, RenderedPage
 from yodel.rm_api.wire import apps as wire
 from yodel.rpc_io.rest import xml
 from yodel.rpc_io.rest.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
+from yodel.services.application_index import ApplicationIndex
 from yodel.services.queries import ApplicationFilter, ApplicationView
 
 SHORT = 16
@@ -111,7 +112,7 @@ async def _parts(api: Api, selection: Selection, media_type: str) -> tuple[list[
     left = limit if limit is not None else len(api.services.queries.state.applications)
     asked, is_everything = left, selection.is_everything
     parts: list[RenderedPage | Later] = []
-    for turn, number in enumerate(reversed(list(index.pages))):
+    for turn, number in enumerate(_numbers(index, selection)):
         if left <= 0:
             break
         page = pages.known(number) if is_everything else None
@@ -129,6 +130,13 @@ async def _parts(api: Api, selection: Selection, media_type: str) -> tuple[list[
         if turn % PAGES_A_TURN == PAGES_A_TURN - 1:
             await asyncio.sleep(0)
     return parts, asked - left
+
+
+def _numbers(index: ApplicationIndex, selection: Selection) -> list[int]:
+    """Of the pages that may hold what is wanted, newest first."""
+    if not selection.wanted.is_of_the_living:
+        return list(reversed(index.pages))
+    return sorted({number for i in index.live if (number := index.page_of(i)) is not None}, reverse=True)
 
 
 def _found(api: Api, selection: Selection, number: int, limit: int) -> tuple[ApplicationId, ...]:

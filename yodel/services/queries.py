@@ -31,6 +31,7 @@ from yodel.services.tokens import TokenIssuer
 
 WAITS_SHOWN_MAX = 5
 """Lines in the diagnostics of an application whose asks wait."""
+ENDED = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,11 @@ class ApplicationFilter:
             and _within(app.submitted_ms, self.started_from_ms, self.started_to_ms)
             and _within(app.finished_ms, self.finished_from_ms, self.finished_to_ms)
         )
+
+    @property
+    def is_of_the_living(self) -> bool:
+        """Whether nothing that has ended can be accepted."""
+        return bool(self.states) and self.states.isdisjoint(ENDED)
 
     def _is_live_below(self, app: Application) -> bool:
         return app.submission.queue in self.live_queues and not app.state.is_final
@@ -175,7 +181,9 @@ class Queries:
     ) -> list[ApplicationView]:
         """Newest first; the limit counts what the filter accepts."""
         found: list[ApplicationView] = []
-        for application in reversed(self.state.applications.values()):
+        applications, live = self.state.applications, self.state.index.live
+        rows = (applications[i] for i in reversed(live)) if wanted.is_of_the_living else reversed(applications.values())
+        for application in rows:
             if wanted.limit is not None and len(found) >= wanted.limit:
                 break
             if wanted.accepts(application) and (may_view is None or may_view(application)):

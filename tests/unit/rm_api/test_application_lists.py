@@ -60,3 +60,18 @@ async def test_application_forgotten_while_the_list_is_sent_is_left_out(world: R
 
     await answer(request.scope, request.receive, send)
     assert len(json.loads(b"".join(sent))["apps"]["app"]) == PAGE_MAX - 1
+
+
+async def test_living_ones_are_found_wherever_they_are(world: RestWorld) -> None:
+    rows = [an_application(n, state=ApplicationState.FAILED, finished_ms=2000) for n in range(1, 2 * PAGE_MAX + 1)]
+    for sequence, state in ((3, ApplicationState.RUNNING), (90, ApplicationState.KILLING)):
+        rows[sequence - 1] = an_application(sequence, state=state, launched_ms=1)
+    rows[6] = an_application(7, state=ApplicationState.FINISHING, finished_ms=5)  # FINISHED to who asks
+    await world.put(*rows)
+    for query, expected in (
+        ("?states=RUNNING,ACCEPTED", [90, 3]),
+        ("?states=RUNNING&limit=1", [90]),
+        ("?states=RUNNING,FINISHED", [90, 7, 3]),
+    ):
+        apps = (await world.json(f"/apps{query}"))["apps"]["app"]
+        assert [app["id"] for app in apps] == [str(rows[n - 1].id) for n in expected]
