@@ -18,7 +18,6 @@ import sys
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Protocol
 
 import structlog
@@ -26,24 +25,17 @@ import structlog
 from yodel import __version__, from_settings, hadoop_properties
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.ask_rules import AskRules
-from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queue import Queue, differing, leaves_under_root
 from yodel.errors import InvalidValue, Refused, Unavailable
 from yodel.kube.groups import GroupedPods
-from yodel.kube.holdings import watch_holdings
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
-from yodel.kube.late import LateKube
-from yodel.kube.led import LedKube
-from yodel.kube.nodes import watch_nodes
 from yodel.kube.own_pod import OwnPod
-from yodel.kube.paced import PacedKube
 from yodel.kube.pod_driver import DriverLimits, PodDriver
-from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
-from yodel.pb_convert.submission import launch_environment
+from yodel.kube_side import CLIENT_MODULE, KubeSide
+from yodel.pod_making import PodMaker
 from yodel.ports.clock import Clock, SystemClock
 from yodel.ports.identity import OsUsers, PosixUser
-from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit, Row, Snapshot, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.server import serve as serve_rest
@@ -94,16 +86,14 @@ from yodel.store.leadership import Leadership, LeaseTimes
 from yodel.store.sql_lease import SqlLease, new_holder
 from yodel.store.sql_store import SqlStore
 from yodel.telemetry import garbage
-from yodel.translator import images, names
-from yodel.translator.dialects import gang_kinds, gang_name
+from yodel.translator import names
+from yodel.translator.dialects import gang_kinds
 from yodel.translator.placement import Landmarks
-from yodel.translator.pod_spec import Group, PosixIdentity, group, manifest
 from yodel.translator.profiles import PodProfiles
 from yodel.web_rules import with_rules
 
 COMPANY_S = 0.025
 """Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
-KUBE_CLIENT = "yodel.kube.client"
 log = structlog.get_logger("yodel.app")
 
 
@@ -164,7 +154,9 @@ async def _gain_lead(settings: Settings, clock: Clock, leadership: Leadership, s
     web, _ = await serve_rest(pages, settings.bind_host, settings.webapp_port)
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(asyncio.to_thread(importlib.import_module, KUBE_CLIENT))  # it takes a second: better now
+            tasks.create_task(
+                asyncio.to_thread(importlib.import_module, CLIENT_MODULE)
+            )  # it takes a second: better now
             return await leadership.gain(stop)
     finally:
         await web.stop()
@@ -255,14 +247,7 @@ class _Rm:
         self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
         self._lead = lead
         self._not_ready = "applications are being taken up"
-        self._kube = LateKube()
-        kube = self._kube if lead is None else LedKube(self._kube, lead.require)
-        self._paced_kube = PacedKube(
-            kube, from_settings.pace_limits(settings), clock=clock.monotonic_s, random=random.random
-        )
-        self._watch_health, self._node_watch_health, self._holdings_health = (
-            WatchHealth(clock.monotonic_s) for _ in range(3)
-        )
+        self._kube = KubeSide(settings, clock, from_settings.pace_limits(settings), lead)
         limits = from_settings.allocation_limits(settings)
         self._ask_rules = AskRules(
             minimum=limits.minimum,
@@ -288,7 +273,7 @@ class _Rm:
                 are_labels_enabled=settings.node_labels_enabled,
             ),
             self._misfits,
-            lambda queue: self._profiles.of(queue).placement == "bind",
+            lambda queue: self._maker.profiles.of(queue).placement == "bind",
         )
         self.submission = SubmissionService(
             self.engine,
@@ -320,27 +305,31 @@ class _Rm:
         )
         self.log_aggregation = LogAggregation(state, clock, is_enabled=settings.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, limits)
-        self._profiles = self._pod_profiles(settings)
-        self._image_asked = lru_cache(settings.completed_max)(_image_asked)
+        self._maker = PodMaker(
+            state,
+            self._users,
+            self._pod_profiles(settings),
+            are_all_users_known=settings.user_mode == "os",
+            contexts_max=settings.completed_max,
+        )
         pods = PodDriver(
-            self._paced_kube,
+            self._kube.api,
             settings.namespace,
             DriverLimits(creates_per_second=settings.pod_creates_per_second, creates_burst=settings.pod_creates_burst),
         )
-        self._pods = GroupedPods(pods, self._paced_kube, settings.namespace, self._group_of)
+        self._pods = GroupedPods(pods, self._kube.api, settings.namespace, self._maker.group_of)
         self.reconciles: WorkQueue[ContainerId] = WorkQueue(
             self._reconcile, random.random, goes_first=lambda container_id: self.reconciler.has_pod(container_id)
         )
         self.binder = Binder(
-            state, clock, settings.namespace, lambda c: self._profiles.of(c.queue).binds, self.reconciles.add
+            state, clock, settings.namespace, lambda c: self._maker.profiles.of(c.queue).binds, self.reconciles.add
         )
-        self._is_binding = asyncio.Event()
-        self._use(self._profiles)
+        self._use(self._maker.profiles)
         self.reconciler = Reconciler(
             self.engine,
             self._pods,
             clock,
-            self._manifest_of,
+            self._maker.manifest_of,
             ReconcilerSettings(pod_retention_s=settings.pod_retention_s, resync_interval_s=settings.resync_interval_s),
             self.reconciles.add,
             self.binder,
@@ -393,6 +382,7 @@ class _Rm:
 
     async def run(self, stop: asyncio.Event, on_ready: Callable[[Addresses], None] | None) -> None:
         recovery.expect_attempts(self.engine, self._clock)
+        seen = NodeSinks(self.cordons, self.topology, self.binder)
         async with asyncio.TaskGroup() as tasks:
             running = [
                 tasks.create_task(self.engine.run(), name="engine"),
@@ -405,10 +395,10 @@ class _Rm:
                 tasks.create_task(self.decommission.run(), name="decommission"),
                 tasks.create_task(self.master_keys.run(), name="master keys"),
                 tasks.create_task(self.reconciler.run_resync(), name="resync"),
-                tasks.create_task(self._watch(), name="pod watch"),
+                tasks.create_task(self._kube.watch_pods(self.reconciler, self._require_groups), name="pod watch"),
                 tasks.create_task(self.inspection.run(), name="inspection"),
-                tasks.create_task(self._watch_nodes(), name="node watch"),
-                tasks.create_task(self._watch_holdings(), name="watch of bound pods"),
+                tasks.create_task(self._kube.watch_nodes(seen, self.binder), name="node watch"),
+                tasks.create_task(self._kube.watch_holdings(self.binder), name="watch of bound pods"),
                 tasks.create_task(self.binder.run(), name="binder"),
                 tasks.create_task(self._sweep_groups(), name="group sweep"),
                 tasks.create_task(garbage.run(), name="garbage"),
@@ -432,7 +422,7 @@ class _Rm:
     async def _end_with_own_pod(self, stop: asyncio.Event) -> None:
         settings = self._settings
         if settings.own_pod_name:
-            pod = OwnPod(self._kube, self._clock, namespace=settings.own_pod_namespace, name=settings.own_pod_name)
+            pod = OwnPod(self._kube.late, self._clock, namespace=settings.own_pod_namespace, name=settings.own_pod_name)
             await pod.until_over()
             stop.set()
 
@@ -572,54 +562,10 @@ class _Rm:
         )
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)
 
-    async def _watch(self) -> None:
-        """Open Kubernetes, in a thread because importing its package blocks for a second, and watch our pods."""
-        module = await asyncio.to_thread(importlib.import_module, KUBE_CLIENT)
-        async with await module.open_kube(self._settings.kubeconfig, self._settings.kube_context) as kube:
-            self._kube.open(kube)
-            garbage.take_over()
-            await self._require_groups()
-            await watch_pods(
-                self._paced_kube,
-                self._settings.namespace,
-                names.selector(self._settings.cluster_name),
-                self.reconciler,
-                clock=self._clock.monotonic_s,
-                random=random.random,
-                limits=WatchLimits(page_size=self._settings.pod_list_page_size),
-                health=self._watch_health,
-            )
-
-    async def _watch_nodes(self) -> None:
-        """Where nobody may list nodes unless this RM chooses among them, the others do not hear of them."""
-        sinks = [self.cordons, self.topology, self.binder] if self._settings.watch_nodes else [self.binder]
-        if not self._settings.watch_nodes:
-            await self._is_binding.wait()
-        await watch_nodes(
-            self._paced_kube,
-            "",
-            NodeSinks(*sinks),
-            clock=self._clock.monotonic_s,
-            random=random.random,
-            health=self._node_watch_health,
-        )
-
-    async def _watch_holdings(self) -> None:
-        """Once a queue wants its nodes chosen here: it takes the right to list and watch all pods of the cluster."""
-        await self._is_binding.wait()
-        await watch_holdings(
-            self._paced_kube,
-            self.binder,
-            clock=self._clock.monotonic_s,
-            random=random.random,
-            limits=WatchLimits(page_size=self._settings.pod_list_page_size),
-            health=self._holdings_health,
-        )
-
     def _use(self, profiles: PodProfiles) -> None:
-        self._profiles = profiles
+        self._maker.profiles = profiles
         if profiles.binds:
-            self._is_binding.set()
+            self._kube.bind()
 
     def _published(self, rows: Sequence[Row], removed: Sequence[ApplicationId]) -> None:
         self.inspection.published(rows, removed)
@@ -627,7 +573,7 @@ class _Rm:
         self.binder.published(rows)
 
     def _inspection(self) -> Inspection:
-        settings, kube = self._settings, self._paced_kube
+        settings, kube = self._settings, self._kube.api
         return Inspection(
             self.engine.state,
             self.reconciler.observed,
@@ -643,22 +589,12 @@ class _Rm:
         )
 
     def _gauges(self) -> dict[str, float]:
-        """For Prometheus: how well Kubernetes is seen and reached."""
-        health = self._watch_health
-        nodes = {"node_watch_staleness_seconds": self._node_watch_health.staleness_s}
+        """For Prometheus."""
         lease = {} if self._lead is None else {"lease_remaining_seconds": self._lead.remaining_s}
-        holdings = {"holdings_watch_staleness_seconds": self._holdings_health.staleness_s}
         return {
-            **(nodes if self._settings.watch_nodes else {}),
+            **self._kube.gauges(),
             **lease,
             LEADER_GAUGE: 1,
-            **(holdings if self._is_binding.is_set() else {}),
-            "watch_staleness_seconds": health.staleness_s,
-            "watch_listings": health.listings,
-            "watch_connections": health.connections,
-            "watch_failures_in_a_row": health.failures_in_a_row,
-            "kubernetes_turned_away": self._paced_kube.turned_away,
-            "kubernetes_waited_seconds": self._paced_kube.waited_s,
             "reconciles_waiting": len(self.reconciles),
             "pod_events_dropped": self.inspection.dropped,
             "unplaceable_asks": len(self.engine.state.misfits),
@@ -668,15 +604,15 @@ class _Rm:
     async def _require_groups(self) -> None:
         """Raises InvalidValue: a queue wants groups of a kind that the cluster does not have."""
         try:
-            await self._pods.require(self._profiles.gang_kinds)
+            await self._pods.require(self._maker.profiles.gang_kinds)
         except (Refused, Unavailable) as error:
             log.warning("kinds of groups not checked", error=str(error))
 
     async def _sweep_groups(self) -> None:
         await self._pods.run_sweep(
-            lambda: self._profiles.gang_kinds,
+            lambda: self._maker.profiles.gang_kinds,
             names.selector(self._settings.cluster_name),
-            self._live_groups,
+            self._maker.live_groups,
             self._settings.resync_interval_s,
             others=gang_kinds(self._settings.dialects),
         )
@@ -690,33 +626,8 @@ class _Rm:
         )
         return from_settings.pod_profiles(settings, landmarks)
 
-    def _group_of(self, pod: Manifest) -> Group | None:
-        container_id = names.container_of(pod["metadata"]["labels"])
-        container = self.engine.state.containers.get(container_id) if container_id is not None else None
-        return group(container, self._profiles.of(container.queue)) if container is not None else None
-
-    def _live_groups(self) -> set[str]:
-        return {gang_name(app.id) for app in self.engine.state.applications.values() if not app.state.is_final}
-
     async def _reconcile(self, container_id: ContainerId) -> float | None:
         return await self.reconciler.reconcile(container_id)
-
-    def _manifest_of(self, container: Container) -> Manifest:
-        """Raises Refused: the user may not run containers here, or not with this image."""
-        identity = None
-        if self._settings.user_mode == "os" or self._users.is_mapped(container.user):
-            user = self._users.posix_user(container.user)
-            identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
-        application = self.engine.state.applications[container.id.application_id]
-        submission = application.submission
-        profile = self._profiles.of(container.queue)
-        closed = frozenset[str]() if profile.binds else self.engine.state.closed_nodes
-        image = images.chosen(profile.image, profile.images_allowed, self._image_asked(submission.context))
-        return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
-
-
-def _image_asked(context: bytes) -> str:
-    return images.asked(launch_environment(context))
 
 
 def _server(name: str, protocols: list[RpcProtocol], security: ServerSecurity) -> RpcServer:

@@ -11,7 +11,6 @@ from yodel import app
 from yodel.domain.queue import Queue, QueueState
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.errors import InvalidValue
-from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.ports.clock import SystemClock
 from yodel.ports.store import Commit
 from yodel.settings import Settings
@@ -36,18 +35,6 @@ async def test_queues_of_the_settings_count_until_others_are_made_over_rest() ->
     assert (await start("default"))[0] == {"root", "root.made"}
     await (await start("default"))[1].commit(Commit(rows=[conf.next({})]))
     assert (await start("default"))[0] == {"root", "root.default"}
-
-
-def test_image_is_asked_for_in_the_launch_context_of_the_application_master() -> None:
-    context = pb.ApplicationSubmissionContextProto()
-    for key, value in (
-        ("YARN_CONTAINER_RUNTIME_TYPE", "docker"),
-        ("YARN_CONTAINER_RUNTIME_DOCKER_IMAGE", "registry/py:3"),
-        ("YARN_CONTAINER_RUNTIME_DOCKER_MOUNTS", "/:/host:rw"),
-        ("YARN_CONTAINER_RUNTIME_DOCKER_RUN_PRIVILEGED_CONTAINER", "true"),
-    ):
-        context.am_container_spec.environment.add(key=key, value=value)
-    assert app._image_asked(context.SerializeToString()) == "registry/py:3"
 
 
 async def test_a_store_that_no_standby_can_share_is_not_handed_over(tmp_path: Path) -> None:
