@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Match
 from yodel.errors import YodelError
 from yodel.rm_api.compression import Compressed
 from yodel.rm_api.context import Api, RestServices, RestSettings
-from yodel.rm_api.front import Front
+from yodel.rm_api.front import REST_PREFIX, Front
 from yodel.rm_api.gate import Gate
 from yodel.rm_api.replay import Recording
 from yodel.rm_api.routes import (
@@ -45,7 +45,7 @@ from yodel.rm_api.routes import (
 from yodel.rm_api.v1 import app as v1
 from yodel.rm_api.v1.problems import ProblemRim
 from yodel.rpc_io.rest.errors import RestError, not_allowed, translated
-from yodel.rpc_io.rest.jetty import not_found
+from yodel.rpc_io.rest.jetty import not_found, refused_by_filter
 from yodel.rpc_io.rest.negotiate import JSON_UTF8, answer_error
 
 __all__ = ["RestServices", "RestSettings", "create_app"]
@@ -103,6 +103,9 @@ async def _unrouted(request: Request, error: Exception) -> Response:
     allowed = {"Allow": ",".join(_methods_of(request))}
     if request.method == "OPTIONS":
         return Response(headers=allowed, media_type=JSON_UTF8)
+    if not request.url.path.startswith(REST_PREFIX):
+        text = f"HTTP method {request.method} is not supported by this URL"
+        return refused_by_filter(request.method, request.url.path, _accepted(request), error.status_code, text)
     refusal = answer_error(not_allowed(), _accepted(request))
     refusal.headers.update(allowed)
     return refusal

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import api_of
 from yodel.rm_api.xml_bodies import parse_object
-from yodel.rpc_io.rest.errors import RestError, body_too_large, malformed_body
+from yodel.rpc_io.rest.errors import RestError, body_too_large, malformed_body, malformed_xml
 from yodel.rpc_io.rest.negotiate import XML, declared_type
 
 READ_TIMEOUT_S = 60.0
@@ -57,7 +57,7 @@ async def read_object(request: Request, bytes_max: int, root: str | None = None)
     try:
         value = parse_object(data, root) if is_xml else _decoded(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidValue) as error:
-        raise malformed_body() from error
+        raise (malformed_xml() if is_xml else malformed_body()) from error
     if not isinstance(value, dict):
         raise malformed_body()
     return value

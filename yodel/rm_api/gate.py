@@ -17,7 +17,7 @@ from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Una
 from yodel.rm_api.context import Api
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.rest.errors import RestError, translated
-from yodel.rpc_io.rest.jetty import error_page
+from yodel.rpc_io.rest.jetty import error_page, refused_by_filter
 from yodel.rpc_io.rest.negotiate import answer_error
 
 OPEN_PREFIX = "/health/"
@@ -73,7 +73,7 @@ class Gate:
         except (FilterRefusal, RestError, InvalidValue) as error:
             refusal = self._refused(scope, headers, error)
         if refusal is None and self._is_forged(scope, headers):
-            refusal = error_page(scope["path"], headers.get("accept", ""), 400, csrf.REFUSAL)
+            refusal = refused_by_filter(scope["method"], scope["path"], headers.get("accept", ""), 400, csrf.REFUSAL)
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return

@@ -129,7 +129,8 @@ class ApplicationChanges:
         if not queue.is_leaf:
             raise Refused(f"The specified Queue: {target} is not a Leaf Queue.")
         if queue.state is not QueueState.RUNNING:
-            raise AccessDenied(queues.stopped(queue, application_id))
+            # A YarnException around the AccessControlException there, not one of its own.
+            raise Refused(f"org.apache.hadoop.security.AccessControlException: {queues.stopped(queue, application_id)}")
         return queue
 
     def _latest_end_ms(self, application: Application) -> int | None:

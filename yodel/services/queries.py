@@ -343,6 +343,7 @@ class Queries:
         state = self.state
         seen: dict[YarnApplicationState, int] = {}
         used, containers, waiting, wanted = NONE, 0, 0, NONE
+        started = 0  # ACCEPTED with a container: Hadoop's queues count it as running
         for app in apps:
             seen[app.yarn_state] = seen.get(app.yarn_state, 0) + 1
             if app.state.is_final:
@@ -351,6 +352,7 @@ class Queries:
             if usage is not None:
                 used += usage.resource
                 containers += usage.containers
+                started += bool(usage.containers) and app.yarn_state is YarnApplicationState.ACCEPTED
             runtime = state.runtimes.get(app.current_attempt_id)
             if runtime is not None:
                 count, size = runtime.asks.pending()
@@ -363,8 +365,8 @@ class Queries:
         of = by_state.get
         return ClusterMetrics(
             submitted=sum(by_state.values()),
-            pending=of(YarnApplicationState.ACCEPTED, 0),
-            running=of(YarnApplicationState.RUNNING, 0),
+            pending=of(YarnApplicationState.ACCEPTED, 0) - started,
+            running=of(YarnApplicationState.RUNNING, 0) + started,
             completed=of(YarnApplicationState.FINISHED, 0),
             failed=of(YarnApplicationState.FAILED, 0),
             killed=of(YarnApplicationState.KILLED, 0),

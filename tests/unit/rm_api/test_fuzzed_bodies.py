@@ -309,8 +309,8 @@ async def test_entities_are_neither_expanded_nor_fetched(
                     assert (answer.status_code, "swordfish" in answer.text) == (400, False)
                     told = answer.json()["RemoteException"]
                     assert told == {
-                        "exception": "WebApplicationException",
-                        "javaClassName": "javax.ws.rs.WebApplicationException",
+                        "exception": "BadRequestException",
+                        "javaClassName": "javax.ws.rs.BadRequestException",
                     }
             assert tracemalloc.get_traced_memory()[1] < 4 * MIB
         finally:

@@ -94,6 +94,6 @@ async def test_refusal_of_xml_is_xml_for_who_asks_for_it(world: RestWorld) -> No
     answer = await world.client.post("/ws/v1/cluster/apps?user.name=alice", content=LAUGHS, headers=headers)
     assert (answer.status_code, answer.headers["content-type"]) == (400, "application/xml;charset=utf-8")
     assert answer.text.endswith(
-        "<RemoteException><exception>WebApplicationException</exception>"
-        "<javaClassName>javax.ws.rs.WebApplicationException</javaClassName></RemoteException>"
+        "<RemoteException><exception>BadRequestException</exception>"
+        "<javaClassName>javax.ws.rs.BadRequestException</javaClassName></RemoteException>"
     )

@@ -56,7 +56,7 @@ async def test_move_to_where_it_is_changes_nothing(world: World) -> None:
     [
         ("nowhere", Refused, "The specified Queue: nowhere doesn't exist"),
         ("root", Refused, "The specified Queue: root is not a Leaf Queue."),
-        ("old", AccessDenied, "Queue root.old is STOPPED. Cannot accept submission of application: "),
+        ("old", Refused, "AccessControlException: Queue root.old is STOPPED. Cannot accept submission of "),
     ],
 )
 async def test_move_elsewhere_is_refused_in_hadoops_words(

@@ -47,11 +47,13 @@ async def put_queue(request: Request) -> Response:
     target = scalar(body.get("queue"))
     target = NULL if target is None else target[:TEXT_LENGTH_MAX]
     queue = application.submission.queue
-    if target in (queue, queue.rpartition(".")[2]):
+    if target == queue:
         return answer(request, {"queue": queue})
     changes, submission = api.services.changes, api.services.submission
     if application.state not in ACTIVE and submission.may_modify(application, user):
         return answer_text(request, f"App in {application.state.name} state cannot be moved.", 400)
+    if target == queue.rpartition(".")[2]:
+        return answer(request, {"queue": queue})
     moved = await _changed(request, changes.move(application.id, user, target), f"move appid {application.id}", user)
     return moved if isinstance(moved, Response) else answer(request, {"queue": moved})
 

@@ -49,7 +49,7 @@ async def user_info(request: Request) -> Response:
 
 async def is_active(_: Request) -> Response:
     """IsActiveServlet: load balancers ask for it.  A standby's answer is in ``yodel.rm_api.standby``."""
-    return PlainTextResponse("I am Active!")
+    return PlainTextResponse("I am Active!", headers={"Connection": "close"})
 
 
 async def live(_: Request) -> Response:

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.rm_api.context import api_of
-from yodel.rpc_io.rest.jetty import error_page
+from yodel.rpc_io.rest.negotiate import JSON_UTF8
 from yodel.rpc_io.rest.xml import escaped
 
+XML_TEXT = "text/xml;charset=utf-8"
 _CORE = ("hadoop.", "fs.", "ipc.", "io.")
 
 
@@ -22,13 +23,13 @@ async def conf(request: Request) -> Response:
     found: Mapping[str, str] = api_of(request).services.conf()
     if name:
         if name not in found:
-            return error_page(request.url.path, accept, 404, f"Property {name[:256]} not found")
+            return Response(status_code=404, media_type=JSON_UTF8 if "json" in accept else XML_TEXT)
         found = {name: found[name]}
     if "json" in accept:
         shown = [_described(key, value) for key, value in found.items()]
         body = json.dumps({"property": shown[0]} if name else {"properties": shown}, separators=(",", ":"))
-        return Response(body, media_type="application/json;charset=utf-8")
-    return Response(_xml(found), media_type="text/xml;charset=utf-8")
+        return Response(body, media_type=JSON_UTF8)
+    return Response(_xml(found), media_type=XML_TEXT)
 
 
 def _described(name: str, value: str) -> dict[str, str | bool]:

@@ -7,7 +7,7 @@ import os
 import resource
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +35,15 @@ async def jmx(request: Request) -> Response:
     if "get" in query:
         name, separator, attribute = query["get"].partition("::")
         if not separator or not name or not attribute or "::" in attribute:
-            return _answer({"result": "ERROR", "message": "query format is not as expected."}, 400)
+            return _answer({"result": "ERROR", "message": "query format is not as expected."})
     try:
         pattern = NamePattern.parse(name)
     except InvalidValue:
-        return Response(status_code=400, headers=HEADERS, media_type=MEDIA_TYPE)
+        return _answer({})
     found = [bean for bean in _beans(api_of(request), pattern) if pattern.matches(bean["name"])]
     if attribute is None:
         return _answer({"beans": found})
-    if any(attribute not in bean for bean in found):
-        text = f"No attribute with name {attribute[:128]} was found."
-        return _answer({"beans": [{"result": "ERROR", "message": text}]}, 404)
-    return _answer({"beans": [_only(bean, attribute) for bean in found]})
+    return _answer({"beans": list(_values(found, attribute))})
 
 
 def metric_beans(api: Api) -> list[wire.Bean]:
@@ -107,8 +104,14 @@ def _line(path: str) -> list[str]:
     return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
-def _only(bean: wire.Bean, attribute: str) -> dict[str, Any]:
-    return {key: bean[key] for key in dict.fromkeys(("name", "modelerType", attribute))}
+def _values(beans: Iterable[wire.Bean], attribute: str) -> Iterator[dict[str, Any]]:
+    """Until a bean has it not: that one says so, and ends the list."""
+    for bean in beans:
+        shown = {key: bean[key] for key in ("name", "modelerType")}
+        if attribute not in bean:
+            yield {**shown, "result": "ERROR", "message": f"No attribute with name {attribute[:128]} was found."}
+            return
+        yield {**shown, attribute: bean[attribute]}
 
 
 def _process_facts(started_ms: int, now_ms: int) -> dict[str, float]:
@@ -133,8 +136,9 @@ def _resident_pages() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1])
 
 
-def _answer(value: dict[str, Any], status: int = 200) -> Response:
-    return Response(wire.pretty(value), status, HEADERS, media_type=MEDIA_TYPE)
+def _answer(value: dict[str, Any]) -> Response:
+    """Always 200: JMXJsonServlet sets another status when it has begun to answer, which comes to nothing."""
+    return Response(wire.pretty(value), headers=HEADERS, media_type=MEDIA_TYPE)
 
 
 ROUTES = (Route("/jmx", jmx),)

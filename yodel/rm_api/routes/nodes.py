@@ -12,9 +12,9 @@ from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.errors import InvalidValue, NodeNotFound
-from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import api_of
 from yodel.rm_api.front import writer
+from yodel.rm_api.given import given, null_pointer
 from yodel.rm_api.wire import nodes as wire
 from yodel.rm_api.wire.resources import INT_MAX, LONG_MAX, resource
 from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_found
@@ -39,7 +39,9 @@ async def update_resource(request: Request) -> Response:
     user = writer(request, api)
     require_acceptable(request)
     node_id = _found(request).node.id
-    body = await read_object(request, api.services.settings.body_bytes_max)
+    body = await given(request, api, "resourceOption")
+    if body is None:
+        raise null_pointer("ResourceOptionInfo.getResourceOption()", "resourceOption")
     wanted = _resource(body)
     api.services.admin.require_admin(user, "updateNodeResource")
     await api.services.admin.update_node_resource({node_id: wanted})
@@ -66,6 +68,9 @@ def _found(request: Request) -> NodeView:
     try:
         return api_of(request).services.queries.node(NodeId.parse(text))
     except InvalidValue as error:
+        port = text[:300].split(":")[1:]
+        if len(port) == 1:  # Integer.parseInt's words
+            raise illegal_argument(f'For input string: "{port[0].strip()}"') from error
         raise illegal_argument(f"Invalid NodeId [{text[:300]}]. Expected host:port") from error
     except NodeNotFound as error:
         raise not_found(f"nodeId, {text}, is not found") from error

@@ -27,7 +27,7 @@ _COLUMNS = ("Application", "User", "Name", "Type", "Queue", "State", "Final stat
 
 
 async def root(request: Request) -> Response:
-    return RedirectResponse("/cluster", 302)
+    return RedirectResponse("/cluster", 302, headers={"Content-Type": "text/plain;charset=utf-8"})
 
 
 async def cluster(request: Request) -> Response:

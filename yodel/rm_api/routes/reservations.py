@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -22,6 +21,7 @@ from yodel.rpc_io.rest.negotiate import require_acceptable
 NOT_ENABLED = "Reservation is not enabled. Please enable & try again"
 INTERPRETERS = 4
 """R_ANY, R_ALL, R_ORDER, R_ORDER_NO_GAP: a body names one by its number."""
+NO_NUMBER = "org.glassfish.jersey.server.ParamException$QueryParamException"
 _NUMBER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
 
@@ -58,12 +58,13 @@ async def delete(request: Request) -> Response:
 
 
 async def listed(request: Request) -> Response:
-    """A time that is no number is a path that is not there: so JAX-RS has it."""
+    """A time that is no number is a path that is not there, says JAX-RS; Hadoop's handler of exceptions makes 503."""
     reader(request, api_of(request))
     require_acceptable(request)
     for name in ("start-time", "end-time"):
-        if _NUMBER.fullmatch(request.query_params.get(name, "0")) is None:
-            raise HTTPException(404)
+        text = request.query_params.get(name, "0")
+        if _NUMBER.fullmatch(text) is None:
+            raise RestError(503, NO_NUMBER, f'For input string: "{text[:128]}"')
     raise bad_request(NOT_ENABLED)
 
 

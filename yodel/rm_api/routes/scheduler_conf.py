@@ -18,15 +18,19 @@ from yodel.errors import AccessDenied, Refused
 from yodel.rm_api.bodies import read_bytes, read_object
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader, writer
-from yodel.rm_api.given import answer_text
+from yodel.rm_api.given import answer_text, is_given
 from yodel.rm_api.wire import scheduler_conf as wire
-from yodel.rpc_io.rest.errors import bad_request, forbidden, illegal_argument
+from yodel.rpc_io.rest.errors import RestError, bad_request, forbidden, illegal_argument
 from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
 FORM_BYTES_MAX = 4096
 LOGS_MAX_S = 3600
 ONLY_ADMINS = "Only admins can carry out this operation."
+NO_UPDATE = (
+    'Cannot invoke "org.apache.hadoop.yarn.webapp.dao.SchedConfUpdateInfo.getRemoveQueueInfo()" '
+    'because "mutationInfo" is null'
+)
 CHANGED = "Configuration change successfully applied."
 FORMATTED = "Configuration under store successfully formatted."
 INVALID = "CapacityScheduler configuration validation failed:java.io.IOException: "
@@ -51,6 +55,8 @@ async def put(request: Request) -> Response:
     user = writer(request, api)
     _require_admin(api, user)
     require_acceptable(request)
+    if not is_given(request):
+        raise RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.lang.NullPointerException", NO_UPDATE)
     update = await _update(request, api)
     try:
         await api.services.scheduler_conf.update(user, update)

@@ -195,7 +195,7 @@ def _am(view: ApplicationView) -> dict[str, str]:
             f"http://{address}/node/containerlogs/{view.am_container.id}/{view.application.submission.user}"
         )
         found["amHostHttpAddress"] = address
-    if view.attempt is not None and view.attempt.rpc_port > 0:
+    if view.attempt is not None and view.attempt.rpc_port >= 0:
         found["amRPCAddress"] = f"{view.attempt.host}:{view.attempt.rpc_port}"
     return found
 

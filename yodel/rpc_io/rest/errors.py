@@ -23,7 +23,7 @@ class RestError(YodelError):
 
     @property
     def body(self) -> dict[str, Any]:
-        inner = {"exception": self.java_class.rpartition(".")[2]}
+        inner = {"exception": self.java_class.replace("$", ".").rpartition(".")[2]}
         if self.message is not None:
             inner["message"] = self.message
         return {"RemoteException": {**inner, "javaClassName": self.java_class}}
@@ -44,6 +44,11 @@ def undeclared(message: str) -> RestError:
 
 def malformed_body() -> RestError:
     return RestError(HTTPStatus.BAD_REQUEST, JAX_RS + "WebApplicationException", None)
+
+
+def malformed_xml() -> RestError:
+    """As the reader of XML refuses, which is another one than that of JSON."""
+    return RestError(HTTPStatus.BAD_REQUEST, JAX_RS + "BadRequestException", None)
 
 
 def not_found(message: str) -> RestError:

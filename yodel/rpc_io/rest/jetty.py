@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 NO_STORE = {"Cache-Control": "must-revalidate,no-cache,no-store"}
 SERVLET = "yodel"
+EXPLAINED = ("GET", "POST", "HEAD")
 _HTML = """<html>
 <head>
 <meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>
@@ -31,7 +32,12 @@ _HTML = """<html>
 def not_found(request: Request) -> Response:
     """For a path that nothing answers."""
     url = request.scope.get("raw_path", b"").decode("ascii", "replace") or request.url.path
-    return error_page(url, request.headers.get("accept", ""), 404, "Not Found")
+    return refused_by_filter(request.method, url, request.headers.get("accept", ""), 404, "Not Found")
+
+
+def refused_by_filter(method: str, url: str, accept: str, status: int, message: str) -> Response:
+    """``sendError`` for any method: only three of them are told why (ErrorHandler.errorPageForMethod)."""
+    return error_page(url, accept, status, message) if method in EXPLAINED else Response(status_code=status)
 
 
 def error_page(url: str, accept: str, status: int, message: str) -> Response:

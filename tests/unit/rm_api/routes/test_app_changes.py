@@ -204,6 +204,9 @@ async def test_stranger_and_nobody_change_nothing(running: RestWorld, what: str,
 
 
 async def test_what_is_over_stays_where_it_was(running: RestWorld) -> None:
+    same = await put(running, "queue", {"queue": "default"}, app=OVER.id)
+    assert (same.status_code, same.text) == (400, "App in FINISHED state cannot be moved.")
+    assert (await put(running, "queue", {"queue": "root.default"}, app=OVER.id)).json() == {"queue": "root.default"}
     moved = await put(running, "queue", {"queue": "alpha"}, app=OVER.id)
     assert (moved.status_code, moved.text) == (400, "App in FINISHED state cannot be moved.")
     assert (await put(running, "priority", {"priority": 5}, app=OVER.id)).json() == {"priority": 0}

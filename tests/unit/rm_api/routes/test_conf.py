@@ -48,5 +48,6 @@ async def test_xml_is_the_default(configured: RestWorld, accept: str) -> None:
 
 
 async def test_what_is_not_there_is_404(configured: RestWorld) -> None:
-    answer = await configured.client.get("/conf?name=nope", headers={"Accept": "application/json"})
-    assert (answer.status_code, answer.json()["message"]) == (404, "Property nope not found")
+    for accept, kind in (("application/json", "application/json;charset=utf-8"), ("", "text/xml;charset=utf-8")):
+        answer = await configured.client.get("/conf?name=nope", headers={"Accept": accept})
+        assert (answer.status_code, answer.text, answer.headers["content-type"]) == (404, "", kind)

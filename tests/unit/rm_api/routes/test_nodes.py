@@ -58,6 +58,8 @@ async def test_node_that_is_gone_has_no_web_address(two: RestWorld) -> None:
 async def test_malformed_and_unknown_nodes_are_told_apart(two: RestWorld) -> None:
     malformed, unknown = await two.get("/nodes/nohost"), await two.get("/nodes/nohost:1")
     assert malformed.json()["RemoteException"]["message"] == "Invalid NodeId [nohost]. Expected host:port"
+    wordy = await two.get("/nodes/nohost:port")
+    assert wordy.json()["RemoteException"]["message"] == 'For input string: "port"'
     assert (malformed.status_code, unknown.status_code) == (400, 404)
     assert unknown.json()["RemoteException"]["message"] == "nodeId, nohost:1, is not found"
 
@@ -110,6 +112,13 @@ async def test_resource_in_xml_is_the_same(two: RestWorld) -> None:
     assert answer.text.startswith(
         '<?xml version="1.0" encoding="UTF-8"?><resourceInfo><memory>4096</memory><vCores>2</vCores>'
     )
+
+
+async def test_no_resource_at_all_is_what_java_falls_over(two: RestWorld) -> None:
+    answer = await two.client.post(f"/ws/v1/cluster{RESOURCE}?user.name=admin")
+    told = answer.json()["RemoteException"]
+    assert (answer.status_code, told["exception"]) == (503, "NullPointerException")
+    assert 'ResourceOptionInfo.getResourceOption()" because "resourceOption" is null' in told["message"]
 
 
 @pytest.mark.parametrize(

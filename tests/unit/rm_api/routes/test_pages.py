@@ -86,7 +86,7 @@ async def test_container_shows_where_its_logs_are(world: RestWorld) -> None:
 
 async def test_active_rm_says_so(world: RestWorld) -> None:
     answer = await world.client.get("/isActive")
-    assert (answer.status_code, answer.text) == (200, "I am Active!")
+    assert (answer.status_code, answer.text, answer.headers["connection"]) == (200, "I am Active!", "close")
 
 
 async def test_probes_are_told_that_it_lives_and_when_it_is_ready(world: RestWorld) -> None:

@@ -87,10 +87,18 @@ async def test_call_without_a_body(world: RestWorld, what: str, status: int, exc
     assert (await world.post(f"/reservation/{what}")).status_code == 401
 
 
-async def test_list_is_refused_and_a_time_that_is_none_is_not_found(world: RestWorld) -> None:
+async def test_list_is_refused_and_a_time_that_is_none_is_javas_own(world: RestWorld) -> None:
     answer = await world.get("/reservation/list?start-time=1&end-time=-1")
     assert (answer.status_code, answer.json()["RemoteException"]["message"]) == (400, NOT_ENABLED)
-    assert (await world.get("/reservation/list?start-time=soon")).status_code == 404
+    soon = await world.get("/reservation/list?start-time=soon")
+    assert (soon.status_code, soon.json()["RemoteException"]) == (
+        503,
+        {
+            "exception": "QueryParamException",
+            "message": 'For input string: "soon"',
+            "javaClassName": "org.glassfish.jersey.server.ParamException$QueryParamException",
+        },
+    )
 
 
 async def test_json_without_its_root_is_empty_and_xml_has_it(world: RestWorld) -> None:

@@ -48,6 +48,13 @@ async def test_configuration_is_read_by_anybody_where_acls_are_off(world: RestWo
     assert "<configuration><property><name>yarn.scheduler.capacity." in xml
 
 
+async def test_no_change_at_all_is_what_java_falls_over(world: RestWorld) -> None:
+    answer = await world.client.put("/ws/v1/cluster/scheduler-conf", params=ADMIN)
+    told = answer.json()["RemoteException"]
+    assert (answer.status_code, told["exception"]) == (503, "NullPointerException")
+    assert 'SchedConfUpdateInfo.getRemoveQueueInfo()" because "mutationInfo" is null' in told["message"]
+
+
 async def test_change_is_answered_in_plain_text_and_seen_by_all(world: RestWorld) -> None:
     changed = await put(world, HALVES)
     assert (changed.status_code, changed.text) == (200, "Configuration change successfully applied.")

@@ -45,3 +45,15 @@ async def test_who_takes_no_page_gets_none(world: RestWorld) -> None:
     assert (answer.status_code, answer.content) == (404, b"")
     answer = await world.client.get("/nope", headers={"Accept": "text/plain"})
     assert answer.text.startswith("HTTP ERROR 404 Not Found\nURI: /nope\n")
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "PATCH"])
+async def test_other_methods_than_three_are_not_told_why(world: RestWorld, method: str) -> None:
+    answer = await world.client.request(method, "/ws/v1/cluster/nope", headers={"Accept": "application/json"})
+    assert (answer.status_code, answer.content, answer.headers.get("content-type")) == (404, b"", None)
+
+
+async def test_a_servlet_has_methods_of_its_own(world: RestWorld) -> None:
+    page = await world.client.post("/jmx", headers={"Accept": "application/json"})
+    assert (page.status_code, page.json()["message"]) == (405, "HTTP method POST is not supported by this URL")
+    assert (await world.client.delete("/jmx")).content == b""
