@@ -1,0 +1,165 @@
+"""Pages in a real browser: Spark's and MapReduce's own through the web proxy, and the ResourceManager's.
+
+A page is right when it shows what it is about, has its styles and scripts, and nothing that it fetched was refused,
+missing, or from somewhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import pathlib
+import signal
+from collections import Counter
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.conformance import mapreduce_by_rest
+from tests.conformance.cluster import Cluster, wait_for
+from tests.conformance.disturbed import HeldJob
+from tests.conformance.held_mapreduce import processes_of
+from tests.conformance.rest_words import new_id, post
+from tests.conformance.spark_submit import Spark
+from tests.support.browser import Browser, Loaded
+
+OWNER = getpass.getuser()
+START_TIMEOUT_S = 180
+EMPTY_STYLES = "Array.from(document.styleSheets).filter(s => s.href && s.cssRules.length === 0).map(s => s.href)"
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    with Browser() as started:
+        yield started
+
+
+class Looker:
+    """Looks at pages below one address and keeps pictures of them."""
+
+    def __init__(self, browser: Browser, base_url: str, pictures: pathlib.Path) -> None:
+        self.browser, self.base_url, self._pictures = browser, base_url, pictures
+
+    def visit(self, path: str) -> str:
+        """The page's text."""
+        return self._seen(self.browser.visit(f"{self.base_url}{path}"), path)
+
+    def click(self, selector: str) -> str:
+        """The text of what it leads to."""
+        return self._seen(self.browser.click(selector), selector)
+
+    def _seen(self, loaded: Loaded, name: str) -> str:
+        safe = "".join(letter if letter.isalnum() else "-" for letter in name).strip("-")[:60] or "root"
+        self.browser.picture(self._pictures / f"{len(list(self._pictures.iterdir())):02d}-{safe}.png")
+        assert loaded.faults == [], name
+        outside = [url for url in loaded.statuses if not url.startswith((f"{self.base_url}/", "data:"))]
+        assert outside == [], name
+        assert self.browser.evaluate(EMPTY_STYLES) == [], name
+        text: str = self.browser.evaluate("document.body.innerText")
+        return text
+
+    def style(self, selector: str, name: str) -> str:
+        """As it is computed from all that was loaded."""
+        found: str = self.browser.evaluate(f"getComputedStyle(document.querySelector('{selector}'))['{name}']")
+        return found
+
+    @property
+    def path(self) -> str:
+        found: str = self.browser.evaluate("location.pathname")
+        return found
+
+
+@pytest.fixture
+def pictures(tmp_path: pathlib.Path) -> pathlib.Path:
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    return folder
+
+
+def test_sparks_pages(any_spark: Spark, browser: Browser, shared_dir: pathlib.Path, pictures: pathlib.Path) -> None:
+    cluster = any_spark.cluster
+    assert isinstance(cluster, Cluster)
+    look = Looker(browser, cluster.ready.rest_url, pictures)
+    with HeldJob(any_spark, shared_dir, executors=1, conf={"spark.ui.enabled": "true"}) as job:
+        job.working(1)
+        here = f"/proxy/{job.application_id}"
+        text = look.visit(f"{here}/?user.name={OWNER}")
+        assert look.path == f"{here}/jobs/"
+        assert "Active Jobs (1)" in text
+        assert "slow-sum" in text
+        assert look.style(".navbar", "display") == "flex"  # Bootstrap's word
+        assert browser.evaluate("typeof jQuery") == "function"
+
+        assert "Active Stages (1)" in look.click(f'a[href*="{here}/stages/"]')
+        text = look.click("a.name-link")  # one stage, whose tasks its script fetches
+        assert (look.path, "Details for Stage 0" in text) == (f"{here}/stages/stage/", True)
+        (first, *_) = browser.shown("#active-tasks-table tbody tr")
+        assert "RUNNING" in first
+
+        look.visit(f"{here}/executors/")
+        rows = browser.shown("#active-executors-table tbody tr", at_least=2)
+        assert {row.split()[0] for row in rows} == {"driver", "1"}
+        assert "Runtime Information" in look.visit(f"{here}/environment/")
+
+        job.release()
+        assert job.result().returncode == 0
+    text = look.visit(f"{here}/jobs/")
+    assert (look.path, "FINISHED" in text) == (f"/cluster/app/{job.application_id}", True)
+
+
+@contextlib.contextmanager
+def held_map(application_id: str) -> Iterator[None]:
+    """The first map stands still."""
+
+    def probe() -> psutil.Process | None:
+        for process in processes_of(application_id):
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                if process.name() == "java" and any("_m_000000_0" in word for word in process.cmdline()):
+                    return process
+        return None
+
+    process = wait_for("the first map", probe, START_TIMEOUT_S, 0.05)
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGCONT)
+
+
+def test_mapreduces_pages(cluster: Cluster, browser: Browser, shared_dir: pathlib.Path, pictures: pathlib.Path) -> None:
+    words = Counter({f"word{number}": number + 1 for number in range(20)})
+    texts = [shared_dir / "first.txt", shared_dir / "second.txt"]
+    for text in texts:
+        text.write_text("".join(f"{word}\n" for word in words.elements()))
+    application_id = new_id(cluster)
+    post(cluster, mapreduce_by_rest.body(cluster, application_id, shared_dir, texts))
+    look = Looker(browser, cluster.ready.rest_url, pictures)
+    here, job_id = f"/proxy/{application_id}", application_id.replace("application_", "job_")
+    with held_map(application_id):
+        shown = look.visit(f"{here}/?user.name={OWNER}")
+        assert (look.path, f"MapReduce Application {application_id}" in shown) == (f"{here}/mapreduce", True)
+        (row,) = browser.shown("#jobs tbody tr")
+        assert job_id in row
+        assert "RUNNING" in row
+        assert browser.shown(".dataTables_wrapper")  # its script has run
+        assert "Verdana" in look.style(".ui-widget", "fontFamily")  # and its styles are there
+
+        assert "rest-wordcount" in look.click(f'#jobs a[href*="/mapreduce/job/{job_id}"]')
+        look.visit(f"{here}/mapreduce/tasks/{job_id}/m")
+        assert len(browser.shown("#tasks tbody tr", at_least=2)) == 2
+        look.visit(f"{here}/mapreduce/conf/{job_id}")
+        assert len(browser.shown("#conf tbody tr", at_least=20)) >= 20
+        assert "File System Counters" in look.visit(f"{here}/mapreduce/jobcounters/{job_id}")
+    ended = cluster.ended(application_id, START_TIMEOUT_S)
+    assert (ended["finalStatus"], mapreduce_by_rest.counted(shared_dir)) == (
+        "SUCCEEDED",
+        {word: 2 * count for word, count in words.items()},
+    )
+
+
+def test_the_resource_managers_own_pages(cluster: Cluster, browser: Browser, pictures: pathlib.Path) -> None:
+    look = Looker(browser, cluster.ready.rest_url, pictures)
+    for path in ("/cluster", "/cluster/apps", "/cluster/nodes", "/api/docs", "/stacks"):
+        assert len(look.visit(path)) > 20, path
