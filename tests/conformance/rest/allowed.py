@@ -118,6 +118,14 @@ FAULTS_OF_HADOOP = (
         reason="the text is for people",
     ),
     Allowed(
+        what="a delegation token that is none",
+        calls=r"GET /ws/v1/cluster/userinfo(\?delegation=nonsense| \(a token that is none\))",
+        place=r"body\.RemoteException\.message",
+        hadoop="Java's end of a stream",
+        yodel="what is wrong with it",
+        reason="the text is for people",
+    ),
+    Allowed(
         what="a list where an object belongs",
         calls=r".*\(a list\)",
         place=r"body\.RemoteException\..*",
@@ -282,6 +290,23 @@ OF_YODEL = (
         hadoop="a whole address",
         yodel="a path",
         reason="right behind every gateway, whatever it is called outside",
+    ),
+    Allowed(
+        what="`Cache-Control` on refusals without a body",
+        calls=r"(OPTIONS /ws/v1/cluster/nope|TRACE /jmx|PUT .*\(a browser without the header\))",
+        place="header Cache-Control",
+        yodel_shows="^no-cache$",
+        hadoop="none",
+        yodel="no-cache",
+        reason="on every answer",
+    ),
+    Allowed(
+        what="applications that no queue took",
+        calls=r"GET /ws/v1/cluster/metrics.*",
+        place=r"body\.clusterMetrics\.apps(Submitted|Failed)",
+        hadoop="in no count",
+        yodel="submitted, and failed",
+        reason="so the counts are those of the list of applications",
     ),
     Allowed(
         what="changing another user's application",

@@ -9,6 +9,7 @@ from tests.conformance.rest.steps import XML, Step, Until, as_user, both, get, n
 MASTER = f"{sys.executable} -m tests.conformance.rest.master"
 QUEUE = "Hadoop%3Aservice%3DResourceManager%2Cname%3DQueueMetrics%2Cq0%3Droot"
 KILL = {"state": "KILLED"}
+FOREIGN = "application_1_0007"
 AT = "2100-01-02T03:04:05.678+0000"
 
 
@@ -31,8 +32,8 @@ def submissions() -> list[Step]:
         submit(4, "sleep 600", application_acls=acls, unmanaged_AM=False, max_app_attempts=2, priority=99),
         submit(5, "true", queue="nosuch"),
         Until(application=1, state="RUNNING", containers=2),
-        Until(application=2, state="FINISHED"),
-        Until(application=3, state="FAILED"),
+        Until(application=2, state="FINISHED", attempt_state="FINISHED"),
+        Until(application=3, state="FAILED", attempt_state="FAILED"),
         Until(application=4, attempt_state="LAUNCHED"),
         Until(application=5, state="FAILED"),
     ]
@@ -209,7 +210,7 @@ def kills() -> list[Step]:
         sent("PUT", as_user("/apps/nonsense/state"), KILL),
         sent("PUT", as_user(state, "mallory"), {"state": "RUNNING"}, note="another user"),
         sent("PUT", as_user(state), {"state": "KILLED", "diagnostics": "enough"}, note="killed"),
-        Until(application=4, state="KILLED"),
+        Until(application=4, state="KILLED", attempt_state="KILLED"),
         sent("PUT", as_user(state), KILL, note="again"),
         sent("PUT", as_user(state), word.format("KILLED"), kind=XML, accept=XML, note="again, in XML"),
         sent("PUT", as_user("/apps/$APP2/state"), KILL, note="of a finished one"),
@@ -230,20 +231,20 @@ def odd_submissions() -> list[Step]:
         "no resources": {**submission(8), "resource": {"memory": 0, "vCores": 0}},
         "a parent": {**submission(9), "queue": "root"},
         "less than nothing": {**submission(10), "resource": {"memory": -5, "vCores": 1}},
-        "a foreign id": {**submission(11), "application-id": "application_1_0007"},
+        "a foreign id": {**submission(11), "application-id": FOREIGN},
     }
     return [
         *(sent("POST", as_user("/apps"), body, note=note) for note, body in bodies.items()),
-        Until(application=6, attempt_state="LAUNCHED"),
-        Until(application=7, state="FAILED"),
+        *(Until(application=each, attempt_state="LAUNCHED") for each in (6, 8, FOREIGN)),
+        Until(application=7, state="FAILED", attempt_state="FAILED"),
         Until(application=9, state="FAILED"),
         get("/apps/$APP6", note="more fields"),
         get("/apps/$APP7", note="no command"),
         get("/apps/$APP8/state", note="no resources"),
         get("/apps/$APP9", note="a parent"),
         get("/apps/$APP10/state", note="less than nothing"),
-        sent("PUT", as_user("/apps/$APP6/state"), KILL, note="the sixth"),
-        Until(application=6, state="KILLED"),
+        *(sent("PUT", as_user(f"/apps/{each}/state"), KILL, note="at last") for each in ("$APP6", "$APP8", FOREIGN)),
+        *(Until(application=each, state="KILLED", attempt_state="KILLED") for each in (6, 8, FOREIGN)),
     ]
 
 

@@ -33,7 +33,7 @@ def queue(name: str, **values: str) -> dict[str, Any]:
 
 
 def steps() -> list[Step]:
-    two = {"add_queue": [ALPHA], "update_queue": [queue("root.default", capacity="70")]}
+    two: dict[str, Any] = {"add_queue": [ALPHA], "update_queue": [queue("root.default", capacity="70")]}
     share = [{"entry": [{"key": "yarn.scheduler.capacity.maximum-am-resource-percent", "value": "0.4"}]}]
     unknown = [{"entry": [{"key": "yarn.scheduler.capacity.maximum-applications", "value": "5000"}]}]
     return [

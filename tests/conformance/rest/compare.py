@@ -34,6 +34,7 @@ MEASURED = frozenset(
         *("utilizedVirtualCoresPercent", "rmSchedulerBusyPercent", "schedulerBusy", "containerAssignedPerSecond"),
         *("rmEventQueueSize", "schedulerEventQueueSize", "elapsedTime", "remainingTimeInSeconds", "lastrun"),
         *("rmDispatcherEventQueueSize", "schedulerDispatcherEventQueueSize", "clusterId", "id"),
+        "urlString",  # a token
         "logAggregationStatus",  # a node's next heartbeat brings it
     }
 )

@@ -17,7 +17,7 @@ from tests.support.hadoop_conf import HOST
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
 
 CALL_TIMEOUT_S = 30
-STATE_TIMEOUT_S = 60
+STATE_TIMEOUT_S = 30
 WRITTEN = re.compile(r"\$(APP|ATT|CON)(\d+)(?:_(\d+))?")
 PAGES = "http://pages.example.com"
 HADOOP_SETTINGS = {
@@ -112,7 +112,7 @@ class Side:
         wait_for(f"{step} at {self.name}", lambda: self._is_so(step), STATE_TIMEOUT_S)
 
     def _is_so(self, step: Until) -> bool:
-        path = f"http://{self.host}:{self.port}{CLUSTER}/apps/{self.filled(f'$APP{step.application}')}"
+        path = f"http://{self.host}:{self.port}{CLUSTER}/apps/{self.filled(step.id)}"
         app = (answer(path) or {}).get("app", {})
         if step.state and app.get("state") != step.state:
             return False

@@ -46,11 +46,16 @@ class Call:
 class Until:
     """A wait for an application's state, or for its first attempt's."""
 
-    application: int
+    application: int | str
+    """Its number, or another cluster's id."""
     state: str = ""
     attempt_state: str = ""
     containers: int = 0
     """How many the running application has."""
+
+    @property
+    def id(self) -> str:
+        return f"$APP{self.application}" if isinstance(self.application, int) else self.application
 
 
 Step = Call | Until
