@@ -37,20 +37,31 @@ class Listing(Response):
     ) -> None:
         self._head, self._parts, self._tail = head, parts, tail
         self._separator, self._is_gzip = separator, is_gzip
+        self._gone: asyncio.Task[None] | None = None
         super().__init__(None, media_type=media_type)
         del self.headers["content-length"]
         self.headers["vary"] = "Accept-Encoding"
         if is_gzip:
             self.headers["content-encoding"] = "gzip"
-        elif all(isinstance(part, RenderedPage) for part in parts):
+        elif not self._is_work:
             length = sum(len(part.body) for part in parts if isinstance(part, RenderedPage))
             self.headers["content-length"] = str(len(head) + length - separator + len(tail))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if scope["method"] != "HEAD":
-            await (self._compressed(send) if self._is_gzip else self._plain(send))
+            self._gone = asyncio.create_task(_until_gone(receive)) if self._is_work else None
+            try:
+                await (self._compressed(send) if self._is_gzip else self._plain(send))
+            finally:
+                if self._gone is not None:
+                    self._gone.cancel()
         await send({"type": "http.response.body", "body": b""})
+
+    @property
+    def _is_work(self) -> bool:
+        """Whether something is left to be rendered: for nobody that is not done."""
+        return not all(isinstance(part, RenderedPage) for part in self._parts)
 
     async def _plain(self, send: Send) -> None:
         await _send(send, self._head)
@@ -76,6 +87,8 @@ class Listing(Response):
                 body, page = part.body, part
             else:
                 await asyncio.sleep(0)  # who renders a long list does not hold up every other
+                if self._gone is not None and self._gone.done():
+                    return
                 body, page = part(), None
             if body:
                 if last[0]:
@@ -87,3 +100,8 @@ class Listing(Response):
 
 async def _send(send: Send, body: bytes | memoryview) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 
@@ -58,7 +59,11 @@ async def test_application_forgotten_while_the_list_is_sent_is_left_out(world: R
     async def send(message: Message) -> None:
         sent.append(message.get("body", b""))
 
-    await answer(request.scope, request.receive, send)
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    await answer(request.scope, receive, send)
     assert len(json.loads(b"".join(sent))["apps"]["app"]) == PAGE_MAX - 1
 
 

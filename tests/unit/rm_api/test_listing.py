@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import Sequence
 
@@ -25,7 +26,8 @@ async def sent(parts: Sequence[Part], *, is_gzip: bool = False, method: str = "G
         messages.append(message)
 
     async def receive() -> Message:
-        raise AssertionError("a list reads nothing")
+        await asyncio.Event().wait()
+        raise AssertionError
 
     answer = Listing(b"[", parts, b"]", separator=1, media_type="application/json", is_gzip=is_gzip)
     await answer({"type": "http", "method": method}, receive, send)
@@ -64,6 +66,25 @@ async def test_head_has_no_body() -> None:
         raise AssertionError("nothing is rendered")
 
     assert (await sent([kept(b"1,"), never], method="HEAD"))[1] == b""
+
+
+async def test_nothing_is_rendered_for_who_is_gone() -> None:
+    rendered = []
+
+    def part() -> bytes:
+        rendered.append(1)
+        return b"1,"
+
+    async def receive() -> Message:
+        await asyncio.sleep(0)
+        return {"type": "http.disconnect" if rendered else "http.request"}
+
+    async def send(_: Message) -> None:
+        await asyncio.sleep(0)
+
+    answer = Listing(b"[", [part] * 50, b"]", separator=1, media_type="application/json", is_gzip=False)
+    await answer({"type": "http", "method": "GET"}, receive, send)
+    assert len(rendered) < 5
 
 
 async def test_readers_share_the_bytes() -> None:
