@@ -11,6 +11,7 @@ from pathlib import Path
 
 from yodel.domain.allocation import AllocationLimits
 from yodel.domain.locality import LocalityDelays
+from yodel.domain.queue import Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
@@ -27,6 +28,14 @@ from yodel.translator.profiles import PodProfiles, profiles
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 SECRET_BYTES_MAX = 4096
+
+
+def queues(settings: Settings) -> tuple[Queue, ...]:
+    return leaves_under_root(
+        settings.queues,
+        maximum_lifetime_s=settings.queue_maximum_lifetime_s,
+        default_lifetime_s=settings.queue_default_lifetime_s,
+    )
 
 
 def pace_limits(settings: Settings) -> PaceLimits:
