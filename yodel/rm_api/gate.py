@@ -17,7 +17,7 @@ from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Una
 from yodel.rm_api.context import Api
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.rest.errors import RestError, translated
-from yodel.rpc_io.rest.jetty import error_page, refused_by_filter
+from yodel.rpc_io.rest.jetty import refused_by_filter
 from yodel.rpc_io.rest.negotiate import answer_error
 
 OPEN_PREFIX = "/health/"
@@ -88,7 +88,7 @@ class Gate:
         accept = headers.get("accept", "")
         if not isinstance(error, FilterRefusal):
             return answer_error(translated(error), accept)
-        page = error_page(scope["path"], accept, error.status, error.message)
+        page = refused_by_filter(scope["method"], scope["path"], accept, error.status, error.message)
         if isinstance(error, Unauthenticated):
             page.headers["Set-Cookie"] = self._signer.cleared(is_secure=scope.get("scheme") == "https")
             if error.challenge:
