@@ -110,14 +110,14 @@ async def _parts(api: Api, selection: Selection, media_type: str) -> tuple[list[
     index, pages = api.services.queries.state.index, pages_of(api, media_type)
     limit = selection.wanted.limit
     left = limit if limit is not None else len(api.services.queries.state.applications)
-    asked, is_everything = left, selection.is_everything
+    asked, may_hold = left, selection.is_everything and not pages.is_crowded
     parts: list[RenderedPage | Later] = []
     for turn, number in enumerate(_numbers(index, selection)):
         if left <= 0:
             break
-        page = pages.known(number) if is_everything else None
-        if is_everything and page is None:
-            page = pages.page(number)
+        is_new = may_hold and pages.known(number) is None
+        page = pages.shared(number) if may_hold else None
+        if is_new:
             await asyncio.sleep(0)
         if page is not None and page.is_whole and 0 < len(page.spans) <= left:
             parts.append(page)

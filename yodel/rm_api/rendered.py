@@ -3,11 +3,12 @@
 What has ended changes rarely; when it does, its page is made anew of the bytes that are still right and of what
 changed.  A page is one run of bytes that every reader is sent as it is: a thousand readers of ten thousand applications
 hold references.  What lives is on no page: its answer changes with time.  Everything is bounded: pages beyond the bound
-are made for each reader, and go when they were sent.
+are made for each reader, and go when they were sent; so do all pages while too many old ones are held by slow readers.
 """
 
 from __future__ import annotations
 
+import weakref
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from yodel.services.queries import ApplicationView, Queries
 
 BYTES_MAX = 64 * 1024 * 1024
 """Of all that is kept in one form: forty thousand applications.  What is compressed adds a tenth."""
+REPLACED_BYTES_MAX = 32 * 1024 * 1024
+"""Of pages that were replaced and that somebody still reads: beyond it new readers are given no pages to hold."""
 COMPRESSION_LEVEL = 4
 
 Render = Callable[[ApplicationView], bytes]
@@ -34,7 +37,7 @@ class Span:
     end: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class RenderedPage:
     """A page's ended applications, newest first.
 
@@ -65,7 +68,19 @@ class RenderedApplications:
     def __init__(self, queries: Queries, log_aggregation: LogAggregation, render: Render) -> None:
         self._queries, self._log_aggregation, self._render = queries, log_aggregation, render
         self._pages: dict[int, RenderedPage] = {}
+        self._replaced: weakref.WeakSet[RenderedPage] = weakref.WeakSet()
         self._bytes = 0
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so many replaced pages are held that new readers should hold none."""
+        return sum(len(page.body) for page in self._replaced) > REPLACED_BYTES_MAX
+
+    def shared(self, number: int) -> RenderedPage | None:
+        """A page that readers may hold on to, since it is kept as well; None when there is no room for it."""
+        if self.known(number) is None and self._bytes < BYTES_MAX:
+            self.page(number)
+        return self.known(number)
 
     def known(self, number: int) -> RenderedPage | None:
         """A page that is rendered and as it should be."""
@@ -81,7 +96,9 @@ class RenderedApplications:
         if found is not None:
             return found
         page, old = self._queries.state.index.pages.get(number), self._pages.pop(number, None)
-        self._bytes -= len(old.body) if old is not None else 0
+        if old is not None:
+            self._bytes -= len(old.body)
+            self._replaced.add(old)
         if page is None:
             return None
         made = self._made(page, old)
@@ -137,7 +154,7 @@ class RenderedApplications:
         if len(self._pages) >= len(known):
             self._pages = {kept: found for kept, found in self._pages.items() if kept in known}
             self._bytes = sum(len(found.body) for found in self._pages.values())
-        if self._bytes + len(page.body) <= BYTES_MAX:
+        if self._bytes < BYTES_MAX:
             self._pages[number] = page
             self._bytes += len(page.body)
 

@@ -14,6 +14,7 @@ from tests.support.records import a_submission, an_application
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState
 from yodel.rm_api.application_lists import Selection, listed
+from yodel.rm_api.rendered import RenderedApplications
 from yodel.services.application_index import PAGE_MAX
 from yodel.services.queries import ApplicationFilter
 
@@ -80,3 +81,14 @@ async def test_living_ones_are_found_wherever_they_are(world: RestWorld) -> None
     ):
         apps = (await world.json(f"/apps{query}"))["apps"]["app"]
         assert [app["id"] for app in apps] == [str(rows[n - 1].id) for n in expected]
+
+
+async def test_readers_hold_no_pages_when_too_many_are_held(world: RestWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    await world.put(*(an_application(n, state=ApplicationState.FAILED, finished_ms=2000) for n in range(1, 100)))
+    plain = {"Accept-Encoding": "identity"}
+    held = await world.get("/apps", headers=plain)
+    monkeypatch.setattr(RenderedApplications, "is_crowded", True)
+    made = await world.get("/apps", headers=plain)
+    assert "content-length" in held.headers
+    assert "content-length" not in made.headers
+    assert made.content == held.content

@@ -107,9 +107,10 @@ async def test_forgotten_pages_are_none(world: RestWorld, kept: Kept) -> None:
 async def test_beyond_the_bound_nothing_is_kept(world: RestWorld, kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     await world.put(*ROWS)
     with monkeypatch.context() as bounded:
-        bounded.setattr(rendered, "BYTES_MAX", 5)
+        bounded.setattr(rendered, "BYTES_MAX", 0)
         assert kept.page().body == b"3;2;1;"
         assert kept.pages.known(0) is None
+        assert kept.pages.shared(0) is None
     kept.page()
     assert kept.pages.known(0) is not None
 
@@ -119,3 +120,22 @@ async def test_pages_are_compressed_once(world: RestWorld, kept: Kept) -> None:
     page = kept.page()
     assert page.deflated(6) is page.deflated(6)
     assert page.deflated(5) != page.deflated(6)
+
+
+async def test_readers_of_old_pages_are_not_joined_by_more(
+    world: RestWorld, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.put(*ROWS)
+    monkeypatch.setattr(rendered, "REPLACED_BYTES_MAX", 12)
+    held = []
+    for text in ("a", "b"):
+        await world.put(replace(ROWS[0], diagnostics=text))
+        held.append(kept.pages.shared(0))
+    await world.put(replace(ROWS[0], diagnostics="c"))
+    assert not kept.pages.is_crowded
+    held.append(kept.pages.shared(0))
+    await world.put(replace(ROWS[0], diagnostics="d"))
+    assert kept.pages.shared(0) is not None
+    assert kept.pages.is_crowded
+    held.clear()
+    assert not kept.pages.is_crowded
