@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from yodel.errors import Unavailable
 
-HELD_BYTES_MAX = 256 * 1024 * 1024
-"""Sixteen of the largest bodies there are; real ones have some tens of KiB."""
+HELD_BYTES_MAX = 128 * 1024 * 1024
+"""Eight of the largest bodies there are; real ones have some tens of KiB."""
 
 
 class BodyRoom:

@@ -77,7 +77,9 @@ async def _fetched(request: Request, api: Api, view: ApplicationView, below: str
     target = Target.of(view.attempt.tracking_url, here, hosts)
     body = await read_bytes(request, api.services.settings.body_bytes_max)
     url = target.url(below, request.url.query)
-    return await api.proxy.forward(request, url, target, reader(request, api), body)
+    with api.body_room.reading() as hold:
+        hold(len(body))
+        return await api.proxy.forward(request, url, target, reader(request, api), body)
 
 
 def _is_to_be_warned(request: Request, api: Api, view: ApplicationView) -> bool:
