@@ -15,7 +15,7 @@ SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
 
-setup: ## .venv with Yodel and its tools; Java, kubectl and PostgreSQL found or fetched
+setup: ## .venv with Yodel and its tools; Java, kubectl, PostgreSQL, Maven and chromium found or fetched
 	@scripts/setup
 
 lint: setup ## ruff, mypy (strict), import contracts, generated protobuf fresh

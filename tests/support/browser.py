@@ -34,7 +34,8 @@ FROM_FD, TO_FD = 4, 3
 OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
     *("--no-first-run", "--no-default-browser-check", "--disable-extensions", "--disable-sync", "--no-proxy-server"),
-    *("--disable-background-networking", "--disable-component-update", "--window-size=1280,1000"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-breakpad"),
+    "--window-size=1280,1000",
     "--remote-debugging-pipe",
 )
 
