@@ -38,7 +38,7 @@ from nm_plugin.localization.cache import CacheSettings, ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.aggregation import LogAggregator
-from nm_plugin.logs.assembly import build_aggregator
+from nm_plugin.logs.assembly import build_aggregator, build_recalls
 from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app
 from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node_store import NodeStore
@@ -188,7 +188,8 @@ class NodeAgent:
                 settings=self._settings,
                 health=lambda: watch.state().health,
             )
-            app = build_app(facts, manager, parts.directories, parts.users, parts.threads, parts.logs)
+            recalls = build_recalls(self._settings, parts.users, parts.threads)
+            app = build_app(facts, manager, parts.directories, parts.users, parts.threads, parts.logs, recalls)
             parts.tasks.create_task(web.serve(app), name="web")
             parts.tasks.create_task(tracking.run(manager), name="tracker")
             parts.tasks.create_task(_accept_once_registered(tracking, server, has_keys), name="accept")

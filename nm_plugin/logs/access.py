@@ -23,9 +23,9 @@ from nm_plugin.containers import Container
 from nm_plugin.directories import Directories
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.aggregation import LogAggregator
+from nm_plugin.logs.viewers import Viewer
 from nm_plugin.settings import Settings
 from nm_plugin.web_rim import caller_of
-from yodel.domain.acl import Acl
 from yodel.domain.ids import ContainerId
 from yodel.errors import InvalidValue, YodelError
 from yodel.rpc_io.rest.errors import bad_request, forbidden, not_found
@@ -79,7 +79,10 @@ class Access:
         if origin is None:
             raise not_found(UNKNOWN)
         owner, acls = origin
-        await self._check(request, container_id, owner, acls)
+        viewer = await self.viewer(request)
+        if not viewer.may_see(owner, acls):
+            text = f"User [{viewer.name}] is not authorized to view the logs for application "
+            raise forbidden(text + str(container_id.application_id))
         try:
             user = await self._threads.run(self._users.lookup, owner)
         except YodelError as error:
@@ -91,6 +94,14 @@ class Access:
             directories=self.log_directories(container_id),
             is_running=container is not None and not container.state.is_complete,
         )
+
+    async def viewer(self, request: Request) -> Viewer:
+        """Who asks."""
+        name = caller_of(request) or self._settings.http_static_user
+        if not self._settings.acl_enabled:
+            return Viewer(name=name)
+        groups = await self._threads.run(groups_of, name)
+        return Viewer(name=name, groups=groups, admin_acl=self._settings.admin_acl)
 
     def log_directories(self, container_id: ContainerId) -> tuple[Path, ...]:
         paths = self._directories
@@ -106,16 +117,6 @@ class Access:
             return origin.user, origin.acls
         container = self._manager.get(container_id)
         return (container.user, {}) if container is not None else None
-
-    async def _check(self, request: Request, container_id: ContainerId, owner: str, acls: Mapping[str, str]) -> None:
-        if not self._settings.acl_enabled:
-            return
-        caller = caller_of(request) or self._settings.http_static_user
-        groups = await self._threads.run(groups_of, caller)
-        allowed = [Acl.parse(self._settings.admin_acl), Acl.parse(acls.get("VIEW_APP", " "))]
-        if caller != owner and not any(acl.allows(caller, groups) for acl in allowed):
-            text = f"User [{caller}] is not authorized to view the logs for application "
-            raise forbidden(text + str(container_id.application_id))
 
 
 def container_id_of(request: Request) -> ContainerId:

@@ -8,7 +8,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from yodel.rpc_io.rest.errors import RestError, illegal_argument, not_allowed
+from nm_plugin.logs.log_text import java_date
+from yodel.errors import YodelError
+from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_allowed, translated
 from yodel.rpc_io.rest.jetty import not_found
 from yodel.rpc_io.rest.negotiate import answer_error
 
@@ -16,9 +18,9 @@ LONG_MAX = 2**63 - 1
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """Starlette's handler for ``RestError``."""
-    assert isinstance(error, RestError)
-    return answer_error(error, request.headers.get("accept", ""))
+    """Starlette's handler for ``RestError`` and ``Unavailable``."""
+    assert isinstance(error, YodelError)
+    return answer_error(translated(error), request.headers.get("accept", ""))
 
 
 async def wrong_method(request: Request, error: Exception) -> Response:
@@ -43,6 +45,19 @@ def integer(request: Request, name: str) -> int | None:
         return max(-LONG_MAX, min(int(text), LONG_MAX))
     except ValueError as error:
         raise illegal_argument(f'For input string: "{text[:50]}"', "java.lang.NumberFormatException") from error
+
+
+def text_type(request: Request) -> str:
+    """The media type of a log, by ``format`` as Hadoop takes it.  Raises RestError."""
+    kind = request.query_params.get("format", "text")
+    if kind not in ("text", "octet-stream"):
+        raise bad_request(f"The valid values for the parameter : format are text, octet-stream, not {kind[:80]}")
+    return f"{'application/octet-stream' if kind == 'octet-stream' else 'text/plain'};charset=utf-8"
+
+
+def file_info(name: str, size_bytes: int, modified_ms: int) -> dict[str, str]:
+    """PerContainerLogFileInfo."""
+    return {"fileName": name, "fileSize": str(size_bytes), "lastModifiedTime": java_date(modified_ms)}
 
 
 def page(title: str, body: str) -> str:

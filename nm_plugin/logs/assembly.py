@@ -11,6 +11,7 @@ from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.journal import Journals
 from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.publishing import Publishers
+from nm_plugin.logs.recalls import READERS_MAX, Recalls
 from nm_plugin.logs.retention import Ledger
 from nm_plugin.logs.uploads import AggregationSettings, AggregatorParts
 from nm_plugin.settings import Settings
@@ -43,6 +44,19 @@ def build_aggregator(
         now_ms=now_ms,
     )
     return LogAggregator(aggregation_settings(settings), parts)
+
+
+def build_recalls(settings: Settings, users: UserDatabase, threads: FileThreads) -> Recalls | None:
+    """None without aggregation.  Needs a running event loop."""
+    if not settings.log_aggregation_enabled:
+        return None
+    publishers = Publishers(
+        threads=threads,
+        config_dir=settings.hadoop_conf_dir,
+        slots=asyncio.Semaphore(READERS_MAX),
+        silence_s=settings.log_upload_silence_s,
+    )
+    return Recalls(aggregation_settings(settings).layout, users, threads, publishers)
 
 
 def aggregation_settings(settings: Settings) -> AggregationSettings:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from nm_plugin.logs.layout import LogFormat
+from nm_plugin.logs.viewers import Viewer
 
 JOB_BYTES_MAX = 64 << 20
 LINE_BYTES_MAX = 16 << 20
@@ -100,7 +101,26 @@ class Show:
     action: Literal["show"] = field(default="show", init=False)
 
 
-Job = Publish | Settle | MakeRoot | Expire | Show
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """What all nodes uploaded of a container, as ``Show`` has it of one, if the viewer may see it; ``node_file`` is of
+    the node that is looked at first."""
+
+    root: str
+    directories: tuple[str, ...]
+    owner: str
+    application: str
+    container: str
+    format: LogFormat
+    viewer: Viewer
+    node_file: str
+    file_name: str = ""
+    size_bytes: int = 2**63 - 1
+
+    action: Literal["recall"] = field(default="recall", init=False)
+
+
+Job = Publish | Settle | MakeRoot | Expire | Show | Recall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +146,9 @@ def decode(data: bytes) -> Job:
     for name in ("already", "uploaded"):
         if name in content:
             content[name] = log_keys(content[name])
+    if "viewer" in content:
+        viewer = content["viewer"]
+        content["viewer"] = Viewer(**viewer | {"groups": tuple(viewer["groups"])})
     job: Job = kind(**content)
     return job
 
@@ -141,4 +164,5 @@ _KINDS: Mapping[str, Any] = {
     "make_root": MakeRoot,
     "expire": Expire,
     "show": Show,
+    "recall": Recall,
 }

@@ -1,14 +1,16 @@
 """The web port's ways to container logs: for ``yarn logs``, for Spark's and the RM's links, for browsers.
 
 Shapes and texts were recorded from a Hadoop 3.5.0 NodeManager.  Logs on the disk come first, then what was uploaded of
-the container while it runs.  Pages escape everything that containers wrote.
+the container while it runs.  Of applications that the node does not know any more the aggregated logs are shown, where
+Hadoop's only sends on to a log server.  Pages escape everything that containers wrote.
 """
 
 from __future__ import annotations
 
 import html
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -20,14 +22,14 @@ from nm_plugin.launch.users import FileThreads
 from nm_plugin.logs import log_text
 from nm_plugin.logs.access import UNKNOWN, Access, LogPlace
 from nm_plugin.logs.aggregation import LogAggregator
-from nm_plugin.logs.answers import LONG_MAX, integer, page
+from nm_plugin.logs.answers import LONG_MAX, file_info, integer, page, text_type
 from nm_plugin.logs.files import LogFile, chunks, list_logs, open_log, page_range, size_range
 from nm_plugin.logs.publishing import PublishFailed
+from nm_plugin.logs.recall_routes import DEFAULT_START, RecallRoutes
 from yodel.domain.ids import NodeId
-from yodel.rpc_io.rest.errors import RestError, bad_request
+from yodel.rpc_io.rest.errors import RestError
 from yodel.rpc_io.rest.negotiate import answer
 
-DEFAULT_START = -4096
 NOT_REDIRECTED = (
     "Failed while trying to construct the redirect url to the log server. Log Server url may not be configured"
 )
@@ -35,12 +37,18 @@ _TEMPORARY_REDIRECT = 307
 
 
 class LogRoutes:
-    """The handlers."""
+    """The handlers.  Without ``recall`` nothing is aggregated."""
 
     def __init__(
-        self, access: Access, threads: FileThreads, logs: LogAggregator, node_id: NodeId, log_server_url: str
+        self,
+        access: Access,
+        threads: FileThreads,
+        logs: LogAggregator,
+        node_id: NodeId,
+        log_server_url: str,
+        recall: RecallRoutes | None,
     ) -> None:
-        self._access, self._threads, self._logs = access, threads, logs
+        self._access, self._threads, self._logs, self._recall = access, threads, logs, recall
         self._node_id, self._log_server_url = node_id, log_server_url
         self._log = structlog.get_logger(__name__)
 
@@ -48,8 +56,11 @@ class LogRoutes:
 
     async def logs(self, request: Request) -> Response:
         """NMWebServices.getContainerLogsInfo: one element is an object, more are a list."""
-        place = await self._access.place(request)
-        local = [_file_info(f.name, f.size_bytes, int(f.modified_s * 1000)) for f in await self._list(place)]
+        try:
+            place = await self._access.place(request)
+        except RestError as error:
+            return await self._recalled(error, lambda recall: recall.logs(request))
+        local = [file_info(f.name, f.size_bytes, int(f.modified_s * 1000)) for f in await self._list(place)]
         found = [self._logs_info(place, "LOCAL", local)]
         try:
             uploaded = await self._logs.uploaded(place.container_id, place.user)
@@ -57,7 +68,7 @@ class LogRoutes:
             self._log.info("uploaded_logs_not_listed", container=str(place.container_id), reason=str(error)[:300])
         else:
             found += [
-                self._logs_info(place, "AGGREGATED", [_file_info(name, size, ms) for name, size, ms in one["logs"]])
+                self._logs_info(place, "AGGREGATED", [file_info(name, size, ms) for name, size, ms in one["logs"]])
                 for one in uploaded
             ]
         content: Any = found[0] if len(found) == 1 else found
@@ -75,17 +86,15 @@ class LogRoutes:
         """NMWebServices.getLogs; ``size`` as in ``size_range``."""
         try:
             place = await self._access.place(request)
-        except RestError as problem:
-            return Response(status_code=problem.status)
-        kind = request.query_params.get("format", "text")
-        if kind not in ("text", "octet-stream"):
-            text = f"The valid values for the parameter : format are text, octet-stream, not {kind}"
-            raise bad_request(text)
-        size = integer(request, "size")
+        except RestError as error:
+            try:
+                return await self._recalled(error, lambda recall: recall.log_stream(request))
+            except RestError as problem:
+                return Response(status_code=problem.status)
+        media_type, size = text_type(request), integer(request, "size")
         opened = await self._open(place, request.path_params["file"])
         if opened is None and not self._logs.uploads_of(place.container_id.application_id):
             return Response("HTTP 404 Not Found", 404, media_type="text/plain;charset=utf-8")
-        media_type = f"{'application/octet-stream' if kind == 'octet-stream' else 'text/plain'};charset=utf-8"
         if request.method == "HEAD":
             _close(opened)
             return Response(media_type=media_type)
@@ -165,18 +174,24 @@ class LogRoutes:
             place = await self._access.place(request)
         except RestError as problem:
             if problem.message == UNKNOWN and self._logs.is_enabled:
-                return self._elsewhere(request)
-            title = f"{problem.message} {request.path_params['container'][:200]}"
-            return HTMLResponse(page("Logs", f"<h1>{html.escape(title)}</h1>"), problem.status)
+                return await self._elsewhere(request, problem)
+            return _refused_page(request, problem)
         if place.user.name != request.path_params["user"]:
             return HTMLResponse(page("Logs", f"<h1>{html.escape(UNKNOWN)}</h1>"), 404)
         return place
 
-    def _elsewhere(self, request: Request) -> Response:
-        """NMWebAppFilter.containerLogPageRedirectPath."""
+    async def _elsewhere(self, request: Request, unknown: RestError) -> Response:
+        """NMWebAppFilter.containerLogPageRedirectPath; without a log server the page is ours."""
         parameters = request.path_params
         container = str(parameters["container"])
         if not self._log_server_url:
+            try:
+                return await self._recalled(
+                    unknown, lambda r: r.log_page(request) if "file" in parameters else r.list_page(request)
+                )
+            except RestError as problem:
+                if problem is not unknown:
+                    return _refused_page(request, problem)
             text = f"<h1>{NOT_REDIRECTED}</h1><p>java.lang.Exception: {html.escape(UNKNOWN)}</p>"
             return HTMLResponse(page(f"Failed redirect for {container}", text), 404)
         parts = [str(self._node_id), container, container, parameters["user"]]
@@ -185,6 +200,18 @@ class LogRoutes:
         url = "/".join((self._log_server_url.rstrip("/"), *(quote(part, safe=":") for part in parts)))
         query = f"?{request.url.query}" if request.url.query else ""
         return RedirectResponse(url + query, _TEMPORARY_REDIRECT)
+
+    async def _recalled(self, error: RestError, ask: Callable[[RecallRoutes], Awaitable[Response]]) -> Response:
+        """What was aggregated of a container that is unknown here; when there is nothing it is unknown.
+
+        Raises RestError.
+        """
+        if self._recall is None or error.message != UNKNOWN:
+            raise error
+        try:
+            return await ask(self._recall)
+        except RestError as other:
+            raise (error if other.status == HTTPStatus.NOT_FOUND else other) from None
 
     # Files
 
@@ -210,5 +237,6 @@ def _close(opened: tuple[int, LogFile] | None) -> None:
         os.close(opened[0])
 
 
-def _file_info(name: str, size_bytes: int, modified_ms: int) -> dict[str, str]:
-    return {"fileName": name, "fileSize": str(size_bytes), "lastModifiedTime": log_text.java_date(modified_ms)}
+def _refused_page(request: Request, problem: RestError) -> Response:
+    title = f"{problem.message} {request.path_params['container'][:200]}"
+    return HTMLResponse(page("Logs", f"<h1>{html.escape(title)}</h1>"), problem.status)

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from nm_plugin.localization.hdfs_reader import become
-from nm_plugin.logs import publications, shown
-from nm_plugin.logs.jobs import JOB_BYTES_MAX, Expire, Job, MakeRoot, Publish, Settle, Show, decode
+from nm_plugin.logs import publications, recalled, shown
+from nm_plugin.logs.jobs import JOB_BYTES_MAX, Expire, Job, MakeRoot, Publish, Recall, Settle, Show, decode
 from nm_plugin.logs.remote_files import RemoteFiles, remote_files
 
 ERROR_LENGTH_MAX = 2000
@@ -75,6 +75,8 @@ def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
             shown.show(remote, root, job, lambda data: _send_data(output, data))
         case Show():
             return shown.listed(remote, root, job)
+        case Recall():
+            return recalled.recall(remote, root, job, lambda data: _send_data(output, data))
     return None
 
 

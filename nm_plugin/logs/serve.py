@@ -33,6 +33,8 @@ from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.answers import page, refused, unknown_path, wrong_method
 from nm_plugin.logs.files import LogFile, list_logs
 from nm_plugin.logs.log_routes import LogRoutes
+from nm_plugin.logs.recall_routes import RecallRoutes
+from nm_plugin.logs.recalls import Recalls
 from nm_plugin.node_store import Application
 from nm_plugin.settings import Settings
 from nm_plugin.statuses import exit_status
@@ -40,7 +42,7 @@ from nm_plugin.tracker import Health
 from nm_plugin.web_rim import RimSettings, WebRim
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.errors import InvalidValue, YodelError
+from yodel.errors import InvalidValue, Unavailable, YodelError
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument, not_found
 from yodel.rpc_io.rest.negotiate import answer
@@ -114,12 +116,23 @@ def build_app(
     users: UserDatabase,
     threads: FileThreads,
     logs: LogAggregator,
+    recalls: Recalls | None,
 ) -> Starlette:
-    """The routes."""
-    api = "/ws/v1/node"
+    """The routes.  Without ``recalls`` nothing is aggregated."""
+    api, history = "/ws/v1/node", "/ws/v1/history"
     access = Access(facts.settings, manager, directories, users, threads, logs)
     site = _Site(facts, manager, access, users, threads)
-    shown = LogRoutes(access, threads, logs, facts.node_id, facts.settings.log_server_url)
+    recall = RecallRoutes(access, recalls, facts.node_id) if recalls is not None else None
+    shown = LogRoutes(access, threads, logs, facts.node_id, facts.settings.log_server_url, recall)
+    aggregated = (
+        []
+        if recall is None
+        else [
+            Route(f"{history}/containers/{{container}}/logs", recall.logs),
+            Route(f"{history}/containers/{{container}}/logs/{{file}}", recall.log_stream),
+            Route(f"{history}/containerlogs/{{container}}/{{file}}", recall.log_stream),
+        ]
+    )
     return Starlette(
         routes=[
             Route("/", lambda request: RedirectResponse("/node")),
@@ -135,11 +148,12 @@ def build_app(
             Route(f"{api}/containers/{{container}}/logs", shown.logs),
             Route(f"{api}/containers/{{container}}/logs/{{file}}", shown.log_stream),
             Route(f"{api}/containerlogs/{{container}}/{{file}}", shown.log_stream),
+            *aggregated,
             Route(f"{api}/resources/{{resource:path}}", site.resources),
             Route(f"{api}/auxiliaryservices", site.aux_services, methods=["GET", "PUT"]),
             Route(f"{api}/yarn/sysfs/{{user}}/{{application}}", site.sync_sysfs, methods=["PUT"]),
         ],
-        exception_handlers={RestError: refused, 404: unknown_path, 405: wrong_method},
+        exception_handlers={RestError: refused, Unavailable: refused, 404: unknown_path, 405: wrong_method},
         middleware=[Middleware(WebRim, _rim(facts.settings))],
     )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from nm_plugin.logs import aggregated_tfile, indexed_file, log_text
-from nm_plugin.logs.jobs import Show
+from nm_plugin.logs.jobs import Recall, Show
 from nm_plugin.logs.publications import own_files, read_checksum
 from nm_plugin.logs.random_file import CorruptLogFile, RandomFile
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
 
 Emit = Callable[[bytes], None]
+Shown = tuple[str, int, int, Iterator[bytes]]
+"""Name, size in bytes, time of modification in ms, and the bytes."""
 
 
 def listed(remote: RemoteFiles, root: str, job: Show) -> list[dict[str, Any]]:
@@ -55,33 +58,25 @@ def _files(remote: RemoteFiles, root: str, job: Show) -> list[RemoteFile]:
     return sorted(own_files(remote.list(directory), job.node_file), key=lambda file: (file.modified_ms, file.name))
 
 
-_Shown = tuple[str, int, int, Iterator[bytes]]
-
-
-def _logs_of(remote: RemoteFiles, root: str, job: Show, file: RemoteFile) -> Iterator[_Shown]:
+def _logs_of(remote: RemoteFiles, root: str, job: Show, file: RemoteFile) -> Iterator[Shown]:
     """A file that is no aggregated log is passed over: it hides no other."""
     directory = "/".join((root, *job.directories))
-    with remote.open(f"{directory}/{file.name}") as content:
-        try:
-            if job.format == "tfile":
-                yield from _tfile_logs(content, job, file)
-            else:
-                hidden = read_checksum(remote, directory, job.node_file)
-                end = hidden[1] if hidden is not None and hidden[0] == file.name else file.size_bytes
-                yield from _indexed_logs(content, job, end)
-        except CorruptLogFile:
-            return
+    end = file.size_bytes
+    if job.format == "ifile":
+        hidden = read_checksum(remote, directory, job.node_file)
+        end = hidden[1] if hidden is not None and hidden[0] == file.name else end
+    with remote.open(f"{directory}/{file.name}") as content, contextlib.suppress(CorruptLogFile):
+        yield from shown_logs(content, job, file, end)
 
 
-def _tfile_logs(content: RandomFile, job: Show, file: RemoteFile) -> Iterator[_Shown]:
-    for log in aggregated_tfile.logs(content, job.container):
-        yield log.name, log.size_bytes, file.modified_ms, iter(log.read, b"")
-
-
-def _indexed_logs(content: RandomFile, job: Show, end: int) -> Iterator[_Shown]:
-    if end == 0:
-        return
-    index = indexed_file.read_index(content, job.application, end)
-    for upload in index.uploads:
-        for log in upload.logs.get(job.container, ()):
-            yield log.name, log.size_bytes, log.modified_ms, indexed_file.read_log(content, index.compression, log)
+def shown_logs(content: RandomFile, job: Show | Recall, file: RemoteFile, end: int) -> Iterator[Shown]:
+    """What a file, up to ``end``, has of the job's container.  Raises CorruptLogFile."""
+    if job.format == "tfile":
+        for log in aggregated_tfile.logs(content, job.container):
+            yield log.name, log.size_bytes, file.modified_ms, iter(log.read, b"")
+    elif end:
+        index = indexed_file.read_index(content, job.application, end)
+        for upload in index.uploads:
+            for entry in upload.logs.get(job.container, ()):
+                parts = indexed_file.read_log(content, index.compression, entry)
+                yield entry.name, entry.size_bytes, entry.modified_ms, parts

@@ -1,0 +1,135 @@
+"""Aggregated logs of a container that nobody keeps any more, read back by its owner's process.  Blocking; streams.
+
+Any node's agent may be asked, so all nodes' files are looked through, those of the likeliest node first.  The owner is
+whose directory it is; the view ACL is what was written into each file, minded before anything of it is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from nm_plugin.logs import aggregated_tfile, indexed_file, log_text
+from nm_plugin.logs.indexed_file import CHECKSUM_SUFFIX
+from nm_plugin.logs.jobs import Recall
+from nm_plugin.logs.layout import TEMPORARY_SUFFIX
+from nm_plugin.logs.publications import own_files, read_checksum
+from nm_plugin.logs.random_file import CorruptLogFile, RandomFile
+from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
+from nm_plugin.logs.shown import Shown, cut, shown_logs
+
+LISTED_MAX = 10_000
+FORBIDDEN, MISSING, FOUND = "forbidden", "missing", "found"
+
+Emit = Callable[[bytes], None]
+
+
+class _Forbidden(Exception):
+    """The viewer may not see what is in a file."""
+
+
+def recall(remote: RemoteFiles, root: str, job: Recall, emit: Emit) -> dict[str, Any]:
+    """``{"outcome": FOUND | MISSING | FORBIDDEN, "files": [{"file", "logs": [[name, size, ms]]}]}``.
+
+    With a ``file_name`` the text goes to ``emit`` and ``files`` stays empty.  Of FORBIDDEN nothing was emitted, unless
+    files of one application disagree.
+    """
+    try:
+        files = _emitted(remote, root, job, emit) if job.file_name else _listed(remote, root, job)
+    except _Forbidden:
+        return {"outcome": FORBIDDEN, "files": []}
+    return {"outcome": FOUND if files else MISSING, "files": [] if job.file_name else files}
+
+
+def _listed(remote: RemoteFiles, root: str, job: Recall) -> list[dict[str, Any]]:
+    result: list[dict[str, Any]] = []
+    count = 0
+    for file, logs in _visited(remote, root, job):
+        found = [[name, size, ms] for (name, size, ms, _), _ in zip(logs, range(LISTED_MAX - count), strict=False)]
+        count += len(found)
+        if found:
+            result.append({"file": file.name, "logs": found})
+    return result
+
+
+def _emitted(remote: RemoteFiles, root: str, job: Recall, emit: Emit) -> list[dict[str, Any]]:
+    """Something when there was something."""
+    result = []
+    for file, logs in _visited(remote, root, job):
+        for name, size, modified_ms, parts in logs:
+            if name != job.file_name:
+                continue
+            result.append({"file": file.name})
+            emit(log_text.head(job.container, file.name, "AGGREGATED", name, modified_ms, size))
+            for data in cut(parts, *log_text.shown_range(size, job.size_bytes)):
+                emit(data)
+            emit(log_text.aggregated_tail(name))
+    return result
+
+
+def _visited(remote: RemoteFiles, root: str, job: Recall) -> Iterator[tuple[RemoteFile, Iterator[Shown]]]:
+    """The files with what each has of the container; all of a node's, and no other node's once there was something.
+
+    Raises _Forbidden.
+    """
+    directory = "/".join((root, *job.directories))
+    if remote.status(directory) is None:
+        return
+    files = remote.list(directory)
+    ends = _good_ends(remote, directory, files) if job.format == "ifile" else {}
+    published = sorted(_published(files), key=lambda file: (file.modified_ms, file.name))
+    likely = own_files(published, job.node_file)
+    for group in (likely, [file for file in published if file not in likely]):
+        has_any = False
+        for file in group:
+            # A file that is no aggregated log is passed over: it hides no other.
+            with remote.open(f"{directory}/{file.name}") as content, contextlib.suppress(CorruptLogFile):
+                end = ends.get(file.name, file.size_bytes)
+                if not end:
+                    continue  # its first append is under way
+                if not job.viewer.may_see(job.owner, _acls(content, job, end)):
+                    raise _Forbidden
+                noted = _Noted(shown_logs(content, job, file, end))
+                yield file, noted
+                has_any = has_any or noted.has_any
+        if has_any:
+            return
+
+
+class _Noted(Iterator[Shown]):
+    """Passes on until the file turns out to be corrupt, and knows whether there was something."""
+
+    def __init__(self, logs: Iterator[Shown]) -> None:
+        self._logs, self.has_any = logs, False
+
+    def __next__(self) -> Shown:
+        try:
+            found = next(self._logs)
+        except CorruptLogFile as error:
+            raise StopIteration from error
+        self.has_any = True
+        return found
+
+
+def _published(files: list[RemoteFile]) -> list[RemoteFile]:
+    hidden = (TEMPORARY_SUFFIX, CHECKSUM_SUFFIX)
+    return [file for file in files if not file.is_directory and not file.name.endswith(hidden)]
+
+
+def _good_ends(remote: RemoteFiles, directory: str, files: list[RemoteFile]) -> Mapping[str, int]:
+    """Up to which byte files are good that are being appended to."""
+    ends = {}
+    for file in files:
+        if file.name.endswith(CHECKSUM_SUFFIX):
+            hidden = read_checksum(remote, directory, file.name.removesuffix(CHECKSUM_SUFFIX))
+            if hidden is not None:
+                ends[hidden[0]] = hidden[1]
+    return ends
+
+
+def _acls(content: RandomFile, job: Recall, end: int) -> Mapping[str, str]:
+    """Raises CorruptLogFile."""
+    if job.format == "tfile":
+        return aggregated_tfile.head(content).acls
+    return indexed_file.read_index(content, job.application, end).acls
