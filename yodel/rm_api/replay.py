@@ -19,9 +19,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yodel.rm_api.auth import caller_in
 
 QUESTION_BYTES_MAX = 4096
-ANSWER_BYTES_MAX = 32 * 1024
+ANSWER_BYTES_MAX = 256 * 1024
+"""What one connection is written in one go, whether it reads or not."""
 ANSWERS_MAX = 512
-"""With their heads, eighteen megabytes at most; when full it starts anew."""
+KEPT_BYTES_MAX = 16 * 1024 * 1024
+"""Of all answers, as if they shared nothing; when full it starts anew."""
 OK = 200
 _ASKED = "yodel.asked"
 _HEAD_END = b"\r\n\r\n"
@@ -31,6 +33,8 @@ _UNKEPT_ANSWER = frozenset({b"set-cookie", b"www-authenticate", b"connection", b
 Standing = tuple[int, ...]
 """Versions; equal ones mean that nothing has changed."""
 Headers = Sequence[tuple[bytes, bytes]]
+Parts = tuple[bytes | memoryview, ...]
+"""An answer from its first line to its end; lists share theirs (``listing``)."""
 
 
 @dataclass(slots=True)
@@ -47,7 +51,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    answer: bytes
+    answer: Parts
     standing: Standing
     defaults: Headers
     at_ms: int | None
@@ -59,8 +63,9 @@ class Replay:
     def __init__(self, standing: Callable[[], Standing], now_ms: Callable[[], int]) -> None:
         self.standing, self.now_ms = standing, now_ms
         self._kept: dict[bytes, _Kept] = {}
+        self._bytes = 0
 
-    def answer(self, head: bytes, defaults: Headers) -> bytes | None:
+    def answer(self, head: bytes, defaults: Headers) -> Parts | None:
         """The whole answer to this very head, if it is still right."""
         kept = self._kept.get(head)
         if kept is None or kept.defaults is not defaults or kept.standing != self.standing():
@@ -69,12 +74,15 @@ class Replay:
             return None
         return kept.answer
 
-    def keep(self, asked: Asked, answer: bytes) -> None:
-        if asked.standing is None or len(answer) > ANSWER_BYTES_MAX:
+    def keep(self, asked: Asked, answer: Parts) -> None:
+        size = sum(map(len, answer))
+        if asked.standing is None or size > ANSWER_BYTES_MAX:
             return
-        if len(self._kept) >= ANSWERS_MAX:
+        if len(self._kept) >= ANSWERS_MAX or self._bytes + size > KEPT_BYTES_MAX:
             self._kept.clear()
+            self._bytes = 0
         self._kept[asked.head] = _Kept(answer, asked.standing, asked.defaults, asked.at_ms)
+        self._bytes += size
 
 
 def may_be_kept(head: bytes) -> bool:
@@ -121,27 +129,30 @@ class Recording:
         if asked is None:
             await self._app(scope, receive, send)
             return
-        head: list[bytes] = []
+        parts: list[bytes | memoryview] = []
 
         async def send_and_keep(message: Message) -> None:
             if message["type"] == "http.response.start":
-                head.extend(_head_of(message, asked.defaults) if asked.standing is not None else ())
-            elif head and not message.get("more_body"):
-                self._replay.keep(asked, b"".join((*head, message.get("body", b""))))
-            else:
-                head.clear()
+                if asked.standing is not None and (head := _head_of(message, asked.defaults)):
+                    parts.append(head)
+            elif parts:
+                parts.append(message.get("body", b""))
+                if not message.get("more_body"):
+                    self._replay.keep(asked, tuple(part for part in parts if part))
             await send(message)
 
         await self._app(scope, receive, send_and_keep)
 
 
-def _head_of(message: Message, defaults: Headers) -> list[bytes]:
-    """As the server writes it; empty for what is not kept."""
+def _head_of(message: Message, defaults: Headers) -> bytes:
+    """As the server writes it; empty for what is not kept: it is too long, or of a length that nobody knows yet."""
     headers = [*defaults, *message.get("headers", ())]
-    names = {name.lower() for name, _ in headers}
-    if message["status"] != OK or not names.isdisjoint(_UNKEPT_ANSWER) or b"content-length" not in names:
-        return []
+    named = {name.lower(): value for name, value in headers}
+    if message["status"] != OK or not _UNKEPT_ANSWER.isdisjoint(named):
+        return b""
+    if int(named.get(b"content-length", ANSWER_BYTES_MAX)) >= ANSWER_BYTES_MAX:
+        return b""
     lines = [b"HTTP/1.1 200 OK\r\n"]
     for name, value in headers:
         lines += (name, b": ", value, b"\r\n")
-    return [*lines, b"\r\n"]
+    return b"".join((*lines, b"\r\n"))

@@ -65,7 +65,7 @@ class BoundedHttp(HttpToolsProtocol):
         if answer is None or self.flow.write_paused or self.transport.is_closing():
             self._head = data
             return False
-        self.transport.write(answer)
+        self.transport.writelines(answer)
         self.on_response_complete()
         return True
 

@@ -18,7 +18,7 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.states import ApplicationState
 from yodel.rm_api import replay as replay_module
 from yodel.rm_api.auth import NOBODY, Caller, with_caller
-from yodel.rm_api.replay import Asked, Recording, Replay, again, asked_in, may_be_kept
+from yodel.rm_api.replay import Asked, Parts, Recording, Replay, again, asked_in, may_be_kept
 
 HEAD = b"GET /x HTTP/1.1\r\nhost: a\r\n\r\n"
 DEFAULTS = [(b"date", b"now")]
@@ -54,21 +54,21 @@ def asked(**changes: Any) -> Asked:
 
 def test_same_question_gets_the_same_answer_until_something_changes(replay: Replay, versions: Versions) -> None:
     assert replay.answer(HEAD, DEFAULTS) is None
-    replay.keep(asked(), b"answer")
-    assert replay.answer(HEAD, DEFAULTS) == b"answer"
+    replay.keep(asked(), (b"an", b"swer"))
+    assert replay.answer(HEAD, DEFAULTS) == (b"an", b"swer")
     assert replay.answer(HEAD.replace(b"host", b"cookie"), DEFAULTS) is None
     versions.standing = (1, 2)
     assert replay.answer(HEAD, DEFAULTS) is None
 
 
 def test_no_answer_is_older_than_its_date(replay: Replay) -> None:
-    replay.keep(asked(), b"answer")
+    replay.keep(asked(), (b"an", b"swer"))
     assert replay.answer(HEAD, list(DEFAULTS)) is None
 
 
 def test_timed_answer_is_good_for_a_millisecond(replay: Replay, clock: FakeClock) -> None:
-    replay.keep(asked(at_ms=clock.now_ms()), b"answer")
-    assert replay.answer(HEAD, DEFAULTS) == b"answer"
+    replay.keep(asked(at_ms=clock.now_ms()), (b"an", b"swer"))
+    assert replay.answer(HEAD, DEFAULTS) == (b"an", b"swer")
     clock.advance(0.001)
     assert replay.answer(HEAD, DEFAULTS) is None
 
@@ -76,13 +76,16 @@ def test_timed_answer_is_good_for_a_millisecond(replay: Replay, clock: FakeClock
 def test_what_is_kept_is_bounded(replay: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_module, "ANSWERS_MAX", 2)
     monkeypatch.setattr(replay_module, "ANSWER_BYTES_MAX", 4)
-    replay.keep(asked(), b"long.")
-    replay.keep(asked(standing=None), b"not")
+    replay.keep(asked(), (b"lon", b"g."))
+    replay.keep(asked(standing=None), (b"not",))
     assert replay.answer(HEAD, DEFAULTS) is None
     heads = [HEAD.replace(b"/x", b"/%d" % n) for n in range(3)]
     for head in heads:
-        replay.keep(asked(head=head), b"kept")
-    assert [replay.answer(head, DEFAULTS) for head in heads] == [None, None, b"kept"]
+        replay.keep(asked(head=head), (b"kept",))
+    assert [replay.answer(head, DEFAULTS) for head in heads] == [None, None, (b"kept",)]
+    monkeypatch.setattr(replay_module, "KEPT_BYTES_MAX", 6)
+    replay.keep(asked(), (b"more",))
+    assert [replay.answer(head, DEFAULTS) for head in (heads[2], HEAD)] == [None, (b"more",)]
 
 
 @pytest.mark.parametrize(
@@ -144,14 +147,16 @@ async def recorded(replay: Replay, start: dict[str, Any], *bodies: Message) -> b
         return
 
     await Recording(app, replay)({"type": "http", "yodel.asked": asked()}, SimpleNamespace(), send)  # type: ignore[arg-type]
-    return replay.answer(HEAD, DEFAULTS)
+    found = replay.answer(HEAD, DEFAULTS)
+    return b"".join(found) if found is not None else None
 
 
 LENGTH = [(b"content-length", b"2")]
 
 
-async def test_whole_answers_are_kept_as_they_are_sent(replay: Replay) -> None:
-    found = await recorded(replay, {"headers": LENGTH}, {"body": b"ok"})
+@pytest.mark.parametrize("bodies", [[{"body": b"ok"}], [{"body": b"o", "more_body": True}, {"body": b"k"}]])
+async def test_answers_are_kept_as_they_are_sent(replay: Replay, bodies: list[Message]) -> None:
+    found = await recorded(replay, {"headers": LENGTH}, *bodies)
     assert found == b"HTTP/1.1 200 OK\r\ndate: now\r\ncontent-length: 2\r\n\r\nok"
 
 
@@ -161,7 +166,8 @@ async def test_whole_answers_are_kept_as_they_are_sent(replay: Replay) -> None:
         ({"headers": LENGTH, "status": 404}, [{"body": b"ok"}]),
         ({"headers": [*LENGTH, (b"set-cookie", b"x")]}, [{"body": b"ok"}]),
         ({"headers": []}, [{"body": b"ok"}]),
-        ({"headers": LENGTH}, [{"body": b"o", "more_body": True}, {"body": b"k"}]),
+        ({"headers": LENGTH}, [{"body": b"o", "more_body": True}]),
+        ({"headers": [(b"content-length", b"9999999")]}, [{"body": b"ok"}]),
     ],
 )
 async def test_other_answers_are_not_kept(replay: Replay, start: dict[str, Any], bodies: list[Message]) -> None:
@@ -179,7 +185,7 @@ async def guarded() -> AsyncIterator[RestWorld]:
         yield made
 
 
-async def asked_twice(world: RestWorld, path: str, change: Any) -> tuple[bytes | None, bytes | None]:
+async def asked_twice(world: RestWorld, path: str, change: Any) -> tuple[Parts | None, Parts | None]:
     """What is kept for a question after it was answered, and after the change."""
     kept = world.app.state.api.replay
     scope: dict[str, Any] = {
@@ -213,7 +219,7 @@ async def test_what_changed_is_not_given_again(world: RestWorld, path: str) -> N
     await world.put(ENDED)
     before, after = await asked_twice(world, path, change)
     assert before is not None
-    assert before.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert bytes(before[0]).startswith(b"HTTP/1.1 200 OK\r\n")
     assert after is None
 
 

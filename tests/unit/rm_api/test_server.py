@@ -17,7 +17,9 @@ from starlette.types import Receive, Scope, Send
 
 from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.states import ApplicationState
 from yodel.rm_api import server
+from yodel.rm_api.replay import Parts
 from yodel.rm_api.server import HEAD_BYTES_MAX, RestServer, serve
 
 HOST = "127.0.0.1"
@@ -148,8 +150,8 @@ async def test_same_question_is_answered_again_without_being_asked(
     asking, other = await Asking.at(served.port), await Asking.at(served.port)
     answer_of, found = served.world.app.state.api.replay.answer, list[bool]()
 
-    def counted(head: bytes, defaults: Sequence[tuple[bytes, bytes]]) -> bytes | None:
-        answer: bytes | None = answer_of(head, defaults)
+    def counted(head: bytes, defaults: Sequence[tuple[bytes, bytes]]) -> Parts | None:
+        answer: Parts | None = answer_of(head, defaults)
         found.append(answer is not None)
         return answer
 
@@ -163,6 +165,16 @@ async def test_same_question_is_answered_again_without_being_asked(
     assert found[-1] is False
     for who in (asking, other):
         who.writer.close()
+
+
+async def test_list_in_parts_is_given_again(served: Served) -> None:
+    rows = [an_application(n, state=ApplicationState.FAILED, finished_ms=2000) for n in range(1, 101)]
+    await served.world.put(*rows)
+    asking = await Asking.at(served.port)
+    bodies = {body for _ in range(3) for _, body in await asking.answers("/apps")}
+    assert len(bodies) == 1
+    assert len(json.loads(bodies.pop())["apps"]["app"]) == len(rows)
+    asking.writer.close()
 
 
 async def test_questions_in_one_go_are_answered_in_order(served: Served) -> None:
