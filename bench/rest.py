@@ -104,7 +104,7 @@ class Applications:
 
 def _call(connection: http.client.HTTPConnection, method: str, path: str, body: object = None) -> Any:
     """Raises RuntimeError with the answer when it is no success."""
-    headers = {"Accept": "application/json", "Content-Type": "application/json"} if body is not None else {}
+    headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body is not None else {})}
     content = json.dumps(body) if body is not None else None
     connection.request(method, f"/ws/v1/cluster{path}?user.name={USER}", content, headers)
     with connection.getresponse() as answer:
