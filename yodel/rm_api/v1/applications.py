@@ -117,11 +117,11 @@ async def list_containers(
     api, view = visible_application(request, application_id)
     wanted = (row for row in _containers(api, view.application) if not state or row.state in state)
     shown, next_cursor = _container_page(wanted, limit, cursor)
-    state_of = api.services.queries.state
+    state_of, reader = api.services.queries.state, _reader(api)
     items = [
         shapes.container(
             row,
-            _node_of(api, row),
+            _logs_of(api, row, reader),
             api.services.observed(row.id),
             api.services.namespace,
             state_of.waits.get(row.id, ""),
@@ -137,13 +137,14 @@ async def list_logs(
 ) -> models.LogsPage:
     """Where the log lines are, for each container that has or had a node, the oldest first.
 
-    The ResourceManager holds no log lines.  A node agent serves those of its containers, and sends browsers on to the
-    log server when they are aggregated and gone from the node.
+    The ResourceManager holds no log lines.  A node agent serves those of its containers while it knows the application,
+    and any node agent serves what was aggregated.
     """
     api, view = visible_application(request, application_id)
-    placed = (row for row in _containers(api, view.application) if shapes.logs(row, _node_of(api, row)) is not None)
+    reader = _reader(api)
+    placed = (row for row in _containers(api, view.application) if _logs_of(api, row, reader) is not None)
     shown, next_cursor = _container_page(placed, limit, cursor)
-    found = [(row, shapes.logs(row, _node_of(api, row))) for row in shown]
+    found = [(row, _logs_of(api, row, reader)) for row in shown]
     items = [shapes.container_logs(row, logs) for row, logs in found if logs is not None]
     return models.LogsPage(items=items, next_cursor=next_cursor)
 
@@ -199,5 +200,12 @@ def _container_page(
     return cursors.page(found, limit, lambda row: cursors.encoded("containers", str(row.id)))
 
 
-def _node_of(api: Api, row: Container) -> Node | None:
-    return api.services.queries.state.nodes.get(row.node_id) if row.node_id is not None else None
+def _reader(api: Api) -> Node | None:
+    """A node whose agent can read what was aggregated: any that is up."""
+    nodes = api.services.queries.state.nodes.values()
+    return next((node for node in nodes if node.is_usable and node.http_port > 0), None)
+
+
+def _logs_of(api: Api, row: Container, reader: Node | None) -> models.Logs | None:
+    node = api.services.queries.state.nodes.get(row.node_id) if row.node_id is not None else None
+    return shapes.logs(row, node, node if node is not None and node.is_usable else reader)

@@ -168,10 +168,14 @@ class Pod(Model):
 
 
 class Logs(Model):
-    """Where a container's log lines are: with the node agent, which sends on what went to the log server."""
+    """Where a container's log lines are: with its node agent, and when they are aggregated with any."""
 
     page_url: str = Field(description="For a browser.")
     files_url: str = Field(description="YARN's NodeManager REST: the files; one of them at `files_url/NAME`.")
+    aggregated_url: str | None = Field(
+        description="As a history server's REST, from a node agent that is up: the files once they are aggregated; one "
+        "of them at the same URL with `/NAME` before the `?`.  Null while no node is up."
+    )
 
 
 class Container(Model):

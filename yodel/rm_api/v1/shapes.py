@@ -107,7 +107,7 @@ def killed(row: Application) -> models.Killed:
 
 
 def container(
-    row: Container, node: Node | None, observed: PodObservation | None, namespace: str, wait: str
+    row: Container, found: models.Logs | None, observed: PodObservation | None, namespace: str, wait: str
 ) -> models.Container:
     """``observed`` is its pod as it was last seen, ``wait`` why it does not run yet."""
     return models.Container(
@@ -126,18 +126,24 @@ def container(
         diagnostics=row.diagnostics,
         waits_for=wait or None,
         pod=_pod(row, observed, namespace),
-        logs=logs(row, node),
+        logs=found,
     )
 
 
-def logs(row: Container, node: Node | None) -> models.Logs | None:
-    """Where its log lines are; None while no node agent has them."""
-    if node is None or node.http_port <= 0:
+def logs(row: Container, node: Node | None, reader: Node | None) -> models.Logs | None:
+    """Where its log lines are; None while no node agent has them.  ``reader`` is a node that is up, at best its own."""
+    holder = node if node is not None and node.http_port > 0 else reader
+    if row.node_id is None or holder is None:
         return None
-    base = f"http://{node.http_address}"
+    base, user = f"http://{holder.http_address}", quote(row.user, safe="")
+    aggregated = None
+    if reader is not None:
+        path = f"ws/v1/history/containers/{row.id}/logs?user={user}&nm.id={quote(str(row.node_id), safe=':')}"
+        aggregated = f"http://{reader.http_address}/{path}"
     return models.Logs(
-        page_url=f"{base}/node/containerlogs/{row.id}/{quote(row.user, safe='')}",
+        page_url=f"{base}/node/containerlogs/{row.id}/{user}",
         files_url=f"{base}/ws/v1/node/containers/{row.id}/logs",
+        aggregated_url=aggregated,
     )
 
 

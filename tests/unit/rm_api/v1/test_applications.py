@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.api_rows import ENDED, FAILED, MASTER, RUNNING, TASK, WAITING, api_get
-from tests.support.records import an_application
+from tests.support.api_rows import ENDED, FAILED, GONE, MASTER, NODE, RUNNING, TASK, WAITING, api_get
+from tests.support.records import a_container, an_application
 from tests.support.rest_world import RestWorld
-from yodel.domain.ids import pod_name
-from yodel.domain.states import ApplicationState
+from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.states import ApplicationState, ContainerState, NodeState
 
 LIST = "/api/v1/applications"
 
@@ -133,7 +134,34 @@ async def test_logs_lead_to_the_node_agents(filled: RestWorld) -> None:
         (str(TASK.id), True),
         (str(ENDED.id), False),
     ]
-    assert items[2]["logs"]["files_url"] == f"http://node-1:8042/ws/v1/node/containers/{ENDED.id}/logs"
+    assert items[2]["logs"] == {
+        "page_url": f"http://node-1:8042/node/containerlogs/{ENDED.id}/alice",
+        "files_url": f"http://node-1:8042/ws/v1/node/containers/{ENDED.id}/logs",
+        "aggregated_url": aggregated("node-1", ENDED.id, "node-1"),
+    }
+
+
+async def test_logs_of_containers_whose_node_is_away_are_with_another(filled: RestWorld) -> None:
+    lost = a_container(container=5, state=ContainerState.COMPLETED, node_id=GONE.id)
+    forgotten = a_container(container=6, state=ContainerState.COMPLETED, node_id=NodeId("node-3", 8041))
+    await filled.put(lost, forgotten)
+    found = {
+        item["container_id"]: item["logs"] for item in (await api_get(filled, f"{LIST}/{RUNNING.id}/logs"))["items"]
+    }
+    assert found[str(lost.id)]["files_url"].startswith("http://node-2:8042/")
+    assert found[str(lost.id)]["aggregated_url"] == aggregated("node-1", lost.id, "node-2")
+    assert found[str(forgotten.id)]["page_url"].startswith("http://node-1:8042/")
+    assert found[str(forgotten.id)]["aggregated_url"] == aggregated("node-1", forgotten.id, "node-3")
+    await filled.put(replace(NODE, state=NodeState.LOST))
+    left = {
+        item["container_id"]: item["logs"] for item in (await api_get(filled, f"{LIST}/{RUNNING.id}/logs"))["items"]
+    }
+    assert str(forgotten.id) not in left
+    assert left[str(lost.id)]["aggregated_url"] is None
+
+
+def aggregated(reader: str, container: ContainerId, node: str) -> str:
+    return f"http://{reader}:8042/ws/v1/history/containers/{container}/logs?user=alice&nm.id={node}:8041"
 
 
 async def test_kill_is_asked_for_with_the_reason(filled: RestWorld) -> None:
