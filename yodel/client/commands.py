@@ -151,8 +151,9 @@ def print_logs(
 ) -> None:
     """Print what the containers of an application wrote.
 
-    While it runs the lines come from the node agents; afterwards from the log server that they name.  With --json it
-    is told where the lines are instead.
+    While it runs the lines come from the node agents of its containers.  When it is over any node agent reads them from
+    the aggregated files, as the owner; where they are not, they come from the history server that the node agents name.
+    You see what the application's view ACL lets you see.  With --json it is told where the lines are instead.
 
     Example: yodel app logs application_1700000000000_0007 --am --file stderr --size -2000
     """

@@ -1,16 +1,17 @@
-"""Log lines by YARN's own ways: from the node agent that has them, else from the log server that it sends on to.
+"""Log lines by YARN's own ways: from the node agent that has them, from any that reads what was aggregated, or else
+from the log server that the first one sends on to.
 
 The ResourceManager says where each container's logs are (``/applications/ID/logs``).  A node agent lists and serves
-those of applications it still knows, uploaded ones too.  Of others its pages redirect to the log server
-(``yarn.log.server.url``), a history server, which serves them under ``/ws/v1/history``.
+those of applications it still knows, uploaded ones too, and aggregated ones of applications that are over.  Where it
+can do neither, its pages may redirect to a log server (``yarn.log.server.url``), a history server.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx2
 
@@ -18,6 +19,8 @@ from yodel.client.api import JsonObject, RmClient
 from yodel.errors import NotFound, Unavailable, YodelError
 
 FILES_MAX = 1_000
+SEARCH_TIMEOUT = httpx2.Timeout(100.0, connect=5.0)
+"""A node agent reads through aggregated files before it answers."""
 Write = Callable[[bytes], object]
 
 
@@ -74,63 +77,101 @@ def _is_wanted(entry: JsonObject, wanted: Wanted) -> bool:
     return bool(entry["is_am"]) or not wanted.is_am_only
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where files of a container are listed, and where they are."""
+
+    list_url: str
+    files_url: str
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
 async def _container_logs(client: RmClient, entry: JsonObject, wanted: Wanted, write: Write) -> bool:
     """Whether there was something.  Raises YodelError, httpx2.HTTPError."""
-    files_url = await _served_at(client, entry)
-    names = await _names(client, files_url)
-    shown = [name for name in names if wanted.file in (None, name)]
+    place, listed = await _served_at(client, entry)
+    shown = [name for name in _names(place.list_url, listed) if wanted.file in (None, name)]
     size = {} if wanted.size_bytes is None else {"size": str(wanted.size_bytes)}
     for name in shown:
-        async for data in _text(client, f"{files_url}/{quote(name, safe='')}", size):
+        async for data in _text(client, f"{place.files_url}/{quote(name, safe='')}", {**place.params, **size}):
             write(data)
     return bool(shown)
 
 
-async def _served_at(client: RmClient, entry: JsonObject) -> str:
-    """The URL of the list: the node agent's, or the log server's when the agent sends us on.
+async def _served_at(client: RmClient, entry: JsonObject) -> tuple[_Place, httpx2.Response]:
+    """The first place that has them, and its list.
 
     Raises:
-        Unavailable: neither has them.
+        Unavailable: there is none, or they are not for us.
     """
     here: str = entry["logs"]["files_url"]
+    trouble = ""
     try:
-        answer = await client.http.get(here)
+        answer = await client.http.get(here, timeout=SEARCH_TIMEOUT)
     except httpx2.HTTPError as error:
-        raise Unavailable(
-            f"its node agent does not answer ({entry['node_id']}: {error or type(error).__name__})"
-        ) from error
-    if answer.status_code == 200:
-        return here
-    if answer.status_code != 404:
-        raise Unavailable(f"{entry['node_id']} answered HTTP {answer.status_code}: {_words(answer)}")
+        trouble = f"its node agent does not answer ({entry['node_id']}: {error or type(error).__name__})"
+    else:
+        if answer.status_code == 200:
+            return _Place(list_url=here, files_url=here), answer
+        if answer.status_code != 404:
+            raise Unavailable(f"{entry['node_id']} answered HTTP {answer.status_code}: {_words(answer)}")
+    found = await _aggregated(client, entry)
+    if found is not None:
+        return found
+    if trouble:
+        raise Unavailable(trouble)
+    return await _at_log_server(client, entry)
+
+
+async def _aggregated(client: RmClient, entry: JsonObject) -> tuple[_Place, httpx2.Response] | None:
+    """At the node agent that reads them; None when there is none that can or nothing to read.
+
+    Raises:
+        Unavailable: they are not for us, or cannot be read now.
+    """
+    there: str | None = entry["logs"].get("aggregated_url")
+    if there is None:
+        return None
+    url, _, query = there.partition("?")
+    params = dict(parse_qsl(query))  # a query of the URL's own is lost where the client has parameters
+    try:
+        answer = await client.http.get(url, params=params, timeout=SEARCH_TIMEOUT)
+    except httpx2.HTTPError:
+        return None
+    if answer.status_code in (403, 503):
+        raise Unavailable(f"{urlsplit(there).netloc} answered HTTP {answer.status_code}: {_words(answer)}")
+    return (_Place(list_url=url, files_url=url, params=params), answer) if answer.status_code == 200 else None
+
+
+async def _at_log_server(client: RmClient, entry: JsonObject) -> tuple[_Place, httpx2.Response]:
+    """Raises Unavailable: none is named, or it has nothing."""
     page = await client.http.get(entry["logs"]["page_url"])
     location = page.headers.get("location", "") if page.is_redirect else ""
     parts = urlsplit(location)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Unavailable(
-            f"{entry['node_id']} does not have them any more and names no log server; if they are aggregated, run: "
-            f"yarn logs -containerId {entry['container_id']}"
+            f"{entry['node_id']} does not have them any more, and no node agent finds them aggregated; if they are "
+            f"somewhere else, run: yarn logs -containerId {entry['container_id']}"
         )
-    there = f"{parts.scheme}://{parts.netloc}/ws/v1/history/containers/{entry['container_id']}/logs"
+    base = f"{parts.scheme}://{parts.netloc}/ws/v1/history"
+    there = f"{base}/containers/{entry['container_id']}/logs"
     served = await client.http.get(there)
     if served.status_code != 200:
         raise Unavailable(f"the log server answered HTTP {served.status_code}; in a browser they are at {location}")
-    return there
+    return _Place(list_url=there, files_url=f"{base}/containerlogs/{entry['container_id']}"), served
 
 
-async def _names(client: RmClient, files_url: str) -> list[str]:
+def _names(list_url: str, answer: httpx2.Response) -> list[str]:
     """Of the files, each once: local and uploaded parts of one come together.  Raises Unavailable."""
-    answer = await client.http.get(files_url)
     try:
         infos = _listed(answer.json()["containerLogsInfo"])
         found = [file["fileName"] for info in infos for file in _listed(info.get("containerLogInfo"))]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise Unavailable(f"{files_url} answered no list of files") from error
+        raise Unavailable(f"{list_url} answered no list of files") from error
     return [name for name in dict.fromkeys(found) if isinstance(name, str)][:FILES_MAX]
 
 
 async def _text(client: RmClient, url: str, params: Mapping[str, str]) -> AsyncIterator[bytes]:
-    async with client.http.stream("GET", url, params=params) as answer:
+    async with client.http.stream("GET", url, params=params, timeout=SEARCH_TIMEOUT) as answer:
         if answer.status_code != 200:
             await answer.aread()
             raise Unavailable(f"{url} answered HTTP {answer.status_code}: {_words(answer)}")

@@ -13,6 +13,7 @@ from yodel.client.logs import LogsNotFound, Wanted, print_logs
 APP = "application_1_0001"
 AM, TASK = "container_1_0001_01_000001", "container_1_0001_01_000002"
 HISTORY = "http://history:19888"
+AGGREGATED = "http://other:8042/ws/v1/history"
 Routes = dict[str, httpx2.Response]
 
 
@@ -25,6 +26,7 @@ def entry(container: str, is_am: bool = False) -> dict[str, Any]:
         "logs": {
             "page_url": f"{base}/node/containerlogs/{container}/alice",
             "files_url": f"{base}/ws/v1/node/containers/{container}/logs",
+            "aggregated_url": f"{AGGREGATED}/containers/{container}/logs?user=alice&nm.id=node:8041",
         },
     }
 
@@ -102,12 +104,42 @@ async def test_containers_without_what_is_wanted_are_named() -> None:
     assert await both().printed(Wanted(file="stderr")) == ("am err\n", {TASK: "stderr is not there"})
 
 
+async def test_lines_of_what_is_over_come_from_any_node_agent() -> None:
+    net = Net(
+        {
+            at(TASK, base=AGGREGATED): list_of(listing("stdout", kind="AGGREGATED")),
+            at(TASK, "/stdout", base=AGGREGATED): httpx2.Response(200, text="aggregated\n"),
+        },
+        entry(TASK),
+    )
+    assert await net.printed(Wanted(size_bytes=5)) == ("aggregated\n", {})
+    asked = httpx2.URL(net.asked[-1]).params
+    assert dict(asked) == {"user": "alice", "nm.id": "node:8041", "user.name": "alice", "size": "5"}
+    net.entries[0]["logs"] |= {"files_url": "http://down/", "page_url": "http://down/"}
+    assert await net.printed() == ("aggregated\n", {})
+
+
+@pytest.mark.parametrize("status", [403, 503])
+async def test_refusal_of_the_reading_node_agent_is_told_in_its_words(status: int) -> None:
+    words = httpx2.Response(status, json={"RemoteException": {"message": "User [alice] is not authorized"}})
+    with pytest.raises(LogsNotFound, match=rf"other:8042 answered HTTP {status}: User \[alice\] is not"):
+        await Net({at(TASK, base=AGGREGATED): words}, entry(TASK)).printed()
+
+
+async def test_reading_node_agent_that_is_away_is_none() -> None:
+    net = Net({}, entry(TASK))
+    for url in ("http://down/x?user=alice", None):
+        net.entries[0]["logs"]["aggregated_url"] = url
+        with pytest.raises(LogsNotFound, match="no node agent finds them aggregated"):
+            await net.printed()
+
+
 async def test_lines_that_left_the_node_come_from_the_log_server() -> None:
     page = f"{HISTORY}/jobhistory/logs/node:8041/{TASK}/{TASK}/alice"
     routes = {
         entry(TASK)["logs"]["page_url"]: httpx2.Response(307, headers={"Location": page}),
         at(TASK, base=f"{HISTORY}/ws/v1/history"): list_of(listing("syslog", kind="AGGREGATED")),
-        at(TASK, "/syslog", base=f"{HISTORY}/ws/v1/history"): httpx2.Response(200, text="from history\n"),
+        f"{HISTORY}/ws/v1/history/containerlogs/{TASK}/syslog": httpx2.Response(200, text="from history\n"),
     }
     assert await Net(routes, entry(TASK)).printed() == ("from history\n", {})
     del routes[at(TASK, base=f"{HISTORY}/ws/v1/history")]
@@ -116,21 +148,21 @@ async def test_lines_that_left_the_node_come_from_the_log_server() -> None:
 
 
 async def test_lines_that_are_nowhere_are_looked_for_with_yarn_logs() -> None:
-    with pytest.raises(LogsNotFound, match=f"names no log server; .*yarn logs -containerId {TASK}"):
+    with pytest.raises(LogsNotFound, match=f"finds them aggregated; .*yarn logs -containerId {TASK}"):
         await Net({}, entry(TASK)).printed()
 
 
 @pytest.mark.parametrize("location", ["", "/relative", "javascript:x", "http://"])
 async def test_redirect_to_nowhere_is_not_followed(location: str) -> None:
     routes = {entry(TASK)["logs"]["page_url"]: httpx2.Response(302, headers={"Location": location})}
-    with pytest.raises(LogsNotFound, match="names no log server"):
+    with pytest.raises(LogsNotFound, match="finds them aggregated"):
         await Net(routes, entry(TASK)).printed()
 
 
 async def test_node_agent_that_is_down_costs_only_its_own_lines() -> None:
     net = both()
     down = entry("container_1_0001_01_000003")
-    down["logs"] = {"page_url": "http://down/", "files_url": "http://down/"}
+    down["logs"] = {"page_url": "http://down/", "files_url": "http://down/", "aggregated_url": "http://down/"}
     net.entries.insert(0, down)
     text, missing = await net.printed()
     assert text == "am out\nam err\ntask out\n"
