@@ -1,7 +1,9 @@
 """Aggregated logs of a container that nobody keeps any more, read back by its owner's process.  Blocking; streams.
 
-Any node's agent may be asked, so all nodes' files are looked through, those of the likeliest node first.  The owner is
-whose directory it is; the view ACL is what was written into each file, minded before anything of it is told.
+Any node's agent may be asked, so all nodes' files are looked through, those of the likeliest node first.  The view ACL
+is what was written into each file, minded before anything of it is told.
+
+Refuses: files that name another owner than the directory's, for a link may have led there.
 """
 
 from __future__ import annotations
@@ -88,7 +90,10 @@ def _visited(remote: RemoteFiles, root: str, job: Recall) -> Iterator[tuple[Remo
                 end = ends.get(file.name, file.size_bytes)
                 if not end:
                     continue  # its first append is under way
-                if not job.viewer.may_see(job.owner, _acls(content, job, end)):
+                owner, acls = _origin(content, job, end)
+                if owner != job.owner:
+                    continue
+                if not job.viewer.may_see(owner, acls):
                     raise _Forbidden
                 noted = _Noted(shown_logs(content, job, file, end))
                 yield file, noted
@@ -128,8 +133,10 @@ def _good_ends(remote: RemoteFiles, directory: str, files: list[RemoteFile]) -> 
     return ends
 
 
-def _acls(content: RandomFile, job: Recall, end: int) -> Mapping[str, str]:
-    """Raises CorruptLogFile."""
+def _origin(content: RandomFile, job: Recall, end: int) -> tuple[str, Mapping[str, str]]:
+    """Owner and ACLs.  Raises CorruptLogFile."""
     if job.format == "tfile":
-        return aggregated_tfile.head(content).acls
-    return indexed_file.read_index(content, job.application, end).acls
+        head = aggregated_tfile.head(content)
+        return head.owner, head.acls
+    index = indexed_file.read_index(content, job.application, end)
+    return index.user, index.acls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,10 +128,12 @@ def test_acl_in_the_file_is_minded_before_anything_is_told(tmp_path: Path, job: 
         assert outcome == "found" or found[1:] == ([], "")
 
 
-def test_directory_says_whose_logs_they_are_and_not_the_file(tmp_path: Path, job: Recall) -> None:
-    """The files name alice; one who copied them into a directory of his own shows them to nobody by that."""
-    viewer = Viewer(name="alice", admin_acl="admin")
-    assert recalled(tmp_path, replace(job, owner="mallory", viewer=viewer))[0] == "forbidden"
+def test_link_in_a_directory_of_ones_own_leads_nowhere(tmp_path: Path, job: Recall) -> None:
+    """Where one account does everybody's work the file system would let it."""
+    (tmp_path / "remote" / "mallory").symlink_to("alice")
+    viewer = Viewer(name="mallory", admin_acl="admin")
+    asked = replace(job, owner="mallory", directories=("mallory", APPLICATION), viewer=viewer)
+    assert recalled(tmp_path, asked)[0] == "missing"
 
 
 def test_what_is_no_published_file_hides_none(tmp_path: Path, job: Recall) -> None:
@@ -151,3 +154,32 @@ def test_bytes_behind_the_good_end_of_an_append_are_not_looked_at(tmp_path: Path
     with file.open("ab") as appended:
         appended.write(b"half of an append")
     assert [name for name, _ in names(recalled(tmp_path, job)[1])] == [f"{THERE}_1", f"{THERE}_2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "container", "format"),
+    [
+        ("tfile-application_1795254623773_0007.bin", "container_e02_1795254623773_0007_02_000001", "tfile"),
+        ("ifile-application_1795254623773_0005.bin", "container_e02_1795254623773_0005_02_000001", "ifile"),
+    ],
+)
+def test_files_recorded_from_a_real_hadoop(tmp_path: Path, name: str, container: str, format: LogFormat) -> None:
+    application = name.removesuffix(".bin").partition("-")[2]
+    directory = tmp_path / "remote" / "root" / application
+    directory.mkdir(parents=True)
+    shutil.copy(Path(__file__).parent / "fixtures" / name, directory / "rm-host_8041")
+    asked = Recall(
+        root="",
+        directories=("root", application),
+        owner="root",
+        application=application,
+        container=container,
+        format=format,
+        viewer=Viewer(name="bob", admin_acl=""),
+        node_file="rm-host_8041",
+    )
+    _, files, _ = recalled(tmp_path, asked)
+    assert {file for file, _ in names(files)[0][1]} >= {"stdout", "stderr"}
+    assert "LogType:stderr\n" in recalled(tmp_path, replace(asked, file_name="stderr"))[2]
+    mallory = Viewer(name="mallory", admin_acl="")
+    assert recalled(tmp_path, replace(asked, viewer=mallory))[0] == "forbidden"
