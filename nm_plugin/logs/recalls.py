@@ -1,8 +1,8 @@
 """The agent's side of reading aggregated logs back for its web port: whose, by whom, and how many at once.
 
 Reading is done by publisher processes that are the owner (``recalled``), never by the agent itself, and by others than
-those that upload: readers cannot hold up an upload.  A few may read at once, each for a bounded time; who waits too
-long for a turn is told to come back.
+those that upload: readers cannot hold up an upload.  A few may read at once, each for a bounded time; who would wait
+too long for a turn, or behind too many, is told to come back.
 
 Refuses: owners that the node does not know.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -30,10 +30,13 @@ from yodel.errors import Unavailable, YodelError
 from yodel.rpc_io.rest.errors import forbidden, not_found
 
 READERS_MAX = 4
+WAITING_MAX = 32
+"""Callers without their first word; more would crowd out those who ask for something else."""
 FIRST_WORD_S = 90.0
 """A turn to read, and the search through the files."""
 READ_S = 600.0
 """A whole log; a caller that reads more slowly is cut off."""
+CROWDED = "Too many read aggregated logs here; try again in a moment"
 LONG_MAX = 2**63 - 1
 T = TypeVar("T")
 
@@ -53,6 +56,7 @@ class Recalls:
 
     def __init__(self, layout: RemoteLayout, users: UserDatabase, threads: FileThreads, publishers: Publishing) -> None:
         self._layout, self._users, self._threads, self._publishers = layout, users, threads, publishers
+        self._waiting = 0
         self._log = structlog.get_logger(__name__)
 
     async def listed(self, asked: Recalled) -> list[dict[str, Any]]:
@@ -63,7 +67,7 @@ class Recalls:
             Unavailable: it cannot be read now.
         """
         user = await self._user(asked)
-        done = await self._first(asked, self._publishers.run(self._job(asked), user))
+        done = await self._first(asked, lambda: self._publishers.run(self._job(asked), user))
         _require_found(done, asked)
         return list(done["files"])
 
@@ -76,7 +80,7 @@ class Recalls:
         """
         user = await self._user(asked)
         answers = self._publishers.stream(self._job(asked, name, size_bytes), user)
-        first = await self._first(asked, anext(answers))
+        first = await self._first(asked, lambda: anext(answers))
         if not isinstance(first, bytes):
             await answers.aclose()
             _require_found(first["done"], asked)
@@ -105,15 +109,20 @@ class Recalls:
         except YodelError as error:
             raise _nothing(asked) from error
 
-    async def _first(self, asked: Recalled, answer: Awaitable[T]) -> T:
+    async def _first(self, asked: Recalled, answer: Callable[[], Awaitable[T]]) -> T:
+        if self._waiting >= WAITING_MAX:
+            raise Unavailable(CROWDED)
+        self._waiting += 1
         try:
             async with asyncio.timeout(FIRST_WORD_S):
-                return await answer
+                return await answer()
         except TimeoutError as error:
-            raise Unavailable("Too many read aggregated logs here; try again in a moment") from error
+            raise Unavailable(CROWDED) from error
         except PublishFailed as error:
             self._log.info("not_recalled", container=str(asked.container_id), reason=str(error)[:300])
             raise Unavailable(f"The aggregated logs of {asked.container_id} cannot be read now") from error
+        finally:
+            self._waiting -= 1
 
     def _job(self, asked: Recalled, name: str = "", size_bytes: int = 0) -> Recall:
         application_id = asked.container_id.application_id

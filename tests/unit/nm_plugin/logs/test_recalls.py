@@ -17,7 +17,7 @@ from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.publishing import PublishFailed
 from nm_plugin.logs.recalls import Recalled, RecalledText, Recalls
 from nm_plugin.logs.viewers import Viewer
-from tests.support.node_agent import FakeUsers, container_id
+from tests.support.node_agent import FakeUsers, container_id, eventually
 from yodel.domain.ids import NodeId
 from yodel.errors import Unavailable
 from yodel.rpc_io.rest.errors import RestError
@@ -130,6 +130,20 @@ async def test_no_turn_in_time_is_unavailable(
         with pytest.raises(Unavailable, match="Too many"):
             await asking
     assert publishers.open == 0
+
+
+async def test_behind_too_many_nobody_waits(made: Callable[[Scripted], Recalls]) -> None:
+    publishers = Scripted(None)
+    reading = made(publishers)
+    async with asyncio.TaskGroup() as group:
+        waiting = [group.create_task(reading.listed(ASKED)) for _ in range(recalls.WAITING_MAX)]
+        await eventually(lambda: publishers.open == recalls.WAITING_MAX)
+        with pytest.raises(Unavailable, match="Too many"):
+            await reading.text(ASKED, "stdout")
+        for task in waiting:
+            task.cancel()
+    publishers.answers = (done("found"),)
+    assert await reading.listed(ASKED) == []
 
 
 async def test_caller_that_reads_too_slowly_is_cut_off(

@@ -82,6 +82,10 @@ async def test_what_nobody_answers_is_not_acceptable_or_jettys_page(web: httpx2.
     assert "<tr><th>URI:</th><td>/ws/v1/node/nowhere</td></tr>" in unknown.text
 
 
+async def test_node_that_aggregates_nothing_is_no_history_server(web: httpx2.AsyncClient) -> None:
+    assert (await web.get(f"/ws/v1/history/containers/{CONTAINER}/logs")).status_code == 404
+
+
 async def test_info_at_all_its_paths(web: httpx2.AsyncClient) -> None:
     bodies = [(await web.get(path)).json()["nodeInfo"] for path in ("/ws/v1/node", "/ws/v1/node/", "/ws/v1/node/info")]
     assert len({json.dumps(sorted(body), default=str) for body in bodies}) == 1
