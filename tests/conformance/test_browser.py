@@ -26,6 +26,8 @@ from tests.support.browser import Browser, Loaded
 
 OWNER = getpass.getuser()
 START_TIMEOUT_S = 180
+SPARKS_OWN = ("/taskSummary?",)
+"""Spark itself answers 404 to its page as long as no task has ended."""
 EMPTY_STYLES = "Array.from(document.styleSheets).filter(s => s.href && s.cssRules.length === 0).map(s => s.href)"
 
 
@@ -52,7 +54,7 @@ class Looker:
     def _seen(self, loaded: Loaded, name: str) -> str:
         safe = "".join(letter if letter.isalnum() else "-" for letter in name).strip("-")[:60] or "root"
         self.browser.picture(self._pictures / f"{len(list(self._pictures.iterdir())):02d}-{safe}.png")
-        assert loaded.faults == [], name
+        assert [fault for fault in loaded.faults if not any(word in fault for word in SPARKS_OWN)] == [], name
         outside = [url for url in loaded.statuses if not url.startswith((f"{self.base_url}/", "data:"))]
         assert outside == [], name
         assert self.browser.evaluate(EMPTY_STYLES) == [], name

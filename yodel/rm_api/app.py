@@ -33,6 +33,7 @@ from yodel.rm_api.routes import (
     labels,
     nodes,
     pages,
+    pictures,
     prometheus,
     proxied,
     reservations,
@@ -52,7 +53,7 @@ __all__ = ["RestServices", "RestSettings", "create_app"]
 
 ROUTES = (
     *(cluster, submission, apps, app_state, app_changes, attempts, signals, reservations, delegation_tokens),
-    *(nodes, labels, scheduler, activities, scheduler_conf, pages, prometheus, jmx, conf, servlets, proxied),
+    *(nodes, labels, scheduler, activities, scheduler_conf, pages, prometheus, jmx, conf, servlets, proxied, pictures),
 )
 log = structlog.get_logger("yodel.rest")
 
