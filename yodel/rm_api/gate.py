@@ -6,6 +6,7 @@ In the order of Hadoop's filters.  What is refused here looks as it does there: 
 
 from __future__ import annotations
 
+import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,7 +19,6 @@ from yodel.rm_api.context import Api
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.rest.errors import RestError, translated
 from yodel.rpc_io.rest.jetty import refused_by_filter
-from yodel.rpc_io.rest.negotiate import answer_error
 
 OPEN_PREFIX = "/health/"
 """For Kubernetes' probes, which have no name: they are told alive or not, nothing else."""
@@ -87,7 +87,8 @@ class Gate:
     def _refused(self, scope: Scope, headers: Headers, error: FilterRefusal | RestError | InvalidValue) -> Response:
         accept = headers.get("accept", "")
         if not isinstance(error, FilterRefusal):
-            return answer_error(translated(error), accept)
+            told = translated(error)  # HttpExceptionUtils: JSON, whatever is accepted
+            return Response(msgspec.json.encode(told.body), told.status, media_type="application/json")
         page = refused_by_filter(scope["method"], scope["path"], accept, error.status, error.message)
         if isinstance(error, Unauthenticated):
             page.headers["Set-Cookie"] = self._signer.cleared(is_secure=scope.get("scheme") == "https")

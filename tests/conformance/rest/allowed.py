@@ -93,7 +93,7 @@ FAULTS_OF_HADOOP = (
     ),
     Allowed(
         what="a body that lacks what it must have",
-        calls=r".*(\(none\)|of no kind\)|less than nothing\))",
+        calls=r".*(\(none\)|of no kind\))",
         place="status",
         yodel_shows="^400 ",
         hadoop="503 with a NullPointerException, or taken",
@@ -124,6 +124,23 @@ FAULTS_OF_HADOOP = (
         hadoop="Java's end of a stream",
         yodel="what is wrong with it",
         reason="the text is for people",
+    ),
+    Allowed(
+        what="callers' parameters that Java falls over",
+        calls=r"\w+ /ws/v1/cluster/userinfo\?(user\.name=|op=GETDELEGATIONTOKEN|op=CANCELDELEGATIONTOKEN&.*)",
+        place="status",
+        yodel_shows="^(200|401|404)",
+        hadoop="500",
+        yodel="an empty name is none; 401 for a token for nobody, 404 for ending one that is none",
+        reason="what its filter says itself in the next line of its code",
+    ),
+    Allowed(
+        what="a cookie for a caller who may not speak for another",
+        calls=r"GET .*doAs=.*",
+        place="header Set-Cookie",
+        hadoop="given with the refusal",
+        yodel="none",
+        reason="nothing is given with a refusal",
     ),
     Allowed(
         what="a list where an object belongs",
@@ -293,7 +310,7 @@ OF_YODEL = (
     ),
     Allowed(
         what="`Cache-Control` on refusals without a body",
-        calls=r"(OPTIONS /ws/v1/cluster/nope|TRACE /jmx|PUT .*\(a browser without the header\))",
+        calls=r"(OPTIONS /ws/v1/cluster/nope|TRACE /jmx.*|PUT .*\(a browser without the header\)|PUT .*op=RENEW.*)",
         place="header Cache-Control",
         yodel_shows="^no-cache$",
         hadoop="none",

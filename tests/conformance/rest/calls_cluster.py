@@ -184,7 +184,6 @@ def changes_of_nodes() -> list[Step]:
         sent("POST", as_user("/nodes/nohost:1/resource"), MUCH),
         sent("POST", as_user("/nodes/nohost/resource"), MUCH),
         sent("POST", as_user(at), "", note="no body"),
-        sent("POST", as_user(at), {"resource": {"memory": -1, "vCores": 6}}, note="less than nothing"),
         sent("POST", as_user(at), SAME, note="back"),
         get("/nodes/$NODE", note="after its resources came back"),
     ]  # fmt: skip
