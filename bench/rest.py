@@ -33,6 +33,7 @@ from tests.support.hadoop import running_hadoop
 CONNECTIONS = (1, 16, 64)
 SLOW_READERS = 64
 SUBMITTERS = 8
+BATCH = 25
 USER = "root"
 KEPT_MORE = 100
 LONG = 10_000
@@ -70,32 +71,37 @@ class Applications:
             for ids in submitters.map(self._make, shares):
                 self.ids += ids
         give_up_s = time.monotonic() + SETTLED_TIMEOUT_S
-        while self._killed() < count:
+        while self._ended() < count:
             if time.monotonic() > give_up_s:
-                raise RuntimeError(f"{self._server.name}: {self._killed()} of {count} applications ended")
+                raise RuntimeError(f"{self._server.name}: {self._ended()} of {count} applications ended")
             threading.Event().wait(0.5)
 
     def _make(self, count: int) -> list[str]:
-        connection, ids = self._connection(), []
-        for _ in range(count):
-            new = _call(connection, "POST", "/apps/new-application")
-            ids.append(new["application-id"])
-            body = {
-                "application-id": ids[-1],
-                "application-name": "bench",
-                "application-type": "YARN",
-                "unmanaged-AM": True,
-                "am-container-spec": {"commands": {"command": "true"}},
-                "resource": {"memory": 1024, "vCores": 1},
-            }
-            _call(connection, "POST", "/apps", body)
-            _call(connection, "PUT", f"/apps/{ids[-1]}/state", {"state": "KILLED"})
+        connection, ids = self._connection(), list[str]()
+        while len(ids) < count:
+            batch = [self._submitted(connection) for _ in range(min(BATCH, count - len(ids)))]
+            for application_id in batch:  # by now each has its attempt
+                _call(connection, "PUT", f"/apps/{application_id}/state", {"state": "KILLED"})
+            ids += batch
         connection.close()
         return ids
 
-    def _killed(self) -> int:
-        found = _call(self._connection(), "GET", "/metrics")
-        return int(found["clusterMetrics"]["appsKilled"])
+    def _submitted(self, connection: http.client.HTTPConnection) -> str:
+        application_id = str(_call(connection, "POST", "/apps/new-application")["application-id"])
+        body = {
+            "application-id": application_id,
+            "application-name": "bench",
+            "application-type": "YARN",
+            "unmanaged-AM": True,
+            "am-container-spec": {"commands": {"command": "true"}},
+            "resource": {"memory": 1024, "vCores": 1},
+        }
+        _call(connection, "POST", "/apps", body)
+        return application_id
+
+    def _ended(self) -> int:
+        found = _call(self._connection(), "GET", "/appstatistics", states="FINISHED,FAILED,KILLED")
+        return sum(int(item["count"]) for item in found["appStatInfo"]["statItem"])
 
     def _connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self._server.url)
@@ -103,11 +109,11 @@ class Applications:
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=CALL_TIMEOUT_S)
 
 
-def _call(connection: http.client.HTTPConnection, method: str, path: str, body: object = None) -> Any:
+def _call(connection: http.client.HTTPConnection, method: str, path: str, body: object = None, states: str = "") -> Any:
     """Raises RuntimeError with the answer when it is no success."""
     headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body is not None else {})}
     content = json.dumps(body) if body is not None else None
-    connection.request(method, f"/ws/v1/cluster{path}?user.name={USER}", content, headers)
+    connection.request(method, f"/ws/v1/cluster{path}?user.name={USER}&states={states}", content, headers)
     with connection.getresponse() as answer:
         text = answer.read()
         if answer.status not in (200, 202):
