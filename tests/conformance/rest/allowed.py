@@ -111,7 +111,7 @@ FAULTS_OF_HADOOP = (
     ),
     Allowed(
         what="a token of a submission that is none",
-        calls=r".*\(a token that is none\)",
+        calls=r"POST .*\(a token that is none\)",
         place=r"body\.RemoteException\.message",
         hadoop="exception message = null",
         yodel="what is wrong with it",
