@@ -41,6 +41,7 @@ class LongJobs:
         self.cluster = cluster
         self.folder = cluster.target.folder()
         self._held: psutil.Process | None = None
+        self._held_container = ""
         others = [name for name in cluster.node_names() if name != MASTERS_NODE]
         cluster.kubectl("cordon", *others)
         cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": MASTERS_BYTES}, nodes=(MASTERS_NODE,))
@@ -122,9 +123,14 @@ class LongJobs:
         wait_for("all executors", executors, START_TIMEOUT_S)
 
     def until_replaced(self, pods: Sequence[Pod]) -> None:
-        """Until those are over and others do their work."""
+        """Until those are over and others do their work.  The next map begins before all are over: it is held then."""
         lost = frozenset(pod.container for pod in pods)
-        wait_for("the end of those pods", lambda: not lost & {pod.container for pod in self.tasks()}, START_TIMEOUT_S)
+
+        def are_over() -> bool:
+            self._hold(lost)
+            return not lost & {pod.container for pod in self.tasks()}
+
+        wait_for("the end of those pods", are_over, START_TIMEOUT_S)
         self.until_whole(lost)
 
     def until_told_of(self, pods: Sequence[Pod], words: str) -> None:
@@ -183,15 +189,16 @@ class LongJobs:
             assert app["state"] in ("ACCEPTED", "RUNNING"), app["diagnostics"]
 
     def _hold(self, lost: frozenset[str]) -> bool:
-        if self._held is not None and not has_ended(self._held):
+        if self._held is not None and self._held_container not in lost and not has_ended(self._held):
             return True
         self._assert_alive(self.mapreduce)
         for process in processes_of(self.mapreduce):
             with contextlib.suppress(psutil.NoSuchProcess):
                 is_map = process.name() == "java" and any(HELD in word for word in process.cmdline())
-                if is_map and process.environ().get("CONTAINER_ID") not in lost:
+                container = process.environ().get("CONTAINER_ID", "")
+                if is_map and container not in lost:
                     process.send_signal(signal.SIGSTOP)
-                    self._held = process
+                    self._held, self._held_container = process, container
                     return True
         return False
 
