@@ -1,0 +1,115 @@
+"""What the parts of the RM are given, made of its settings."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import hmac
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+from yodel.domain.allocation import AllocationLimits
+from yodel.domain.locality import LocalityDelays
+from yodel.domain.queue import Queue, leaves_under_root
+from yodel.domain.resource import Resource
+from yodel.errors import InvalidValue
+from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
+from yodel.kube.paced import PaceLimits
+from yodel.ports.identity import OsUsers
+from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.services.delegation_tokens import DelegationSettings
+from yodel.services.master_keys import RollingSettings
+from yodel.settings import Settings
+from yodel.translator.dialects import dialect
+from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
+from yodel.translator.pod_spec import PodSettings
+from yodel.translator.profiles import PodProfiles, profiles
+
+NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
+SECRET_BYTES_MAX = 4096
+
+
+def queues(settings: Settings) -> tuple[Queue, ...]:
+    return leaves_under_root(
+        settings.queues,
+        maximum_lifetime_s=settings.queue_maximum_lifetime_s,
+        default_lifetime_s=settings.queue_default_lifetime_s,
+    )
+
+
+def pace_limits(settings: Settings) -> PaceLimits:
+    return PaceLimits(per_second=settings.kube_requests_per_second, burst=settings.kube_requests_burst)
+
+
+def allocation_limits(settings: Settings) -> AllocationLimits:
+    return AllocationLimits(
+        minimum=Resource(settings.minimum_allocation_mib, settings.minimum_allocation_vcores),
+        maximum=Resource(settings.maximum_allocation_mib, settings.maximum_allocation_vcores),
+        am_share=settings.am_share,
+        in_flight_max=settings.in_flight_max,
+        delays=LocalityDelays(node_s=settings.node_locality_delay_s, rack_s=settings.rack_locality_delay_s),
+    )
+
+
+def delegation_settings(settings: Settings) -> DelegationSettings:
+    return DelegationSettings(
+        key_update_interval_s=settings.delegation_key_update_interval_s,
+        token_max_lifetime_s=settings.delegation_token_max_lifetime_s,
+        token_renew_interval_s=settings.delegation_token_renew_interval_s,
+        login_user=getpass.getuser(),
+    )
+
+
+def pod_profiles(settings: Settings, landmarks: Landmarks = DEFAULT_LANDMARKS) -> PodProfiles:
+    """Raises InvalidValue naming the setting."""
+    own = replace(pod_settings(settings), landmarks=landmarks)
+    return profiles(own, settings.queue_defaults, settings.queue_settings, settings.dialects)
+
+
+def pod_settings(settings: Settings) -> PodSettings:
+    return PodSettings(
+        cluster=settings.cluster_name,
+        namespace=settings.namespace,
+        image=settings.image,
+        dialect=dialect(settings.dialect, settings.dialects),
+        handover_dir=settings.handover_dir,
+        host_paths=settings.host_paths,
+        milli_per_vcore=settings.milli_per_vcore,
+        scheduler_name=settings.scheduler_name,
+        grace_s=settings.pod_grace_s,
+        host_network=settings.host_network,
+    )
+
+
+def rolling_settings(settings: Settings) -> RollingSettings:
+    return RollingSettings(
+        nm_interval_s=settings.nm_key_rolling_interval_s,
+        container_interval_s=settings.container_key_rolling_interval_s,
+        activation_delay_s=1.5 * settings.node_expiry_s,
+    )
+
+
+def proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
+    """Blocks: host names in the rules are resolved."""
+    return ProxyUserRules.from_properties(settings.proxy_users, groups_of=users.groups_of, addresses_of=_addresses_of)
+
+
+def node_passwords(path: Path | None) -> TokenPasswords | None:
+    """Node agents prove that they know the shared secret: password = HMAC-SHA1(secret, node name)."""
+    if path is None:
+        return None
+    secret = path.read_bytes().strip()
+    if not 16 <= len(secret) <= SECRET_BYTES_MAX:
+        raise InvalidValue("node_token_file", f"{len(secret)} bytes", f"16 to {SECRET_BYTES_MAX} bytes")
+
+    def grant(identifier: bytes) -> TokenGrant | None:
+        node_name = identifier.decode("utf-8", "replace")[:253]
+        secret_of_node = hmac.new(secret, identifier, hashlib.sha1).digest()
+        return TokenGrant(password=secret_of_node, user=node_name, kind=NODE_TOKEN_KIND)
+
+    return grant
+
+
+def _addresses_of(host: str) -> list[str]:
+    return sorted({str(info[4][0]) for info in socket.getaddrinfo(host, None)})

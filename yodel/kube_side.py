@@ -1,0 +1,104 @@
+"""Kubernetes as the RM has it: opened late, asked at a pace, and watched: pods, nodes, and what others' pods hold."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import random
+from collections.abc import Awaitable, Callable
+
+from yodel.kube.api import KubeApi
+from yodel.kube.holdings import watch_holdings
+from yodel.kube.late import LateKube
+from yodel.kube.led import LedKube
+from yodel.kube.nodes import watch_nodes
+from yodel.kube.paced import PacedKube, PaceLimits
+from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
+from yodel.ports.clock import Clock
+from yodel.ports.pods import PodSink
+from yodel.services.binder import Binder
+from yodel.services.node_sinks import NodeSinks
+from yodel.settings import Settings
+from yodel.store.leadership import Leadership
+from yodel.telemetry import garbage
+from yodel.translator import names
+
+CLIENT_MODULE = "yodel.kube.client"
+
+
+class KubeSide:
+    """``api`` is what everybody calls; it answers once ``watch_pods`` has opened the way."""
+
+    def __init__(self, settings: Settings, clock: Clock, limits: PaceLimits, lead: Leadership | None) -> None:
+        """With a ``lead``, nothing is asked that might be answered after it is lost."""
+        self._settings, self._clock = settings, clock
+        self.late = LateKube()
+        """For what must be known whoever leads: whether our own pod is to go."""
+        self._is_binding = asyncio.Event()
+        self._pods, self._nodes, self._holdings = (WatchHealth(clock.monotonic_s) for _ in range(3))
+        way: KubeApi = self.late if lead is None else LedKube(self.late, lead.require)
+        self.api = PacedKube(way, limits, clock=clock.monotonic_s, random=random.random)
+
+    def bind(self) -> None:
+        """From now on the RM chooses nodes: who else is on them has to be seen."""
+        self._is_binding.set()
+
+    async def watch_pods(self, sink: PodSink, opened: Callable[[], Awaitable[None]]) -> None:
+        """Opens Kubernetes, in a thread because importing its package blocks for a second; awaits ``opened``; watches
+        our pods."""
+        settings = self._settings
+        module = await asyncio.to_thread(importlib.import_module, CLIENT_MODULE)
+        async with await module.open_kube(settings.kubeconfig, settings.kube_context) as kube:
+            self.late.open(kube)
+            garbage.take_over()
+            await opened()
+            await watch_pods(
+                self.api,
+                settings.namespace,
+                names.selector(settings.cluster_name),
+                sink,
+                clock=self._clock.monotonic_s,
+                random=random.random,
+                limits=WatchLimits(page_size=settings.pod_list_page_size),
+                health=self._pods,
+            )
+
+    async def watch_nodes(self, sinks: NodeSinks, binder: Binder) -> None:
+        """Where nobody may list nodes unless this RM chooses among them, ``sinks`` do not hear of them."""
+        if not self._settings.watch_nodes:
+            await self._is_binding.wait()
+        await watch_nodes(
+            self.api,
+            "",
+            sinks if self._settings.watch_nodes else NodeSinks(binder),
+            clock=self._clock.monotonic_s,
+            random=random.random,
+            health=self._nodes,
+        )
+
+    async def watch_holdings(self, binder: Binder) -> None:
+        """Once a queue wants its nodes chosen here: it takes the right to list and watch all pods of the cluster."""
+        await self._is_binding.wait()
+        await watch_holdings(
+            self.api,
+            binder,
+            clock=self._clock.monotonic_s,
+            random=random.random,
+            limits=WatchLimits(page_size=self._settings.pod_list_page_size),
+            health=self._holdings,
+        )
+
+    def gauges(self) -> dict[str, float]:
+        """How well Kubernetes is seen and reached."""
+        nodes = {"node_watch_staleness_seconds": self._nodes.staleness_s} if self._settings.watch_nodes else {}
+        holdings = {"holdings_watch_staleness_seconds": self._holdings.staleness_s} if self._is_binding.is_set() else {}
+        return {
+            **nodes,
+            **holdings,
+            "watch_staleness_seconds": self._pods.staleness_s,
+            "watch_listings": self._pods.listings,
+            "watch_connections": self._pods.connections,
+            "watch_failures_in_a_row": self._pods.failures_in_a_row,
+            "kubernetes_turned_away": self.api.turned_away,
+            "kubernetes_waited_seconds": self.api.waited_s,
+        }

@@ -1,0 +1,62 @@
+"""What becomes a container's pod: its queue's profile, its user, its image, its group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from yodel.domain.container import Container
+from yodel.pb_convert.submission import launch_environment
+from yodel.ports.identity import OsUsers
+from yodel.ports.pods import Manifest
+from yodel.services.state import ClusterState
+from yodel.translator import images, names
+from yodel.translator.dialects import gang_name
+from yodel.translator.pod_spec import Group, PosixIdentity, group, manifest
+from yodel.translator.profiles import PodProfiles
+
+
+class PodMaker:
+    """``profiles`` may be exchanged while it runs: what is made from then on is made by the new ones."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        users: OsUsers,
+        profiles: PodProfiles,
+        *,
+        are_all_users_known: bool,
+        contexts_max: int,
+    ) -> None:
+        """``are_all_users_known``: every user has to be one of this machine, not only those with ids in the settings.
+        ``contexts_max`` launch contexts are kept read."""
+        self._state, self._users, self._are_all_users_known = state, users, are_all_users_known
+        self._image_asked: Callable[[bytes], str] = lru_cache(contexts_max)(image_asked)
+        self.profiles = profiles
+
+    def manifest_of(self, container: Container) -> Manifest:
+        """Raises Refused: the user may not run containers here, or not with this image."""
+        identity = None
+        if self._are_all_users_known or self._users.is_mapped(container.user):
+            user = self._users.posix_user(container.user)
+            identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
+        submission = self._state.applications[container.id.application_id].submission
+        profile = self.profiles.of(container.queue)
+        closed = frozenset[str]() if profile.binds else self._state.closed_nodes
+        image = images.chosen(profile.image, profile.images_allowed, self._image_asked(submission.context))
+        return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
+
+    def group_of(self, pod: Manifest) -> Group | None:
+        """That a pod has to name, where its queue wants groups."""
+        container_id = names.container_of(pod["metadata"]["labels"])
+        container = self._state.containers.get(container_id) if container_id is not None else None
+        return group(container, self.profiles.of(container.queue)) if container is not None else None
+
+    def live_groups(self) -> set[str]:
+        """Names of those whose applications are not over."""
+        return {gang_name(app.id) for app in self._state.applications.values() if not app.state.is_final}
+
+
+def image_asked(context: bytes) -> str:
+    """What a submission's launch context names; empty: nothing."""
+    return images.asked(launch_environment(context))

@@ -1,0 +1,510 @@
+"""One ResourceManager: all its parts, wired.  The only file that constructs adapters."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import hashlib
+import hmac
+import os
+import random
+import secrets
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from yodel import __version__, from_settings
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.allocation import AllocationLimits
+from yodel.domain.ask_rules import AskRules
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.errors import Refused, Unavailable
+from yodel.kube.groups import GroupedPods
+from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
+from yodel.kube.own_pod import OwnPod
+from yodel.kube.pod_driver import DriverLimits, PodDriver
+from yodel.kube_side import KubeSide
+from yodel.pod_making import PodMaker
+from yodel.ports.clock import Clock
+from yodel.ports.identity import OsUsers, PosixUser
+from yodel.ports.store import Row, Snapshot, Store
+from yodel.rm_api.app import RestServices, RestSettings, create_app
+from yodel.rm_api.server import serve as serve_rest
+from yodel.rm_api.standby import LEADER_GAUGE
+from yodel.rm_rpc.admin_protocol import AdminProtocol
+from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
+from yodel.rm_rpc.ha_protocol import HaProtocol
+from yodel.rm_rpc.master_protocol import MasterProtocol
+from yodel.rm_rpc.node_agents import RpcNodeAgents
+from yodel.rm_rpc.remote_errors import fault_for
+from yodel.rm_rpc.tracker_protocol import TrackerProtocol
+from yodel.rm_rpc.user_mappings import UserMappings
+from yodel.rpc_io.dispatch import Dispatcher, RetryCacheLimits, RpcProtocol
+from yodel.rpc_io.server import RpcServer, ServerSecurity
+from yodel.services import recovery
+from yodel.services.admin import AdminService, AdminSettings, Reloads
+from yodel.services.amrm_keys import AmrmKeys
+from yodel.services.binder import Binder
+from yodel.services.changes import ApplicationChanges
+from yodel.services.cordons import Cordons
+from yodel.services.decommission import Decommission
+from yodel.services.delegation_tokens import DelegationTokens
+from yodel.services.engine import Engine
+from yodel.services.inspection import Inspection, InspectionSettings
+from yodel.services.launcher import AmLauncher
+from yodel.services.liveness import Liveness, LivenessSettings
+from yodel.services.log_aggregation import LogAggregation
+from yodel.services.master import MasterService
+from yodel.services.master_keys import MasterKeys
+from yodel.services.misfits import Misfits
+from yodel.services.node_sinks import NodeSinks
+from yodel.services.nodes import NodeService
+from yodel.services.performer import EffectPerformer
+from yodel.services.queries import Queries
+from yodel.services.reconciler import Reconciler, ReconcilerSettings
+from yodel.services.scheduler import Scheduler
+from yodel.services.state import ClusterState
+from yodel.services.submission import SubmissionLimits, SubmissionService
+from yodel.services.surroundings import NodeNames, Surroundings
+from yodel.services.tokens import TokenIssuer
+from yodel.services.topology import Topology
+from yodel.services.work_queue import WorkQueue
+from yodel.settings import Settings
+from yodel.store.leadership import Leadership
+from yodel.telemetry import garbage
+from yodel.translator import names
+from yodel.translator.dialects import gang_kinds
+from yodel.translator.placement import Landmarks
+from yodel.translator.profiles import PodProfiles
+
+COMPANY_S = 0.025
+"""Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
+log = structlog.get_logger("yodel.app")
+
+
+class _Stoppable(Protocol):
+    async def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """Where a started RM listens."""
+
+    client_port: int
+    scheduler_port: int
+    tracker_port: int
+    admin_port: int
+    webapp_port: int
+
+
+class Rm:
+    """All parts of one RM, wired."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        store: Store,
+        stored: Snapshot,
+        state: ClusterState,
+        tokens: TokenIssuer,
+        reload: Callable[[], Settings],
+        lead: Leadership | None,
+    ) -> None:
+        self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
+        self._lead = lead
+        self._not_ready = "applications are being taken up"
+        self._kube = KubeSide(settings, clock, from_settings.pace_limits(settings), lead)
+        limits = from_settings.allocation_limits(settings)
+        self._ask_rules = AskRules(
+            minimum=limits.minimum,
+            are_node_labels_enabled=settings.node_labels_enabled,
+            opportunistic=settings.opportunistic_containers,
+        )
+        self._users = OsUsers(
+            min_user_id=settings.min_user_id,
+            allowed_system_users=settings.allowed_system_users,
+            mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
+        )
+        self.engine = Engine(state, store, clock, COMPANY_S)
+        self.topology = Topology(self.engine, settings.rack_label, are_labels_enabled=settings.node_labels_enabled)
+        self._wire_scheduler(limits)
+        self._wire_applications(stored, limits)
+        self._wire_pods()
+        self._wire_nodes(stored)
+        self._wire_followers()
+
+    def _wire_scheduler(self, limits: AllocationLimits) -> None:
+        settings, clock, state = self._settings, self._clock, self.engine.state
+        self._misfits = Misfits(state, clock, settings.placement_constraints_handler)
+        self.scheduler = Scheduler(
+            self.engine,
+            limits,
+            clock,
+            Surroundings(
+                state,
+                NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
+                are_labels_enabled=settings.node_labels_enabled,
+            ),
+            self._misfits,
+            lambda queue: self._maker.profiles.of(queue).placement == "bind",
+        )
+
+    def _wire_applications(self, stored: Snapshot, limits: AllocationLimits) -> None:
+        """What clients and ApplicationMasters talk to."""
+        settings, clock, state, tokens = self._settings, self._clock, self.engine.state, self._tokens
+        rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
+        self.submission = SubmissionService(
+            self.engine,
+            self._users,
+            rules,
+            SubmissionLimits(
+                max_attempts=settings.am_max_attempts,
+                max_priority=settings.max_priority,
+                completed_max=settings.completed_max,
+            ),
+            limits,
+            self._ask_rules,
+        )
+        self.master = MasterService(
+            self.engine,
+            tokens,
+            clock,
+            self.submission.require_allowed,
+            limits.maximum,
+            self.scheduler.wake,
+            self._ask_rules,
+        )
+        self.amrm_keys = AmrmKeys(self.engine, tokens, clock, secrets.token_bytes, settings.am_key_rolling_interval_s)
+        self.changes = ApplicationChanges(
+            self.engine, self.submission, self.scheduler.wake, are_queues_guarded=settings.acl_enable
+        )
+        self.delegation_tokens = DelegationTokens(
+            self.engine, clock, secrets.token_bytes, from_settings.delegation_settings(settings), stored
+        )
+        self.log_aggregation = LogAggregation(state, clock, is_enabled=settings.log_aggregation_enable)
+        self.queries = Queries(state, clock, tokens, limits)
+
+    def _wire_pods(self) -> None:
+        """From a container's row to its pod and back."""
+        settings, clock, state = self._settings, self._clock, self.engine.state
+        self._maker = PodMaker(
+            state,
+            self._users,
+            self._pod_profiles(settings),
+            are_all_users_known=settings.user_mode == "os",
+            contexts_max=settings.completed_max,
+        )
+        pods = PodDriver(
+            self._kube.api,
+            settings.namespace,
+            DriverLimits(creates_per_second=settings.pod_creates_per_second, creates_burst=settings.pod_creates_burst),
+        )
+        self._pods = GroupedPods(pods, self._kube.api, settings.namespace, self._maker.group_of)
+        self.reconciles: WorkQueue[ContainerId] = WorkQueue(
+            self._reconcile, random.random, goes_first=lambda container_id: self.reconciler.has_pod(container_id)
+        )
+        self.binder = Binder(
+            state, clock, settings.namespace, lambda c: self._maker.profiles.of(c.queue).binds, self.reconciles.add
+        )
+        self._use(self._maker.profiles)
+        self.reconciler = Reconciler(
+            self.engine,
+            self._pods,
+            clock,
+            self._maker.manifest_of,
+            ReconcilerSettings(pod_retention_s=settings.pod_retention_s, resync_interval_s=settings.resync_interval_s),
+            self.reconciles.add,
+            self.binder,
+        )
+
+    def _wire_nodes(self, stored: Snapshot) -> None:
+        """Node agents: who they are, what is launched there, when they are given up, and their administration."""
+        settings, clock, tokens = self._settings, self._clock, self._tokens
+        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
+        launcher = AmLauncher(self.engine, RpcNodeAgents(lambda: secrets.token_bytes(16)), tokens, clock)
+        self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(launcher.launch, random.random)
+        self.liveness = Liveness(
+            self.engine,
+            self.nodes,
+            clock,
+            LivenessSettings(
+                am_expiry_s=settings.am_expiry_s,
+                node_expiry_s=settings.node_expiry_s,
+                container_expiry_s=settings.container_expiry_s,
+            ),
+        )
+        self.master_keys = MasterKeys(
+            self.engine,
+            tokens,
+            clock,
+            secrets.token_bytes,
+            from_settings.rolling_settings(settings),
+            stored.master_keys,
+        )
+        self.cordons = Cordons()
+        self.decommission = Decommission(
+            self.engine, self.nodes, clock, settings.decommission_timeout_s, self.cordons.names
+        )
+        self._proxy_users = from_settings.proxy_users(settings, self._users)
+        self.admin = AdminService(
+            self.engine, self.nodes, self.decommission, self._users, self._reloads(), getpass.getuser()
+        )
+
+    def _wire_followers(self) -> None:
+        """Who is told of commits, and who carries out what they ask for."""
+        self.inspection = self._inspection()
+        self.engine.follow_with(self._published)
+        self._misfits.tell = self.inspection.misfit
+        self.engine.perform_with(
+            EffectPerformer(
+                self.engine.state,
+                self.nodes,
+                self._clock,
+                self.reconciles.add,
+                self.launches.add,
+                self.scheduler.wake,
+            )
+        )
+
+    async def run(self, stop: asyncio.Event, on_ready: Callable[[Addresses], None] | None) -> None:
+        recovery.expect_attempts(self.engine, self._clock)
+        seen = NodeSinks(self.cordons, self.topology, self.binder)
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                tasks.create_task(self.engine.run(), name="engine"),
+                tasks.create_task(self.scheduler.run(), name="scheduler"),
+                tasks.create_task(self.reconciles.run(), name="reconciler"),
+                tasks.create_task(self.launches.run(), name="launcher"),
+                tasks.create_task(self.liveness.run(), name="liveness"),
+                tasks.create_task(self.delegation_tokens.run(), name="delegation tokens"),
+                tasks.create_task(self.amrm_keys.run(), name="AMRM keys"),
+                tasks.create_task(self.decommission.run(), name="decommission"),
+                tasks.create_task(self.master_keys.run(), name="master keys"),
+                tasks.create_task(self.reconciler.run_resync(), name="resync"),
+                tasks.create_task(self._kube.watch_pods(self.reconciler, self._require_groups), name="pod watch"),
+                tasks.create_task(self.inspection.run(), name="inspection"),
+                tasks.create_task(self._kube.watch_nodes(seen, self.binder), name="node watch"),
+                tasks.create_task(self._kube.watch_holdings(self.binder), name="watch of bound pods"),
+                tasks.create_task(self.binder.run(), name="binder"),
+                tasks.create_task(self._sweep_groups(), name="group sweep"),
+                tasks.create_task(garbage.run(), name="garbage"),
+                tasks.create_task(self._end_with_own_pod(stop), name="own pod"),
+            ]
+            recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
+            await self.admin.start()
+            servers, addresses = await self._listen()
+            self.scheduler.wake()
+            self._not_ready = ""
+            log.info("ResourceManager started", **_fields(addresses))
+            if on_ready is not None:
+                on_ready(addresses)
+            await stop.wait()
+            for server in servers:
+                await server.stop()
+            for task in running:
+                task.cancel()
+
+    async def _end_with_own_pod(self, stop: asyncio.Event) -> None:
+        settings = self._settings
+        if settings.own_pod_name:
+            pod = OwnPod(self._kube.late, self._clock, namespace=settings.own_pod_namespace, name=settings.own_pod_name)
+            await pod.until_over()
+            stop.set()
+
+    async def _listen(self) -> tuple[list[_Stoppable], Addresses]:
+        settings = self._settings
+        web, webapp_port = await self._serve_rest()
+        self.engine.state.web_address = f"{settings.host}:{webapp_port}"
+        client = ClientProtocol(self._client_services(), self.engine.state.web_address)
+        master = MasterProtocol(
+            self.master,
+            self.queries,
+            self._tokens,
+            are_constraints_taken=settings.placement_constraints_handler != "disabled",
+        )
+        tracker = TrackerProtocol(
+            self.nodes,
+            self._tokens,
+            settings.node_heartbeat_interval_ms,
+            f"yodel-{__version__}",
+            master_keys=self.master_keys,
+            log_aggregation=self.log_aggregation,
+        )
+        proxies = self._proxy_users
+        node_passwords = from_settings.node_passwords(settings.node_token_file)
+        by_name_or_token = ServerSecurity(allow_simple=True, proxy_users=proxies, token_passwords=client.token_grant)
+        by_am_token = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
+        by_node_token = ServerSecurity(allow_simple=node_passwords is None, token_passwords=node_passwords)
+        servers = [
+            _server("client", [client.protocol()], by_name_or_token),
+            _server("scheduler", [master.protocol()], by_am_token),
+            _server("tracker", [tracker.protocol()], by_node_token),
+            _server("admin", self._admin_protocols(), ServerSecurity(allow_simple=True, proxy_users=proxies)),
+        ]
+        wanted = (settings.client_port, settings.scheduler_port, settings.tracker_port, settings.admin_port)
+        ports = [
+            (await server.start(settings.bind_host, port))[1] for server, port in zip(servers, wanted, strict=True)
+        ]
+        addresses = Addresses(
+            client_port=ports[0],
+            scheduler_port=ports[1],
+            tracker_port=ports[2],
+            admin_port=ports[3],
+            webapp_port=webapp_port,
+        )
+        return [*servers, web], addresses
+
+    def _admin_protocols(self) -> list[RpcProtocol]:
+        mappings = UserMappings(self.admin).protocols()
+        return [AdminProtocol(self.admin).protocol(), HaProtocol(self.admin).protocol(), *mappings]
+
+    def _reloads(self) -> Reloads:
+        """What ``yarn rmadmin`` may change while we run."""
+
+        def read() -> AdminSettings:
+            settings = self._reload()
+            return AdminSettings(
+                admin_acl=settings.admin_acl,
+                max_priority=settings.max_priority,
+                queues=from_settings.queues(settings),
+                pod_profiles=self._pod_profiles(settings),
+                nodes_include_path=settings.nodes_include_path,
+                nodes_exclude_path=settings.nodes_exclude_path,
+                dynamic_resources_path=settings.dynamic_resources_path,
+            )
+
+        def use_admin_acl(acl: Acl) -> None:
+            self.submission.use_rules(AccessRules(admin_acl=acl, is_view_checked=self._settings.acl_enable))
+
+        async def use_pod_profiles(profiles: PodProfiles) -> None:
+            await self._pods.require(profiles.gang_kinds)
+            self._use(profiles)
+
+        return Reloads(
+            read=read,
+            proxy_users=lambda: self._proxy_users.become(from_settings.proxy_users(self._reload(), self._users)),
+            admin_acl=use_admin_acl,
+            max_priority=self.submission.use_max_priority,
+            pod_profiles=use_pod_profiles,
+        )
+
+    def _client_services(self) -> ClientServices:
+        return ClientServices(
+            queries=self.queries,
+            submission=self.submission,
+            changes=self.changes,
+            nodes=self.nodes,
+            delegation_tokens=self.delegation_tokens,
+            log_aggregation=self.log_aggregation,
+        )
+
+    async def _serve_rest(self) -> tuple[_Stoppable, int]:
+        """REST first: it answers while a restarted RM takes up what was under way."""
+        settings = self._settings
+        rest = RestSettings(
+            cluster_id=self.queries.cluster_timestamp_ms,
+            started_ms=self._clock.now_ms(),
+            rm_web_address=f"{settings.host}:{settings.webapp_port}",
+            login_user=getpass.getuser(),
+            # Cookies survive a restart: the key is made from one that is on disk.
+            cookie_secret=hmac.new(self._tokens.current("amrm").secret, b"hadoop.auth", hashlib.sha256).digest(),
+            static_user=settings.http_static_user,
+            may_static_user_write=settings.http_static_user_may_write,
+            proxy_hosts=frozenset(host.lower() for host in settings.web_proxy_hosts),
+            is_proxy_warning_shown=settings.web_proxy_warning,
+        )
+        services = RestServices(
+            queries=self.queries,
+            submission=self.submission,
+            changes=self.changes,
+            nodes=self.nodes,
+            log_aggregation=self.log_aggregation,
+            clock=self._clock,
+            settings=rest,
+            gauges=self._gauges,
+            not_ready=lambda: self._not_ready,
+        )
+        return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)
+
+    def _use(self, profiles: PodProfiles) -> None:
+        self._maker.profiles = profiles
+        if profiles.binds:
+            self._kube.bind()
+
+    def _published(self, rows: Sequence[Row], removed: Sequence[ApplicationId]) -> None:
+        self.inspection.published(rows, removed)
+        self.binder.published(rows)
+
+    def _inspection(self) -> Inspection:
+        settings, kube = self._settings, self._kube.api
+        return Inspection(
+            self.engine.state,
+            self.reconciler.observed,
+            self._clock,
+            InspectionSettings(
+                events_per_second=settings.pod_events_per_second,
+                applications_per_second=settings.application_objects_per_second,
+            ),
+            events=KubePodEvents(kube, settings.namespace) if settings.pod_events else None,
+            board=KubeApplicationBoard(kube, settings.namespace, settings.cluster_name)
+            if settings.application_objects
+            else None,
+        )
+
+    def _gauges(self) -> dict[str, float]:
+        """For Prometheus."""
+        lease = {} if self._lead is None else {"lease_remaining_seconds": self._lead.remaining_s}
+        return {
+            **self._kube.gauges(),
+            **lease,
+            LEADER_GAUGE: 1,
+            "reconciles_waiting": len(self.reconciles),
+            "pod_events_dropped": self.inspection.dropped,
+            "unplaceable_asks": len(self.engine.state.misfits),
+            "waiting_pods": len(self.engine.state.waits),
+        }
+
+    async def _require_groups(self) -> None:
+        """Raises InvalidValue: a queue wants groups of a kind that the cluster does not have."""
+        try:
+            await self._pods.require(self._maker.profiles.gang_kinds)
+        except (Refused, Unavailable) as error:
+            log.warning("kinds of groups not checked", error=str(error))
+
+    async def _sweep_groups(self) -> None:
+        await self._pods.run_sweep(
+            lambda: self._maker.profiles.gang_kinds,
+            names.selector(self._settings.cluster_name),
+            self._maker.live_groups,
+            self._settings.resync_interval_s,
+            others=gang_kinds(self._settings.dialects),
+        )
+
+    def _pod_profiles(self, settings: Settings) -> PodProfiles:
+        """Raises InvalidValue naming the setting."""
+        landmarks = Landmarks(
+            rack_label=self._settings.rack_label,
+            hostname_of=self.topology.hostname_label,
+            are_labels_enabled=self._settings.node_labels_enabled,
+        )
+        return from_settings.pod_profiles(settings, landmarks)
+
+    async def _reconcile(self, container_id: ContainerId) -> float | None:
+        return await self.reconciler.reconcile(container_id)
+
+
+def _server(name: str, protocols: list[RpcProtocol], security: ServerSecurity) -> RpcServer:
+    return RpcServer(
+        name=name,
+        dispatcher=Dispatcher(protocols, fault_for=fault_for, retry_cache=RetryCacheLimits()),
+        security=security,
+        nonce=lambda: b64encode(os.urandom(30)).decode(),
+    )
+
+
+def _fields(addresses: Addresses) -> dict[str, int]:
+    return {name: getattr(addresses, name) for name in Addresses.__slots__}
