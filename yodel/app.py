@@ -75,9 +75,7 @@ async def _gain_lead(settings: Settings, clock: Clock, leadership: Leadership, s
     web, _ = await serve_rest(pages, settings.bind_host, settings.webapp_port)
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(
-                asyncio.to_thread(importlib.import_module, CLIENT_MODULE)
-            )  # it takes a second: better now
+            tasks.create_task(asyncio.to_thread(importlib.import_module, CLIENT_MODULE))  # a second: better now
             return await leadership.gain(stop)
     finally:
         await web.stop()

@@ -18,6 +18,7 @@ import structlog
 
 from yodel import __version__, from_settings, hadoop_properties
 from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.allocation import AllocationLimits
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queue import Queue
@@ -132,9 +133,16 @@ class Rm:
             allowed_system_users=settings.allowed_system_users,
             mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
         )
-        rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
         self.engine = Engine(state, store, clock, COMPANY_S)
         self.topology = Topology(self.engine, settings.rack_label, are_labels_enabled=settings.node_labels_enabled)
+        self._wire_scheduler(limits)
+        self._wire_applications(stored, limits)
+        self._wire_pods()
+        self._wire_nodes(stored)
+        self._wire_followers()
+
+    def _wire_scheduler(self, limits: AllocationLimits) -> None:
+        settings, clock, state = self._settings, self._clock, self.engine.state
         self._misfits = Misfits(state, clock, settings.placement_constraints_handler)
         self.scheduler = Scheduler(
             self.engine,
@@ -148,6 +156,11 @@ class Rm:
             self._misfits,
             lambda queue: self._maker.profiles.of(queue).placement == "bind",
         )
+
+    def _wire_applications(self, stored: Snapshot, limits: AllocationLimits) -> None:
+        """What clients and ApplicationMasters talk to."""
+        settings, clock, state, tokens = self._settings, self._clock, self.engine.state, self._tokens
+        rules = AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable)
         self.submission = SubmissionService(
             self.engine,
             self._users,
@@ -178,6 +191,10 @@ class Rm:
         )
         self.log_aggregation = LogAggregation(state, clock, is_enabled=settings.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, limits)
+
+    def _wire_pods(self) -> None:
+        """From a container's row to its pod and back."""
+        settings, clock, state = self._settings, self._clock, self.engine.state
         self._maker = PodMaker(
             state,
             self._users,
@@ -207,6 +224,10 @@ class Rm:
             self.reconciles.add,
             self.binder,
         )
+
+    def _wire_nodes(self, stored: Snapshot) -> None:
+        """Node agents: who they are, what is launched there, when they are given up, and their administration."""
+        settings, clock, tokens = self._settings, self._clock, self._tokens
         self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
         launcher = AmLauncher(self.engine, RpcNodeAgents(lambda: secrets.token_bytes(16)), tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(launcher.launch, random.random)
@@ -245,12 +266,22 @@ class Rm:
             are_acls_enabled=settings.acl_enable,
         )
         self.scheduler_conf.start()
+
+    def _wire_followers(self) -> None:
+        """Who is told of commits, and who carries out what they ask for."""
         self.inspection = self._inspection()
-        self.transitions = Transitions(state, clock)
+        self.transitions = Transitions(self.engine.state, self._clock)
         self.engine.follow_with(self._published)
         self._misfits.tell = self.inspection.misfit
         self.engine.perform_with(
-            EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add, self.scheduler.wake)
+            EffectPerformer(
+                self.engine.state,
+                self.nodes,
+                self._clock,
+                self.reconciles.add,
+                self.launches.add,
+                self.scheduler.wake,
+            )
         )
 
     async def run(self, stop: asyncio.Event, on_ready: Callable[[Addresses], None] | None) -> None:

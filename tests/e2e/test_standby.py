@@ -25,7 +25,7 @@ from tests.rigs.kubernetes.install import CHART, RELEASE
 from tests.rigs.kubernetes.tools import Tools
 
 JOB = str(Path(__file__).parent / "spark_jobs" / "steady_sum.py")
-TASKS, TASK_S = 40, 3
+TASKS, TASK_S = 50, 3
 EXECUTORS = 2
 CRASH_S = 15
 """The lease, and what Kubernetes takes to see who is ready."""
@@ -169,7 +169,7 @@ def test_rollout_hands_over(cluster: KubeCluster, managers: Managers) -> None:
     assert sum(outages) < CRASH_S
 
 
-def test_drain_of_the_leader_s_node(cluster: KubeCluster, managers: Managers) -> None:
+def test_drain_of_the_leader_s_node(cluster: KubeCluster, managers: Managers, job: Submission) -> None:
     """The disruption budget lets the leader go, and nobody after it before its successor is ready."""
     leader = managers.settled(2)
     (node,) = [pod["spec"]["nodeName"] for pod in managers.pods() if pod["metadata"]["name"] == leader]
@@ -180,6 +180,7 @@ def test_drain_of_the_leader_s_node(cluster: KubeCluster, managers: Managers) ->
         cluster.kubectl("uncordon", node)
     print(f"not served for {outages} s")
     assert sum(outages) < CRASH_S
+    assert cluster.application(job.application_id())["state"] == "RUNNING", "it has to outlast all that was done"
 
 
 def test_job_succeeds_in_its_first_attempt(cluster: KubeCluster, job: Submission) -> None:

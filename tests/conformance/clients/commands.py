@@ -179,7 +179,8 @@ def logs(target: Target) -> Outcome:
         master=_first_lines(target.yarn("logs", "-applicationId", app, "-am", "1", "-log_files", "prelaunch.out"), 99),
         files=_sorted(target.yarn("logs", "-applicationId", app, "-log_files", "stdout", "-am", "ALL")),
         start=target.yarn("logs", "-applicationId", app, "-log_files", "prelaunch.out", "-size", "10", "-am", "1"),
-        info=target.yarn("logs", "-applicationId", app, "-show_application_log_info"),
+        # Nodes come in the order of their ports, and which node has which container is chance.
+        info=_sorted(target.yarn("logs", "-applicationId", app, "-show_application_log_info")),
         unknown=target.yarn("logs", "-applicationId", "application_1_0001"),
     )
     return Outcome(exit_code=answers.exit_code, output=answers.output, facts=facts)
