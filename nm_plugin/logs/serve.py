@@ -59,6 +59,8 @@ APPLICATION_STATES = (
     "FINISHED",
 )
 
+NODE_API = "/ws/v1/node"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
@@ -119,7 +121,7 @@ def build_app(
     recalls: Recalls | None,
 ) -> Starlette:
     """The routes.  Without ``recalls`` nothing is aggregated."""
-    api, history = "/ws/v1/node", "/ws/v1/history"
+    api, history = NODE_API, "/ws/v1/history"
     access = Access(facts.settings, manager, directories, users, threads, logs)
     site = _Site(facts, manager, access, users, threads)
     recall = RecallRoutes(access, recalls, facts.node_id) if recalls is not None else None
