@@ -22,6 +22,7 @@ LIBRARY = "org.apache.hadoop.mapreduce.lib."
 SPLIT = f"{LIBRARY}input.FileSplit"
 MASTER = "org.apache.hadoop.mapreduce.v2.app.MRAppMaster"
 SHUFFLE_SECRET = "MapReduceShuffleToken"  # TokenCache.SHUFFLE_TOKEN
+AM_FILTER = "org.apache.hadoop.yarn.server.webproxy.amfilter.AmFilterInitializer"
 META_SPLIT_VERSION = 1  # JobSplit.META_SPLIT_VERSION
 MEMORY_MIB = 512
 
@@ -92,6 +93,7 @@ def _properties(
     }
     return {
         "fs.defaultFS": "file:///",
+        "hadoop.http.filter.initializers": AM_FILTER,  # JobSubmitter sets it
         "mapreduce.framework.name": "yarn",
         "mapreduce.job.name": "rest-wordcount",
         "mapreduce.job.user.name": getpass.getuser(),

@@ -145,12 +145,13 @@ def test_mapreduces_pages(cluster: Cluster, browser: Browser, shared_dir: pathli
         (row,) = browser.shown("#jobs tbody tr")
         assert job_id in row
         assert "RUNNING" in row
+        assert f"Logged in as: {OWNER}" in shown  # the AM's filter has the name from the proxy
         assert browser.shown(".dataTables_wrapper")  # its script has run
         assert "Verdana" in look.style(".ui-widget", "fontFamily")  # and its styles are there
 
         assert "rest-wordcount" in look.click(f'#jobs a[href*="/mapreduce/job/{job_id}"]')
-        look.visit(f"{here}/mapreduce/tasks/{job_id}/m")
-        assert len(browser.shown("#tasks tbody tr", at_least=2)) == 2
+        # Not the page of tasks: in Hadoop 3.5.0 it has no tasks and no table, behind a real ResourceManager too.
+        assert look.visit(f"{here}/ws/v1/mapreduce/jobs/{job_id}/tasks").count("<type>MAP</type>") == 2
         look.visit(f"{here}/mapreduce/conf/{job_id}")
         assert len(browser.shown("#conf tbody tr", at_least=20)) >= 20
         assert "File System Counters" in look.visit(f"{here}/mapreduce/jobcounters/{job_id}")

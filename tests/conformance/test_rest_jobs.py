@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from tests.conformance import mapreduce_by_rest, spark_by_rest
-from tests.conformance.cluster import Cluster
+from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.expected import points_inside
 from tests.conformance.rest_words import new_id, post
 from tests.conformance.spark_submit import Spark
@@ -46,7 +46,8 @@ def followed(cluster: Cluster, application_id: str) -> dict[str, Any]:
     """The application once it is over; its one attempt and its count in the statistics agree with it."""
     app = cluster.ended(application_id, JOB_TIMEOUT_S)
     assert (app["state"], app["finalStatus"]) == ("FINISHED", "SUCCEEDED"), app["diagnostics"]
-    assert cluster.curl_json(f"/apps/{application_id}/state") == {"state": "FINISHED"}
+    over = {"state": "FINISHED"}  # the application itself says so already while it is FINISHING here, as in YARN
+    wait_for("its end", lambda: cluster.curl_json(f"/apps/{application_id}/state") == over, JOB_TIMEOUT_S)
     (attempt,) = cluster.curl_json(f"/apps/{application_id}/appattempts")["appAttempts"]["appAttempt"]
     assert (attempt["appAttemptState"], attempt["nodeId"] != "") == ("FINISHED", True)
     (count,) = cluster.rest(f"/appstatistics?states=FINISHED&applicationTypes={app['applicationType']}")["appStatInfo"][
