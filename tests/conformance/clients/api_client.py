@@ -146,7 +146,7 @@ def _running_master(rm: Calls, app: str) -> str:
     """The container of the application's first attempt, once it runs."""
 
     def probe() -> str | None:
-        attempts = rm("cluster_application_attempts", app)["appAttempts"]["appAttempt"]
+        attempts = rm("cluster_application_attempts", app)["appAttempts"].get("appAttempt", [])
         attempt = attempts[0].get("appAttemptId") if attempts else None
         listed = (rm("cluster_application_attempt_containers", app, attempt) if attempt else None) or {}
         found = listed.get("container") or []

@@ -1,8 +1,9 @@
 """SchedConfUpdateInfo, ConfInfo and ConfigVersionInfo.
 
 Clients write the same in many ways: with the root element and without, one item for a list of one, ``entry`` as a list,
-as one entry, or not there for an empty map.  Hadoop 3.5's own ``yarn schedulerconf`` writes the names of Java's getters
-and plain maps.  All are read.
+as one entry, or not there for an empty map.  Hadoop's own ``yarn schedulerconf`` writes the names of Java's getters and
+plain maps in 3.5 (of which a ResourceManager of 3.5 takes nothing, and says that all went well), and ``global`` beside
+``global-updates`` in 3.4.  All are read.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ ROOT = "sched-conf"
 CHANGES_MAX = 10_000
 """Queues and properties named in one change."""
 _FIELDS = frozenset({"add-queue", "update-queue", "remove-queue", "global-updates", "subClusterId"})
+_TWINS = frozenset({"global"})
 _GETTERS = {
     "addQueueInfo": "add-queue",
     "updateQueueInfo": "update-queue",
@@ -39,14 +41,14 @@ def update(body: Mapping[str, Any]) -> ConfUpdate:
     inner = body.get(ROOT)
     given = inner if isinstance(inner, dict) and len(body) == 1 else body
     fields = {_GETTERS.get(name, name): value for name, value in given.items()}
-    unknown = sorted(set(fields) - _FIELDS)
+    unknown = sorted(set(fields) - _FIELDS - _TWINS)
     if unknown:
         raise bad_request(f"Unrecognized field {unknown[0]!r}; expected some of {', '.join(sorted(_FIELDS))}")
     removed = [item for item in _items(fields.get("remove-queue")) if item is not None]
     if not all(isinstance(path, str) for path in removed):
         raise bad_request("Invalid remove-queue; expected paths of queues")
     overall: dict[str, str | None] = {}
-    for part in _items(fields.get("global-updates")):
+    for part in [*_items(fields.get("global")), *_items(fields.get("global-updates"))]:
         overall.update(_entries(part, "global-updates"))
     made = ConfUpdate(
         removed=removed,

@@ -99,8 +99,21 @@ async def test_change_may_be_xml(world: RestWorld) -> None:
             "subClusterId": None,
             "globalParams": {},
         },
+        {
+            "add-queue": {"queue-name": "root.a", "params": {"entry": {"key": "capacity", "value": "40"}}},
+            "update-queue": {"queue-name": "root.default", "params": {"entry": {"key": "capacity", "value": "60"}}},
+            "subClusterId": "",
+            "global": {"entry": {"key": f"{PREFIX}maximum-am-resource-percent", "value": "0.4"}},
+            "global-updates": {"entry": {"key": f"{PREFIX}maximum-am-resource-percent", "value": "0.4"}},
+        },
     ],
-    ids=["with a root", "one item for a list", "by full names", "as the command line of Hadoop 3.5"],
+    ids=[
+        "with a root",
+        "one item for a list",
+        "by full names",
+        "as the command line of Hadoop 3.5",
+        "as the command line of Hadoop 3.4",
+    ],
 )
 async def test_change_may_be_written_in_many_ways(world: RestWorld, body: Any) -> None:
     assert (await put(world, body)).status_code == 200
