@@ -79,11 +79,11 @@ def pictures(tmp_path: pathlib.Path) -> pathlib.Path:
     return folder
 
 
-def test_sparks_pages(any_spark: Spark, browser: Browser, shared_dir: pathlib.Path, pictures: pathlib.Path) -> None:
-    cluster = any_spark.cluster
+def test_sparks_pages(spark: Spark, browser: Browser, shared_dir: pathlib.Path, pictures: pathlib.Path) -> None:
+    cluster = spark.cluster
     assert isinstance(cluster, Cluster)
     look = Looker(browser, cluster.ready.rest_url, pictures)
-    with HeldJob(any_spark, shared_dir, executors=1, conf={"spark.ui.enabled": "true"}) as job:
+    with HeldJob(spark, shared_dir, executors=1, conf={"spark.ui.enabled": "true"}) as job:
         job.working(1)
         here = f"/proxy/{job.application_id}"
         text = look.visit(f"{here}/?user.name={OWNER}")

@@ -39,6 +39,8 @@ BY_CHANCE = frozenset({"scheduler_activities", "application_activities"})
 """What they tell depends on what the scheduler does at the moment: only the root is compared."""
 NEVER_SENT = frozenset({"cluster_renew_delegation_token", "cluster_cancel_delegation_token"})
 """The library gives its headers twice there, and fails before it sends anything."""
+FAULTS_OF_HADOOP = frozenset({"cluster_application_attempt_info"})
+"""3.5.0 has no JSON of one attempt (a class missing in a list), which Yodel has; releases before have it."""
 MEMORY_MIB = 6144
 CAPACITY = "yarn.scheduler.capacity.maximum-am-resource-percent"
 RESERVATION = {
@@ -128,7 +130,8 @@ def cluster(target: Target) -> Outcome:
         assert rm("get_active_endpoint") == target.rest_url
         assert rm("cluster_information")["clusterInfo"]["state"] == "STARTED"  # SimpleAuth first reads what it calls
         app = rm("cluster_new_application")["application-id"]
-        rm("cluster_submit_application", {**shell(app, "sleep 120"), "application-tags": {"tag": ["by-library"]}})
+        labelled = {"application-type": "YARN", "application-tags": {"tag": ["by-library"]}}
+        rm("cluster_submit_application", {**shell(app, "sleep 120"), **labelled})
         try:
             container = _running_master(rm, app)
             nm = Calls(NodeManager(rm("cluster_nodes", states=["RUNNING"])["nodes"]["node"][0]["nodeHTTPAddress"]))
@@ -139,7 +142,8 @@ def cluster(target: Target) -> Outcome:
         assert killed is not None
         target.ended(app)
     assert (rm.forgotten, nm.forgotten) == ([], [])
-    return Outcome(exit_code=0, facts={**rm.answers, **nm.answers})
+    told = {name: answer for name, answer in {**rm.answers, **nm.answers}.items() if name not in FAULTS_OF_HADOOP}
+    return Outcome(exit_code=0, facts=told)
 
 
 def _running_master(rm: Calls, app: str) -> str:
@@ -230,9 +234,10 @@ def _ask_what_is_switched_off(rm: Calls) -> None:
 
 def ask_node_manager(nm: Calls, app: str, container: str) -> None:
     assert nm("node_information")["nodeInfo"]["nodeHealthy"] is True
-    listed = nm("node_applications", state="RUNNING", user=getpass.getuser())["apps"]["app"]
-    assert app in [one["id"] for one in listed]
+    mine = {"state": "RUNNING", "user": getpass.getuser()}  # the node calls it so a moment after the container runs
+    wait_for(f"{app} on its node", lambda: app in str(nm("node_applications", **mine)["apps"]), 60)
     assert nm("node_application", app)["app"]["containerids"] == [container]
+    wait_for("its log files", lambda: "containerLogFiles" in nm("node_container", container)["container"], 60)
     assert container in [one["id"] for one in nm("node_containers")["containers"]["container"]]
     assert nm("node_container", container)["container"]["state"] == "RUNNING"
     nm("auxiliary_services")
@@ -256,6 +261,7 @@ def jobs(target: Target) -> Outcome:
         job.stop()
     assert (am.forgotten, history.forgotten) == ([], [])
     facts = {f"AM {name}": answer for name, answer in am.answers.items()}
+    del history.answers["jobs"]  # a list or one object: how many others there are is chance
     return Outcome(exit_code=ended.returncode, facts={**facts, **history.answers})
 
 
@@ -295,13 +301,12 @@ def ask_application_master(am: Calls, app: str, job_id: str, attempt_id: str) ->
 
 def ask_history_server(history: Calls, job_id: str, killed: str) -> None:
     history("application_information")
-    known = {"user": getpass.getuser(), "queue": "default", "limit": "50", "state": "SUCCEEDED"}
+    known = {"user": getpass.getuser(), "queue": "root.default", "limit": "50", "state": "SUCCEEDED"}
     times = dict.fromkeys(("started_time_begin", "finished_time_begin"), "1")
     times |= dict.fromkeys(("started_time_end", "finished_time_end"), str(2**62))
 
     def probe() -> bool:
-        listed = (history("jobs", **known, **times)["jobs"] or {}).get("job", [])
-        return job_id in [one["id"] for one in listed]
+        return job_id in str(history("jobs", **known, **times)["jobs"])  # one job is no list of one
 
     wait_for(f"{job_id} in the history", probe, 60)
     told = history("job", job_id)["job"]
@@ -327,7 +332,5 @@ SCENARIOS = (
         version=VERSION,
         takes_queue_changes=True,
     ),
-    Scenario(
-        client="yarn-api-client", name="ApplicationMaster and HistoryServer", run=jobs, short=True, version=VERSION
-    ),
+    Scenario(client="yarn-api-client", name="ApplicationMaster and HistoryServer", run=jobs, version=VERSION),
 )
