@@ -4,6 +4,10 @@ import gc
 import signal
 import sys
 
+# Where the environment forbids it, pytest would rewrite the assertions of all modules anew in each worker of each run,
+# which takes six seconds.
+sys.dont_write_bytecode = False
+
 # Hypothesis parses source while it is imported, and its pytest plugin imports part of it at the very end of a session.
 # CPython 3.11 now and then fails with "AST constructor recursion depth mismatch" when garbage is collected meanwhile.
 gc.disable()

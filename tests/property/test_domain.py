@@ -37,10 +37,28 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("machine", "entities", "state", "event"), PAIRS)
+def goes(pair: Any) -> bool:
+    machine, _, state, event = pair.values
+    return isinstance(machine.table[state, event], Go)
+
+
+@pytest.mark.parametrize(("machine", "entities", "state", "event"), [pair for pair in PAIRS if goes(pair)])
 @settings(max_examples=10)
 @given(data=st.data())
-def test_every_pair_does_what_its_cell_says(
+def test_every_pair_that_goes_does_what_its_cell_says(
+    machine: Machine[Any], entities: st.SearchStrategy[Any], state: Any, event: type, data: st.DataObject
+) -> None:
+    entity = replace(data.draw(entities), state=state)
+    happened = data.draw(records.records(event))
+    step = machine.apply(entity, happened)
+    assert step.entity.state in machine.table[state, event].to
+    assert step.entity.id == entity.id
+
+
+@pytest.mark.parametrize(("machine", "entities", "state", "event"), [pair for pair in PAIRS if not goes(pair)])
+@settings(max_examples=3)  # there is no code of the pair's own that could look at what is in them
+@given(data=st.data())
+def test_every_other_pair_does_what_its_cell_says(
     machine: Machine[Any], entities: st.SearchStrategy[Any], state: Any, event: type, data: st.DataObject
 ) -> None:
     entity = replace(data.draw(entities), state=state)
@@ -53,10 +71,8 @@ def test_every_pair_does_what_its_cell_says(
             step = machine.apply(entity, happened)
             assert step.entity is entity
             assert step.effects == ()
-        case Go(to=to):
-            step = machine.apply(entity, happened)
-            assert step.entity.state in to
-            assert step.entity.id == entity.id
+        case cell:
+            pytest.fail(f"{cell} is neither")
 
 
 @pytest.mark.parametrize("name", MACHINES)

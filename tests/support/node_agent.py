@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nm_plugin.app import Running
+from nm_plugin.app import NodeAgent, Running
 from nm_plugin.launch.users import OsUser, UserNotFound
 from nm_plugin.settings import Settings
 from tests.support.fake_tracker import CONTAINER_KEY, NM_KEY, RM_IDENTIFIER, FakeTracker
@@ -137,6 +138,18 @@ class Rig:
 
     def log(self, container: ContainerId, name: str) -> str:
         return (self.root / "logs" / str(container.application_id) / str(container) / name).read_text()
+
+
+@contextlib.asynccontextmanager
+async def running_rig(root: Path, users: FakeUsers, tracker: FakeTracker, **changes: Any) -> AsyncIterator[Rig]:
+    """An agent that the tracker knows, with changed settings; the pods that were started end with it."""
+    agent = NodeAgent(make_settings(root, tracker.port, **changes), users=users)
+    async with agent.running() as running:
+        await tracker.until(lambda: bool(tracker.heartbeats))
+        made = Rig(root=root, tracker=tracker, running=running, users=users)
+        yield made
+        for pod in made.pods:
+            await pod.destroy()
 
 
 def start_request(

@@ -73,7 +73,12 @@ _BY_TYPE: dict[object, st.SearchStrategy[Any]] = {
 @st.composite
 def records(draw: st.DrawFn, kind: Any) -> Any:
     """Any record of this kind, with every field drawn: defaults are not used."""
-    return kind(**{name: draw(_of_type(hint)) for name, hint in get_type_hints(kind).items()})
+    return kind(**{name: draw(strategy) for name, strategy in _fields(kind).items()})
+
+
+@cache
+def _fields(kind: Any) -> dict[str, st.SearchStrategy[Any]]:
+    return {name: _of_type(hint) for name, hint in get_type_hints(kind).items()}
 
 
 @cache

@@ -10,6 +10,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200"})
 Manifest = dict[str, Any]
 
 
+@cache
 def documents(name: str) -> list[Manifest]:
+    """All of them, read once: they are looked at and never changed."""
     return [found for found in yaml.safe_load_all((MANIFESTS / f"{name}.yaml").read_text()) if found]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import shutil
 import tempfile
@@ -9,24 +10,24 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
-from nm_plugin.app import NodeAgent
 from nm_plugin.launch.users import FileThreads, OsUser
 from tests.support.fake_tracker import FakeTracker
-from tests.support.node_agent import IS_ROOT, FakeUsers, Rig, make_settings, own_user
+from tests.support.node_agent import IS_ROOT, FakeUsers, Rig, own_user, running_rig
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def alice() -> OsUser:
     return OsUser(name="alice", uid=23001, gid=23001) if IS_ROOT else own_user("alice")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def bob() -> OsUser:
     return OsUser(name="bob", uid=23002, gid=23002) if IS_ROOT else own_user("bob")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def users(alice: OsUser, bob: OsUser) -> FakeUsers:
     return FakeUsers({"alice": alice, "bob": bob})
 
@@ -34,6 +35,19 @@ def users(alice: OsUser, bob: OsUser) -> FakeUsers:
 @pytest.fixture
 def open_path() -> Iterator[Path]:
     """A temporary directory that every user may enter (pytest's own may not be)."""
+    with open_directory() as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def module_path() -> Iterator[Path]:
+    """The same for an agent that a module's tests only look at."""
+    with open_directory() as path:
+        yield path
+
+
+@contextlib.contextmanager
+def open_directory() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="yodel-nm-"))
     path.chmod(0o755)
     yield path
@@ -42,6 +56,18 @@ def open_path() -> Iterator[Path]:
 
 @pytest.fixture
 async def tracker() -> AsyncIterator[FakeTracker]:
+    async with running_tracker() as fake:
+        yield fake
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_tracker() -> AsyncIterator[FakeTracker]:
+    async with running_tracker() as fake:
+        yield fake
+
+
+@contextlib.asynccontextmanager
+async def running_tracker() -> AsyncIterator[FakeTracker]:
     fake = FakeTracker()
     await fake.start()
     yield fake
@@ -50,13 +76,8 @@ async def tracker() -> AsyncIterator[FakeTracker]:
 
 @pytest.fixture
 async def rig(open_path: Path, users: FakeUsers, tracker: FakeTracker) -> AsyncIterator[Rig]:
-    agent = NodeAgent(make_settings(open_path, tracker.port), users=users)
-    async with agent.running() as running:
-        await tracker.until(lambda: bool(tracker.heartbeats))
-        made = Rig(root=open_path, tracker=tracker, running=running, users=users)
+    async with running_rig(open_path, users, tracker) as made:
         yield made
-        for pod in made.pods:
-            await pod.destroy()
 
 
 @pytest.fixture

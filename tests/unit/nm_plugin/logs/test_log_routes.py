@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
 import pytest
+import pytest_asyncio
 
-from nm_plugin.app import NodeAgent
 from tests.support.fake_tracker import FakeTracker
-from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, make_settings
+from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, running_rig
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 MASTER = container_id(1)
+TOGETHER = pytest.mark.asyncio(loop_scope="module")
 SCRIPT = "echo hello 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr; sleep 300"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shown(module_path: Path, users: FakeUsers, module_tracker: FakeTracker) -> AsyncIterator[httpx2.AsyncClient]:
+    """Of an agent that tests only look at."""
+    async with secured_rig(module_path, users, module_tracker) as rig, browsing(rig) as client:
+        yield client
 
 
 @pytest.fixture
 async def secured(open_path: Path, users: FakeUsers, tracker: FakeTracker) -> AsyncIterator[Rig]:
-    settings = make_settings(
-        open_path,
-        tracker.port,
-        acl_enabled=True,
-        admin_acl="admin",
-        log_aggregation_enabled=True,
-        remote_app_log_dir=f"file://{open_path}/remote",
-        log_server_url="http://history:19888/jobhistory/logs",
-    )
-    async with NodeAgent(settings, users=users).running() as running:
-        await tracker.until(lambda: bool(tracker.heartbeats))
-        made = Rig(root=open_path, tracker=tracker, running=running, users=users)
-        yield made
-        for pod in made.pods:
-            await pod.destroy()
+    async with secured_rig(open_path, users, tracker) as rig:
+        yield rig
 
 
 @pytest.fixture
 async def web(secured: Rig) -> AsyncIterator[httpx2.AsyncClient]:
+    async with browsing(secured) as client:
+        yield client
+
+
+def secured_rig(root: Path, users: FakeUsers, tracker: FakeTracker) -> contextlib.AbstractAsyncContextManager[Rig]:
+    changes = {
+        "acl_enabled": True,
+        "admin_acl": "admin",
+        "log_aggregation_enabled": True,
+        "remote_app_log_dir": f"file://{root}/remote",
+        "log_server_url": "http://history:19888/jobhistory/logs",
+    }
+    return running_rig(root, users, tracker, **changes)
+
+
+@contextlib.asynccontextmanager
+async def browsing(secured: Rig) -> AsyncIterator[httpx2.AsyncClient]:
+    """With a master that has written something."""
     await secured.pod(MASTER)
     context = context_of(SCRIPT)
     context.application_ACLs.add(accessType=pb.APPACCESS_VIEW_APP, acl="carol,dave")
@@ -51,8 +65,10 @@ async def web(secured: Rig) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
+@TOGETHER
 @pytest.mark.parametrize(("user", "status"), [("alice", 200), ("carol", 200), ("admin", 200), ("bob", 403), ("", 403)])
-async def test_view_acl_is_minded(web: httpx2.AsyncClient, user: str, status: int) -> None:
+async def test_view_acl_is_minded(shown: httpx2.AsyncClient, user: str, status: int) -> None:
+    shown.cookies.clear()
     query = f"?user.name={user}" if user else ""
     for path in (
         f"/ws/v1/node/containers/{MASTER}/logs",
@@ -60,13 +76,15 @@ async def test_view_acl_is_minded(web: httpx2.AsyncClient, user: str, status: in
         f"/node/containerlogs/{MASTER}/alice/stdout",
         f"/node/containerlogs/{MASTER}/alice",
     ):
-        response = await web.get(path + query)
+        response = await shown.get(path + query)
         assert response.status_code == status, path
         assert ("hello" in response.text) == (status == 200 and path.endswith("stdout"))
 
 
-async def test_refused_caller_is_named(web: httpx2.AsyncClient) -> None:
-    response = await web.get(f"/ws/v1/node/containers/{MASTER}/logs")
+@TOGETHER
+async def test_refused_caller_is_named(shown: httpx2.AsyncClient) -> None:
+    shown.cookies.clear()
+    response = await shown.get(f"/ws/v1/node/containers/{MASTER}/logs")
     text = f"User [dr.who] is not authorized to view the logs for application {APPLICATION}"
     assert response.json()["RemoteException"]["message"] == text
 

@@ -8,39 +8,46 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import pytest_asyncio
 
-from nm_plugin.app import NodeAgent
 from nm_plugin.launch.users import OsUser
 from nm_plugin.logs import publications
 from nm_plugin.logs.jobs import Publish
 from nm_plugin.logs.recall_routes import _node_of
 from nm_plugin.logs.remote_files import LocalFileSystem
 from tests.support.fake_tracker import FakeTracker
-from tests.support.node_agent import APPLICATION, FakeUsers, container_id, make_settings
+from tests.support.node_agent import APPLICATION, FakeUsers, container_id, running_rig
 
 CONTAINER = container_id(2)
+TOGETHER = pytest.mark.asyncio(loop_scope="module")
 HISTORY, NODE = "/ws/v1/history", "/ws/v1/node"
 LIST, TEXT = f"{HISTORY}/containers/{CONTAINER}/logs", f"{HISTORY}/containerlogs/{CONTAINER}/stdout"
 PAGE = f"/node/containerlogs/{CONTAINER}/alice"
 
 
-@pytest.fixture
-async def web(
-    open_path: Path, users: FakeUsers, alice: OsUser, tracker: FakeTracker
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shown(
+    module_path: Path, users: FakeUsers, alice: OsUser, module_tracker: FakeTracker
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    aggregate(open_path, alice)
-    settings = make_settings(
-        open_path,
-        tracker.port,
-        acl_enabled=True,
-        admin_acl="admin",
-        log_aggregation_enabled=True,
-        remote_app_log_dir=f"file://{open_path}/remote",
-    )
-    async with NodeAgent(settings, users=users).running() as running:
-        base = f"http://127.0.0.1:{running.http_port}"
+    """Of an agent that the tests only look at."""
+    aggregate(module_path, alice)
+    changes = {
+        "acl_enabled": True,
+        "admin_acl": "admin",
+        "log_aggregation_enabled": True,
+        "remote_app_log_dir": f"file://{module_path}/remote",
+    }
+    async with running_rig(module_path, users, module_tracker, **changes) as rig:
+        base = f"http://127.0.0.1:{rig.running.http_port}"
         async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=20) as client:
             yield client
+
+
+@pytest.fixture
+def web(shown: httpx2.AsyncClient) -> httpx2.AsyncClient:
+    """Nobody is signed in."""
+    shown.cookies.clear()
+    return shown
 
 
 def aggregate(root: Path, owner: OsUser) -> None:
@@ -69,6 +76,7 @@ def aggregate(root: Path, owner: OsUser) -> None:
         os.chown(path, owner.uid, owner.gid)
 
 
+@TOGETHER
 async def test_history_paths_answer_as_a_history_server(web: httpx2.AsyncClient) -> None:
     listed = await web.get(f"{LIST}?user.name=alice")
     info = listed.json()["containerLogsInfo"]
@@ -84,6 +92,7 @@ async def test_history_paths_answer_as_a_history_server(web: httpx2.AsyncClient)
     assert "LogContents:\n</b>\n\nEnd" in tail.text
 
 
+@TOGETHER
 async def test_list_in_xml(web: httpx2.AsyncClient) -> None:
     answer = await web.get(f"{LIST}?user.name=alice", headers={"Accept": "application/xml"})
     assert answer.text.startswith(
@@ -92,6 +101,7 @@ async def test_list_in_xml(web: httpx2.AsyncClient) -> None:
     )
 
 
+@TOGETHER
 @pytest.mark.parametrize(("user", "status"), [("carol", 200), ("admin", 200), ("bob", 403), ("", 403)])
 async def test_view_acl_of_the_application_is_minded(web: httpx2.AsyncClient, user: str, status: int) -> None:
     name = f"&user.name={user}" if user else ""
@@ -101,6 +111,7 @@ async def test_view_acl_of_the_application_is_minded(web: httpx2.AsyncClient, us
     assert (page.status_code, "hello" in page.text) == (status, status == 200)
 
 
+@TOGETHER
 async def test_node_paths_answer_for_what_the_node_does_not_know_any_more(web: httpx2.AsyncClient) -> None:
     assert (await web.get(f"{NODE}/containers/{CONTAINER}/logs?user.name=alice")).status_code == 200
     for path in (f"{NODE}/containers/{CONTAINER}/logs/stdout", f"{NODE}/containerlogs/{CONTAINER}/stdout"):
@@ -112,6 +123,7 @@ async def test_node_paths_answer_for_what_the_node_does_not_know_any_more(web: h
     assert (unknown.status_code, "Unknown container." in unknown.text) == (404, True)
 
 
+@TOGETHER
 async def test_pages_without_a_log_server_show_them(web: httpx2.AsyncClient) -> None:
     listed = (await web.get(f"{PAGE}?user.name=alice")).text
     assert f'<a href="{PAGE}/stdout/?start=-4096">stdout : Total file length is 13 bytes.</a>' in listed
@@ -123,6 +135,7 @@ async def test_pages_without_a_log_server_show_them(web: httpx2.AsyncClient) -> 
     assert (nothing.status_code, "Log Server url may not be configured" in nothing.text) == (404, True)
 
 
+@TOGETHER
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
@@ -140,6 +153,7 @@ async def test_refusals(web: httpx2.AsyncClient, path: str, status: int, words: 
     assert (answer.status_code, words in answer.json()["RemoteException"]["message"]) == (status, True)
 
 
+@TOGETHER
 async def test_head_is_an_answer_without_a_body(web: httpx2.AsyncClient) -> None:
     for path in (LIST, TEXT, f"{PAGE}/stdout", PAGE):
         answer = await web.head(f"{path}?user.name=alice")

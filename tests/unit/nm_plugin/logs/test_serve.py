@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,33 +11,58 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import pytest_asyncio
 
 from nm_plugin.containers import Container
-from tests.support.node_agent import APPLICATION, Rig, container_id, context_of
+from tests.support.fake_tracker import FakeTracker
+from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, running_rig
 from yodel.domain.resource import Resource
 
 CONTAINER = container_id(2)
+Shown = tuple[Rig, httpx2.AsyncClient]
+TOGETHER = pytest.mark.asyncio(loop_scope="module")
 SCRIPT = "echo '<b>hello</b>' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr; sleep 300"
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shown(module_path: Path, users: FakeUsers, module_tracker: FakeTracker) -> AsyncIterator[Shown]:
+    """An agent that the tests of this module only look at."""
+    async with running_rig(module_path, users, module_tracker) as rig, browsing(rig) as client:
+        yield rig, client
+
+
 @pytest.fixture
-async def web(rig: Rig) -> AsyncIterator[httpx2.AsyncClient]:
+def web(shown: Shown) -> httpx2.AsyncClient:
+    """Nobody is signed in."""
+    shown[1].cookies.clear()
+    return shown[1]
+
+
+@pytest.fixture
+async def own_web(rig: Rig) -> AsyncIterator[httpx2.AsyncClient]:
+    """For who changes what is shown."""
+    async with browsing(rig) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def browsing(rig: Rig) -> AsyncIterator[httpx2.AsyncClient]:
+    """With a container that has written something."""
     await rig.pod(CONTAINER)
     await rig.start(CONTAINER, context_of(SCRIPT))
     await rig.tracker.until_running(CONTAINER)
     log = rig.root / f"logs/{APPLICATION}/{CONTAINER}/stdout"
-    from tests.support.node_agent import eventually
-
     await eventually(lambda: log.exists() and log.stat().st_size > 0)
     base = f"http://127.0.0.1:{rig.running.http_port}"
     async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10) as client:
         yield client
 
 
-async def test_container_has_hadoops_shape(rig: Rig, web: httpx2.AsyncClient) -> None:
+@TOGETHER
+async def test_container_has_hadoops_shape(shown: Shown, web: httpx2.AsyncClient) -> None:
     response = await web.get(f"/ws/v1/node/containers/{CONTAINER}", headers={"Accept": "application/json"})
     assert response.headers["content-type"] == "application/json;charset=utf-8"
-    node, port = rig.running.node_id, rig.running.http_port
+    node, port = shown[0].running.node_id, shown[0].running.http_port
     assert response.json() == {
         "container": {
             "id": str(CONTAINER),
@@ -56,6 +82,7 @@ async def test_container_has_hadoops_shape(rig: Rig, web: httpx2.AsyncClient) ->
     assert listed.json() == {"containers": {"container": [response.json()["container"]]}}
 
 
+@TOGETHER
 async def test_xml_repeats_list_elements(web: httpx2.AsyncClient) -> None:
     response = await web.get(f"/ws/v1/node/apps/{APPLICATION}", headers={"Accept": "application/xml"})
     assert response.headers["content-type"] == "application/xml;charset=utf-8"
@@ -65,6 +92,7 @@ async def test_xml_repeats_list_elements(web: httpx2.AsyncClient) -> None:
     )
 
 
+@TOGETHER
 @pytest.mark.parametrize(
     ("accept", "media_type"),
     [("application/json;q=0.5, application/xml;q=0.6", "xml"), ("application/xml;q=0.9, */*", "json")],
@@ -74,6 +102,7 @@ async def test_representation_is_chosen_by_quality(web: httpx2.AsyncClient, acce
     assert response.headers["content-type"] == f"application/{media_type};charset=utf-8"
 
 
+@TOGETHER
 async def test_what_nobody_answers_is_not_acceptable_or_jettys_page(web: httpx2.AsyncClient) -> None:
     other = await web.get("/ws/v1/node/info", headers={"Accept": "text/plain"})
     assert (other.status_code, other.json()["RemoteException"]["exception"]) == (406, "NotAcceptableException")
@@ -82,22 +111,26 @@ async def test_what_nobody_answers_is_not_acceptable_or_jettys_page(web: httpx2.
     assert "<tr><th>URI:</th><td>/ws/v1/node/nowhere</td></tr>" in unknown.text
 
 
+@TOGETHER
 async def test_node_that_aggregates_nothing_is_no_history_server(web: httpx2.AsyncClient) -> None:
     assert (await web.get(f"/ws/v1/history/containers/{CONTAINER}/logs")).status_code == 404
 
 
+@TOGETHER
 async def test_info_at_all_its_paths(web: httpx2.AsyncClient) -> None:
     bodies = [(await web.get(path)).json()["nodeInfo"] for path in ("/ws/v1/node", "/ws/v1/node/", "/ws/v1/node/info")]
     assert len({json.dumps(sorted(body), default=str) for body in bodies}) == 1
     assert (bodies[0]["nodeHealthy"], bodies[0]["totalPmemAllocatedContainersMB"]) == (True, 8192)
 
 
+@TOGETHER
 async def test_trailing_slash_changes_nothing(web: httpx2.AsyncClient) -> None:
     for path in ("/ws/v1/node/apps", f"/ws/v1/node/containers/{CONTAINER}"):
         answer = await web.get(f"{path}/")
         assert (answer.status_code, answer.json()) == (200, (await web.get(path)).json())
 
 
+@TOGETHER
 async def test_resources_without_a_plugin_are_empty(web: httpx2.AsyncClient) -> None:
     path = "/ws/v1/node/resources/yarn.io%2Fgpu"
     assert (await web.get("/ws/v1/node/resources/fpga")).json() == {"nmResourceInfo": {}}
@@ -106,6 +139,7 @@ async def test_resources_without_a_plugin_are_empty(web: httpx2.AsyncClient) -> 
     assert (await web.get(path)).status_code == 200
 
 
+@TOGETHER
 async def test_what_cannot_be_put_is_said(web: httpx2.AsyncClient) -> None:
     services = await web.put("/ws/v1/node/auxiliaryservices", json={"services": []})
     assert (services.status_code, "manifest is not enabled" in services.text) == (400, True)
@@ -116,6 +150,7 @@ async def test_what_cannot_be_put_is_said(web: httpx2.AsyncClient) -> None:
     assert other.json()["RemoteException"]["javaClassName"] == "javax.ws.rs.NotAllowedException"
 
 
+@TOGETHER
 async def test_applications_and_their_filters(web: httpx2.AsyncClient) -> None:
     app = {"id": str(APPLICATION), "state": "RUNNING", "user": "alice", "containerids": [str(CONTAINER)]}
     assert (await web.get("/ws/v1/node/apps")).json() == {"apps": {"app": [app]}}
@@ -124,6 +159,7 @@ async def test_applications_and_their_filters(web: httpx2.AsyncClient) -> None:
     assert (await web.get(f"/ws/v1/node/apps/{APPLICATION}")).json() == {"app": app}
 
 
+@TOGETHER
 @pytest.mark.parametrize(
     ("path", "status", "exception", "message"),
     [
@@ -166,20 +202,22 @@ async def test_refusals_have_hadoops_words(
     }
 
 
-async def test_log_list(rig: Rig, web: httpx2.AsyncClient) -> None:
+@TOGETHER
+async def test_log_list(shown: Shown, web: httpx2.AsyncClient) -> None:
     body = (await web.get(f"/ws/v1/node/containers/{CONTAINER}/logs")).json()["containerLogsInfo"]
     sizes = {entry["fileName"]: entry["fileSize"] for entry in body["containerLogInfo"]}
     assert sizes["stdout"] == "13"
     assert (body["logAggregationType"], body["containerId"]) == ("LOCAL", str(CONTAINER))
-    assert body["nodeId"] == str(rig.running.node_id)
+    assert body["nodeId"] == str(shown[0].running.node_id)
 
 
+@TOGETHER
 @pytest.mark.parametrize(("query", "content"), [("", "<b>hello</b>\n"), ("?size=-5", "</b>\n"), ("?size=3", "<b>")])
-async def test_log_stream_is_framed(rig: Rig, web: httpx2.AsyncClient, query: str, content: str) -> None:
+async def test_log_stream_is_framed(shown: Shown, web: httpx2.AsyncClient, query: str, content: str) -> None:
     response = await web.get(f"/ws/v1/node/containerlogs/{CONTAINER}/stdout{query}")
     assert response.headers["content-type"] == "text/plain;charset=utf-8"
     lines = response.text.split("\n", 6)
-    assert lines[0] == f"Container: {CONTAINER} on {rig.running.node_id}"
+    assert lines[0] == f"Container: {CONTAINER} on {shown[0].running.node_id}"
     assert lines[1:4] == ["LogAggregationType: LOCAL", "=" * len(lines[0]), "LogType:stdout"]
     assert lines[5] == "LogLength:13"
     # Recorded: nothing stands between the log and this line.
@@ -188,12 +226,14 @@ async def test_log_stream_is_framed(rig: Rig, web: httpx2.AsyncClient, query: st
     assert lines[6] == "LogContents:\n" + content + end + "\n" + "*" * 71 + "\n\n"
 
 
+@TOGETHER
 @pytest.mark.parametrize("path", ["/", "/ws/v1/node", f"/ws/v1/node/containers/{CONTAINER}/logs/stdout", "/nowhere"])
 async def test_options_are_answered_everywhere(web: httpx2.AsyncClient, path: str) -> None:
     response = await web.options(path)
     assert (response.status_code, response.content) == (200, b"")
 
 
+@TOGETHER
 @pytest.mark.parametrize(
     "path",
     [
@@ -208,11 +248,13 @@ async def test_head_is_an_answer_without_a_body(web: httpx2.AsyncClient, path: s
     assert (response.status_code, response.content) == (200, b"")
 
 
+@TOGETHER
 async def test_missing_log_is_not_found(web: httpx2.AsyncClient) -> None:
     response = await web.get(f"/ws/v1/node/containerlogs/{CONTAINER}/nope")
     assert (response.status_code, response.text) == (404, "HTTP 404 Not Found")
 
 
+@TOGETHER
 async def test_pages_escape_what_containers_write(web: httpx2.AsyncClient) -> None:
     base = f"/node/containerlogs/{CONTAINER}/alice"
     assert f'href="{base}/stdout/?start=-4096"' in (await web.get(base)).text
@@ -223,30 +265,32 @@ async def test_pages_escape_what_containers_write(web: httpx2.AsyncClient) -> No
     assert "Showing 5 bytes of 13 total." in part
 
 
+@TOGETHER
 async def test_page_needs_the_right_owner_and_container(web: httpx2.AsyncClient) -> None:
     assert (await web.get(f"/node/containerlogs/{CONTAINER}/bob")).status_code == 404
     assert (await web.get("/node/containerlogs/%3Cscript%3E/alice")).text.count("<script>") == 0
 
 
+@TOGETHER
 async def test_root_leads_to_the_node_page(web: httpx2.AsyncClient) -> None:
     page = (await web.get("/", follow_redirects=True)).text
     assert str(CONTAINER) in page
 
 
-async def test_links_and_foreign_paths_are_not_served(rig: Rig, web: httpx2.AsyncClient) -> None:
+async def test_links_and_foreign_paths_are_not_served(rig: Rig, own_web: httpx2.AsyncClient) -> None:
     log_dir = rig.root / f"logs/{APPLICATION}/{CONTAINER}"
     (rig.root / "secret").write_text("secret")
     (log_dir / "link").symlink_to(rig.root / "secret")
     os.mkfifo(log_dir / "fifo")
     for name in ("link", "fifo", "..%2f..%2f..%2fsecret", "..", "%2e%2e"):
         for path in (f"/ws/v1/node/containerlogs/{CONTAINER}/{name}", f"/node/containerlogs/{CONTAINER}/alice/{name}"):
-            response = await web.get(path)
+            response = await own_web.get(path)
             assert "secret" not in response.text or response.status_code == 404
 
 
-async def test_vanished_log_directory_is_an_empty_list(rig: Rig, web: httpx2.AsyncClient) -> None:
+async def test_vanished_log_directory_is_an_empty_list(rig: Rig, own_web: httpx2.AsyncClient) -> None:
     shutil.rmtree(rig.root / f"logs/{APPLICATION}")
-    body = (await web.get(f"/ws/v1/node/containers/{CONTAINER}")).json()["container"]
+    body = (await own_web.get(f"/ws/v1/node/containers/{CONTAINER}")).json()["container"]
     assert "containerLogFiles" not in body
 
 

@@ -14,11 +14,14 @@ from xml.etree import ElementTree
 
 import httpx2
 import pytest
+import pytest_asyncio
 
-from tests.support.node_agent import APPLICATION, Rig, container_id, context_of
+from tests.support.fake_tracker import FakeTracker
+from tests.support.node_agent import APPLICATION, FakeUsers, container_id, context_of, running_rig
 
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
 CONTAINER = container_id(2)
+TOGETHER = pytest.mark.asyncio(loop_scope="module")
 SHAPES = ("info", "root", "apps", "app", "containers", "container", "container-logs")
 REFUSALS = (
     *("app-bad-id", "app-unknown", "apps-bad-state", "container-unknown", "auxiliaryservices"),
@@ -27,16 +30,21 @@ REFUSALS = (
 HEADERS = ("cache-control", "x-content-type-options", "x-frame-options", "content-type")
 
 
-@pytest.fixture
-async def web(rig: Rig) -> AsyncIterator[httpx2.AsyncClient]:
-    await rig.pod(CONTAINER)
-    await rig.start(CONTAINER, context_of("echo hello 1><LOG_DIR>/stdout; sleep 300"))
-    await rig.tracker.until_running(CONTAINER)
-    base = f"http://127.0.0.1:{rig.running.http_port}"
-    async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10) as client:
-        yield client
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def web(
+    module_path: pathlib.Path, users: FakeUsers, module_tracker: FakeTracker
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """Of an agent that the tests only look at."""
+    async with running_rig(module_path, users, module_tracker) as rig:
+        await rig.pod(CONTAINER)
+        await rig.start(CONTAINER, context_of("echo hello 1><LOG_DIR>/stdout; sleep 300"))
+        await rig.tracker.until_running(CONTAINER)
+        base = f"http://127.0.0.1:{rig.running.http_port}"
+        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10) as client:
+            yield client
 
 
+@TOGETHER
 async def test_answers_have_the_recorded_shapes(web: httpx2.AsyncClient) -> None:
     for name in SHAPES:
         answer, headers, body = await asked(web, f"nm-{name}")
@@ -44,6 +52,7 @@ async def test_answers_have_the_recorded_shapes(web: httpx2.AsyncClient) -> None
         assert (name, headers_of(answer)) == (name, headers)
 
 
+@TOGETHER
 async def test_xml_has_the_recorded_elements(web: httpx2.AsyncClient) -> None:
     for name in (name for name in SHAPES if name != "root"):
         answer, headers, body = await asked(web, f"nm-{name}.xml")
@@ -52,6 +61,7 @@ async def test_xml_has_the_recorded_elements(web: httpx2.AsyncClient) -> None:
         assert (name, headers_of(answer)) == (name, headers)
 
 
+@TOGETHER
 async def test_refusals_are_the_recorded_ones(web: httpx2.AsyncClient) -> None:
     for name in REFUSALS:
         answer, headers, body = await asked(web, f"nm-{name}")
