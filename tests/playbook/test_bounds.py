@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
-from tests.support.playbook import World
+import pytest
 
-APPLICATIONS = 2_000
-COMPLETED_MAX = 1_000  # SubmissionLimits
+from tests.support.playbook import Options, World
+from yodel.services.submission import SubmissionLimits
+
+APPLICATIONS = 500
+COMPLETED_MAX = 250
 DAYS = 40
 DAY_S = 86_400.0
 
@@ -31,7 +35,14 @@ def kept(world: World) -> dict[str, int]:
     return {name: len(table) for name, table in tables.items()}
 
 
-async def test_finished_applications_stay_bounded_in_memory_and_on_disk(world: World) -> None:
+@pytest.fixture
+async def small() -> AsyncIterator[World]:
+    async with World(Options(submission=SubmissionLimits(completed_max=COMPLETED_MAX))) as world:
+        yield world
+
+
+async def test_finished_applications_stay_bounded_in_memory_and_on_disk(small: World) -> None:
+    world = small
     await world.register_node()
     for number in range(APPLICATIONS):
         application_id = await world.submit()
@@ -52,7 +63,8 @@ async def test_finished_applications_stay_bounded_in_memory_and_on_disk(world: W
     assert kept(world)["applications"] == COMPLETED_MAX + 1
 
 
-async def test_the_youngest_are_kept(world: World) -> None:
+async def test_the_youngest_are_kept(small: World) -> None:
+    world = small
     for _ in range(COMPLETED_MAX + 5):
         application_id = await world.submit()
         await world.run(world.rm.submission.kill(application_id, "alice"))

@@ -52,6 +52,7 @@ async def test_asking_wakes_the_scheduler_and_the_next_tick_answers_once(world: 
     assert of(world).last() is look
 
 
+@pytest.mark.looptime
 async def test_readers_do_not_set_the_schedulers_pace(world: World) -> None:
     woken: list[bool] = []
     of(world).wake = lambda: woken.append(True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.records import a_container, containers
@@ -37,6 +37,7 @@ def test_whatever_the_text_the_label_is_legal(text: str) -> None:
     assert LABEL_VALUE.fullmatch(names.label_value(text))
 
 
+@settings(max_examples=40)
 @given(containers)
 def test_every_label_of_every_container_is_legal(container: object) -> None:
     found = names.labels(container, "cluster")  # type: ignore[arg-type]
