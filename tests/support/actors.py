@@ -312,7 +312,7 @@ class Cluster(World):
         self.check_disk()
 
     def check_disk(self) -> None:
-        """What the store holds is what is known.  It is read again when it holds something else than at the last look."""
+        """What the store holds is what is known.  It is read again when it has changed."""
         stored = shown(self.disk)
         if self._stored != stored:
             self._stored, self._stored_derived = stored, derived(ClusterState.of(read(self.disk)))
