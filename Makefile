@@ -36,7 +36,7 @@ test: setup ## every test, the quick ones first
 	$(PYTEST) -q -n 3 --dist loadfile $(QUICK)
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	$(PYTEST) $(SLOW)
+	$(PYTEST) --durations 25 $(SLOW)
 
 test-quick: setup ## unit, playbook and property tests: under a minute, no network
 	$(PYTEST) -q -n 3 --dist loadfile $(QUICK)
@@ -44,7 +44,7 @@ test-quick: setup ## unit, playbook and property tests: under a minute, no netwo
 test-slow: setup ## contract, fault and conformance tests (real Spark)
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	$(PYTEST) $(SLOW)
+	$(PYTEST) --durations 25 $(SLOW)
 
 conformance: setup ## every client script on a real Hadoop and on Yodel (about an hour); writes docs/compatibility.md
 	scripts/spark-venv 4.x
