@@ -14,6 +14,7 @@ import pytest
 
 from nm_plugin.app import NODE_TOKEN_KIND, NodeAgent
 from nm_plugin.containers import Container, State
+from nm_plugin.launch import parked
 from nm_plugin.node_store import NodeStore
 from nm_plugin.tracker import ShutdownOrdered
 from tests.support.fake_tracker import FakeTracker
@@ -160,7 +161,8 @@ async def test_finished_application_takes_containers_and_directories_along(rig: 
     assert (rig.root / f"logs/{APPLICATION}/{container}").is_dir()
 
 
-async def test_killed_shell_without_exit_file_counts_as_killed(rig: Rig) -> None:
+async def test_killed_shell_without_exit_file_counts_as_killed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parked, "GONE_AFTER_S", 0.2)
     container = container_id(2)
     pod = await rig.pod(container)
     await rig.start(container, context_of("sleep 3"))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from nm_plugin.launch import parked
 from nm_plugin.launch.parked import HandOverFailed, ParkedPods, ShellGone
 from nm_plugin.launch.users import FileThreads, OsUser
 from tests.support.node_agent import container_id, eventually
@@ -103,7 +104,10 @@ async def test_script_that_was_taken_cannot_be_withdrawn(
     assert await shell.wait() == 137
 
 
-async def test_shell_that_disappears_is_noticed(pods: ParkedPods, open_path: Path, alice: OsUser, script: Path) -> None:
+async def test_shell_that_disappears_is_noticed(
+    pods: ParkedPods, open_path: Path, alice: OsUser, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parked, "GONE_AFTER_S", 0.2)
     shell = await start_parked_pod(open_path, CONTAINER, alice.uid, alice.gid)
     await pods.prepare(CONTAINER, alice)
     await pods.hand_over(CONTAINER, script, open_path, 10)
