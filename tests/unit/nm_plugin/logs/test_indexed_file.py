@@ -111,7 +111,7 @@ uploads = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(uploads, st.sampled_from(["none", "gz"]))
 def test_any_uploads_round_trip(written: list[dict[str, dict[str, bytes]]], compression: str) -> None:
     data, index = b"", replace(EMPTY, compression=compression, acls={"VIEW_APP": "*"})
