@@ -5,8 +5,8 @@
 
 Applications are submitted over REST, unmanaged, and killed, until there are as many as the list is to hold.  The client
 is a process of its own on the same cores.  Every path is asked for a while before it is measured: a JVM compiles.
-Last, 64 readers that take 64 KiB every 50 ms ask for the longest list; Hadoop's ResourceManager does not survive that
-with 10,000 applications and is asked only on demand.
+Last, 64 readers that take 64 KiB every 50 ms ask for the longest list; Hadoop's ResourceManager, which can end in an
+OutOfMemoryError by that, is asked only on demand.
 """
 
 from __future__ import annotations
