@@ -5,6 +5,7 @@ With simple authentication all three are refused, as in Hadoop; there a token is
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -66,13 +67,11 @@ async def renew(request: Request) -> Response:
     require_acceptable(request)
     if refusal := _refusal(request, api):
         return refusal
-    token = _token(request)
-    try:
-        expires_ms = await api.services.delegation_tokens.renew(token.identifier, token.password, user)
-    except InvalidToken as error:
-        raise bad_request(str(error)) from error
-    except AccessDenied as error:
-        return answer_text(request, str(error), HTTPStatus.FORBIDDEN)
+    return await _with_token(request, lambda token: _renewed(request, api, token, user))
+
+
+async def _renewed(request: Request, api: Api, token: WireToken, user: str) -> Response:
+    expires_ms = await api.services.delegation_tokens.renew(token.identifier, token.password, user)
     return answer(request, {"expiration-time": expires_ms}, root=ROOT)
 
 
@@ -82,14 +81,23 @@ async def cancel(request: Request) -> Response:
     require_acceptable(request)
     if refusal := _refusal(request, api):
         return refusal
+    return await _with_token(request, lambda token: _cancelled(api, token, user))
+
+
+async def _cancelled(api: Api, token: WireToken, user: str) -> Response:
+    await api.services.delegation_tokens.cancel(token.identifier, user)
+    return Response()
+
+
+async def _with_token(request: Request, change: Callable[[WireToken], Awaitable[Response]]) -> Response:
+    """What becomes of the token in the header.  Raises RestError 400 where it is none, or not known any more."""
     token = _token(request)
     try:
-        await api.services.delegation_tokens.cancel(token.identifier, user)
+        return await change(token)
     except InvalidToken as error:
         raise bad_request(str(error)) from error
     except AccessDenied as error:
         return answer_text(request, str(error), HTTPStatus.FORBIDDEN)
-    return Response()
 
 
 def _refusal(request: Request, api: Api) -> Response | None:
