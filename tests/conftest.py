@@ -16,6 +16,10 @@ import hypothesis.internal.observability  # noqa: E402
 
 gc.enable()
 
+# How long an example takes on a busy machine says nothing about the code.
+hypothesis.settings.register_profile("yodel", deadline=None)
+hypothesis.settings.load_profile("yodel")
+
 # The tests' HTTP client looks for this module, which is not installed, at each request.  In such a search CPython 3.11
 # now and then fails with a KeyError of its import lock when garbage is collected meanwhile (gh-106176).
 sys.modules["sniffio"] = None  # type: ignore[assignment]
