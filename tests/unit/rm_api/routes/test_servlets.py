@@ -31,7 +31,7 @@ async def test_stacks_name_threads_and_tasks_and_no_file(world: RestWorld) -> No
 
 async def test_as_many_dumps_as_asked_for(world: RestWorld) -> None:
     assert (await world.get("/jstack/3")).text.count("Process Thread Dump: ") == 3
-    for count in ("0", "11", "many", "-1", "9" * 5000):
+    for count in ("0", "11", "many", "-1", "9" * 5000, "00020", "00099"):
         assert (await world.get(f"/jstack/{count}")).status_code == 400
 
 
