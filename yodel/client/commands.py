@@ -308,7 +308,7 @@ def _segment(text: str) -> str:
 def _run(server: str, work: Callable[[RmClient, Screen], Coroutine[Any, Any, None]]) -> None:
     """Expected failures become one line with what to do, and an exit status; bugs keep their traceback."""
     from yodel.client.api import ApiRefused, RmClient, caller
-    from yodel.client.show import Screen
+    from yodel.client.show import Screen, hint
 
     async def run() -> None:
         async with RmClient(server, caller()) as client:
@@ -322,6 +322,6 @@ def _run(server: str, work: Callable[[RmClient, Screen], Coroutine[Any, Any, Non
         sys.stderr.close()  # whoever read us has seen enough, and nothing is to be said about it at exit
         raise typer.Exit(EXIT_FAILED) from None
     except (YodelError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        hint(f"error: {error}")
         is_misuse = isinstance(error, InvalidValue) or (isinstance(error, ApiRefused) and error.status == 400)
         raise typer.Exit(EXIT_MISUSED if is_misuse else EXIT_FAILED) from None

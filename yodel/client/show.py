@@ -60,9 +60,8 @@ class Screen:
         self.is_terminal = self._console.is_terminal
 
     def json(self, value: Any, *, is_line: bool = False) -> None:
-        """Indented, or on one line."""
-        text = json.dumps(value, ensure_ascii=False) if is_line else json.dumps(value, ensure_ascii=False, indent=2)
-        self._console.file.write(text + "\n")
+        """Indented, or on one line; ASCII alone, in which nothing steers a terminal and every value is whole."""
+        self._console.file.write(json.dumps(value, indent=None if is_line else 2) + "\n")
         self._console.file.flush()
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -99,8 +98,8 @@ class Screen:
 
 
 def hint(text: str) -> None:
-    """What to do next: not a part of the answer, so not on standard output."""
-    print(text, file=sys.stderr)
+    """What to do next, or what went wrong: not a part of the answer, so not on standard output.  Lines stay lines."""
+    print("\n".join(map(clean, text.split("\n"))), file=sys.stderr)
 
 
 def clean(text: str) -> str:

@@ -29,12 +29,12 @@ class Net:
         self.asked: list[httpx2.Request] = []
         self.streams: list[str] = []
         self.logs: dict[str, str] = {}
-        self.is_down = False
+        self.is_down, self.why_down = False, "refused"
 
     async def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.asked.append(request)
         if self.is_down:
-            raise httpx2.ConnectError("refused", request=request)
+            raise httpx2.ConnectError(self.why_down, request=request)
         if request.url.path.endswith("/stream"):
             return httpx2.Response(200, text=self.streams.pop(0))
         if request.url.host == "node-1":
@@ -114,6 +114,11 @@ def test_server_that_is_down_is_a_failure(net: Net) -> None:
     result = run("app", "list")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: no answer from http://localhost:8088 (refused)\n  Is the ResourceManager")
+
+
+def test_words_of_an_error_steer_no_terminal(net: Net) -> None:
+    net.is_down, net.why_down = True, "\x1b[2J\x9b31m"
+    assert "(\ufffd[2J\ufffd31m)\n  Is the" in run("app", "list").stderr
 
 
 def test_applications_are_listed(net: Net) -> None:

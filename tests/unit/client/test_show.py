@@ -66,12 +66,26 @@ def test_json_is_for_programs(pipe: Made) -> None:
     screen.json({"a": ["é", 1]}, is_line=True)
     screen.json([{"b": None}])
     first, rest = file.getvalue().split("\n", 1)
-    assert (first, json.loads(rest)) == ('{"a": ["é", 1]}', [{"b": None}])
+    assert (first, json.loads(rest)) == (r'{"a": ["\u00e9", 1]}', [{"b": None}])
+
+
+@pytest.mark.parametrize("is_line", [True, False])
+def test_json_steers_no_terminal_and_keeps_what_was_said(pipe: Made, *, is_line: bool) -> None:
+    screen, file = pipe
+    name = "\x1b[2J\x7f\x9b31m\u202e\u2066\ud800é"
+    screen.json({"name": name}, is_line=is_line)
+    assert all(c == "\n" or " " <= c <= "~" for c in file.getvalue())
+    assert json.loads(file.getvalue()) == {"name": name}
 
 
 def test_hints_are_no_part_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     show.hint("do this")
     assert capsys.readouterr() == ("", "do this\n")
+
+
+def test_hints_with_words_of_servers_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show.hint("\nnote: \x1b[2J\x9b\u202e\rx\n  and more")
+    assert capsys.readouterr().err == "\nnote: \ufffd[2J\ufffd\ufffd x\n  and more\n"
 
 
 async def test_rows_have_a_cell_for_each_head(filled: RestWorld) -> None:
