@@ -12,7 +12,9 @@ from yodel.client.api import ApiRefused, JsonObject, RmClient
 from yodel.errors import Unavailable
 
 TRIES_MAX = 10
-"""Connections in a row that brought nothing, before it is given up."""
+"""Connections in a row that brought nothing, not even the heartbeat of a quiet cluster, before it is given up."""
+HEARTBEAT_PREFIX = ":"
+"""Of a comment: the server sends one when it has had nothing to say for a while."""
 PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 15.0
 DATA_LENGTH_MAX = 1024 * 1024
 
@@ -74,6 +76,8 @@ async def follow(client: RmClient, application: str | None, kinds: Sequence[str]
             async with client.stream("/events/stream", {"kind": kinds, "application": application}, headers) as lines:
                 yield Message(kind="opened", data={})
                 async for line in lines:
+                    if line.startswith(HEARTBEAT_PREFIX):
+                        failures = 0
                     if (message := parser.feed(line)) is not None:
                         failures = 0
                         yield message

@@ -100,6 +100,17 @@ async def test_it_is_given_up_after_so_many_tries_with_longer_and_longer_pauses(
     assert asyncio.get_running_loop().time() - before_s == pytest.approx(1 + 1 + 2 + 4 + 8 + 15 * 5)
 
 
+async def test_quiet_cluster_behind_a_proxy_that_cuts_is_followed_on() -> None:
+    quiet = "retry: 3000\nid: 0-7\n\n: heartbeat\nid: 0-7\n\n"
+    server = Server([quiet] * (TRIES_MAX + 2) + [event(8)])
+    assert (await collected(server))[-1] == "8"
+
+
+async def test_connections_that_end_before_a_heartbeat_bring_nothing() -> None:
+    server = Server(["retry: 3000\nid: 0-7\n\n"] * (TRIES_MAX + 2))
+    assert await collected(server) == ["opened"] * TRIES_MAX
+
+
 async def test_refusal_is_no_cut() -> None:
     server = Server([400])
     with pytest.raises(ApiRefused):
