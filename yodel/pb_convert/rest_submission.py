@@ -33,6 +33,7 @@ _TYPES = {"FILE": pb.FILE, "ARCHIVE": pb.ARCHIVE, "PATTERN": pb.PATTERN}
 _VISIBILITIES = {"PUBLIC": pb.PUBLIC, "PRIVATE": pb.PRIVATE, "APPLICATION": pb.APPLICATION}
 _ACCESS_TYPES = {"VIEW_APP": pb.APPACCESS_VIEW_APP, "MODIFY_APP": pb.APPACCESS_MODIFY_APP}
 _TIMEOUT_TYPES = {"LIFETIME": pb.APP_TIMEOUT_LIFETIME}
+_EXECUTION_TYPES = {"GUARANTEED": pb.GUARANTEED, "OPPORTUNISTIC": pb.OPPORTUNISTIC}
 
 Json = Mapping[str, Any]
 
@@ -197,7 +198,8 @@ def _add_am_requests(context: pb.ApplicationSubmissionContextProto, fields: Json
     for request in requests:
         if not isinstance(request, Mapping):
             raise InvalidValue("am-container-resource-requests", _shown(request), "objects")
-        context.am_container_resource_request.add(
+        _require_no_scheduling_request(request)
+        found = context.am_container_resource_request.add(
             priority=pb.PriorityProto(priority=_integer(request, "priority", 0, INT32_MAX)),
             resource_name=_text(request, "resourceName") or _text(request, "resource-name") or "*",
             capability=_resource(_object(request, "capability"), "capability"),
@@ -205,6 +207,14 @@ def _add_am_requests(context: pb.ApplicationSubmissionContextProto, fields: Json
             relax_locality=_boolean(request, "relaxLocality", True),
             node_label_expression=_text(request, "nodeLabelExpression") or label,
         )
+        allocation_request_id = _integer(request, "allocationRequestId", 0, INT64_MAX)
+        if allocation_request_id:
+            found.allocation_request_id = allocation_request_id
+        execution = _object(request, "executionTypeRequest")
+        if execution:  # kept as it came; an ApplicationMaster is guaranteed whatever it says (RMAppManager)
+            kind = execution.get("executionType") or "GUARANTEED"
+            found.execution_type_request.execution_type = _one_of(_EXECUTION_TYPES, kind, "executionType")
+            found.execution_type_request.enforce_execution_type = _boolean(execution, "enforceExecutionType", False)
     if label and not requests:
         context.am_container_resource_request.add(
             priority=pb.PriorityProto(priority=0),
@@ -213,6 +223,17 @@ def _add_am_requests(context: pb.ApplicationSubmissionContextProto, fields: Json
             num_containers=1,
             node_label_expression=label,
         )
+
+
+def _require_no_scheduling_request(request: Json) -> None:
+    """ResourceRequestInfo also shows SchedulingRequests; no submission can hold what only those have."""
+    tags = [tag for tag in _strings(request.get("allocationTags"), "allocationTag", "allocationTags") if tag]
+    for name, value in (
+        ("allocationTags", ", ".join(tags)),
+        ("placementConstraint", _text(request, "placementConstraint")),
+    ):
+        if value:
+            raise InvalidValue(name, value[:80], "nothing: only SchedulingRequests of a running application have it")
 
 
 def _add_rest(context: pb.ApplicationSubmissionContextProto, fields: Json) -> None:

@@ -185,6 +185,39 @@ def test_extensions_of_the_rpc_are_read() -> None:
     assert [(i.key, i.value) for i in request.capability.resource_value_map] == [("yarn.io/gpu", 1)]
 
 
+def test_whole_request_for_the_am_is_kept() -> None:
+    execution = {"executionType": "OPPORTUNISTIC", "enforceExecutionType": "true"}
+    nothing = {"allocationTags": [], "placementConstraint": ""}
+    body = {"allocationRequestId": "-7", "executionTypeRequest": execution, **nothing}
+    (request,) = context(**{"am-container-resource-requests": body}).am_container_resource_request
+    assert (request.allocation_request_id, request.execution_type_request.execution_type) == (-7, pb.OPPORTUNISTIC)
+    assert request.execution_type_request.enforce_execution_type
+
+
+def test_request_that_says_nothing_of_its_execution_says_nothing() -> None:
+    body = {"executionTypeRequest": "", "allocationTags": {"allocationTag": ""}}
+    (request,) = context(**{"am-container-resource-requests": [body]}).am_container_resource_request
+    assert not request.HasField("execution_type_request")
+    assert not request.HasField("allocation_request_id")
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "message"),
+    [
+        ({"allocationRequestId": 2**63}, "Invalid allocationRequestId: .*; expected a whole number"),
+        ({"executionTypeRequest": "GUARANTEED"}, "Invalid executionTypeRequest: 'text'; expected an object"),
+        ({"executionTypeRequest": {"executionType": "BEST"}}, "one of GUARANTEED, OPPORTUNISTIC"),
+        ({"executionTypeRequest": {"enforceExecutionType": 1}}, "Invalid enforceExecutionType"),
+        ({"allocationTags": ["a", "b"]}, "Invalid allocationTags: 'a, b'; expected nothing"),
+        ({"allocationTags": [{}]}, "Invalid allocationTags: 'an object'; expected text"),
+        ({"placementConstraint": "notin,node,a"}, "Invalid placementConstraint: 'notin,node,a'; expected nothing"),
+    ],
+)
+def test_what_a_request_for_the_am_cannot_mean_is_refused(request_fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        context(**{"am-container-resource-requests": [request_fields]})
+
+
 def test_label_of_the_am_is_kept_without_requests() -> None:
     found = context(**{"am-container-node-label-expression": "ssd", "resource": {"memory": 512, "vCores": 1}})
     (request,) = found.am_container_resource_request
