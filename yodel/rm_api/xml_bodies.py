@@ -1,8 +1,9 @@
 """XML bodies as the same plain values that JSON ones give.
 
 Nothing is ever expanded or fetched: a document with a DOCTYPE is refused before its first element, so there are no
-entities but XML's own five.  Depth and the number of elements are bounded.  XML has no types: what Hadoop's beans
-declare as numbers, flags and lists is named here; everything else is text.
+entities but XML's own five.  Depth and the numbers of elements and attributes are bounded.  Namespaces are not looked
+at: a prefix is dropped, whatever it stands for.  XML has no types: what Hadoop's beans declare as numbers, flags and
+lists is named here; everything else is text.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from yodel.errors import InvalidValue
 
 DEPTH_MAX = 32
 ELEMENTS_MAX = 200_000
+ATTRIBUTES_MAX = 200_000
+"""By their equals signs, so those of texts count too.  Nothing is read from attributes, but all of an element's are
+kept at once."""
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 KEPT_ROOTS = frozenset({"timeout"})
 """Roots that the JSON form has too."""
@@ -62,9 +66,12 @@ def parse_object(data: bytes, root: str | None = None) -> dict[str, Any]:
     Raises:
         InvalidValue: for what is no XML, has a DOCTYPE, is too deep or too long, or has another root than ``root``.
     """
+    if data.count(b"=") > ATTRIBUTES_MAX:
+        raise InvalidValue("body", "too many attributes", f"at most {ATTRIBUTES_MAX}")
     builder = _Builder()
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.buffer_text = True
+    # Not with namespaces: each element's name would come with the whole address, which may be as long as the body.
+    parser = expat.ParserCreate()
+    parser.buffer_text = parser.ordered_attributes = True
     parser.StartDoctypeDeclHandler = builder.doctype
     parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
@@ -98,7 +105,7 @@ class _Builder:
         self._elements += 1
         if len(self._frames) >= DEPTH_MAX or self._elements > ELEMENTS_MAX:
             raise InvalidValue("body", "too many elements", f"at most {ELEMENTS_MAX}, nested {DEPTH_MAX} deep")
-        self._frames.append((name.rpartition(" ")[2], {}, []))
+        self._frames.append((name.rpartition(":")[2], {}, []))
 
     def text(self, data: str) -> None:
         self._frames[-1][2].append(data)

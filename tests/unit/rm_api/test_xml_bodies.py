@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.rest_world import RestWorld
 from yodel.errors import InvalidValue
-from yodel.rm_api.xml_bodies import DEPTH_MAX, ELEMENTS_MAX, parse_object
+from yodel.rm_api.xml_bodies import ATTRIBUTES_MAX, DEPTH_MAX, ELEMENTS_MAX, _Builder, parse_object
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "conformance" / "golden" / "rest"
 XML = {"Content-Type": "application/xml"}
@@ -66,12 +66,33 @@ def test_root_is_kept_where_json_has_it() -> None:
         b"<a>" * 200_000,
         b"<a>" + b"<b/>" * ELEMENTS_MAX + b"</a>",
         b"<a>\xff</a>",
+        b"<a " + b" ".join(b'a%d=""' % number for number in range(ATTRIBUTES_MAX + 1)) + b"/>",
+        b"<a>" + b'<b c=""/>' * (ATTRIBUTES_MAX // 2) + b"=" * ATTRIBUTES_MAX + b"</a>",
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_what_is_refused(document: bytes) -> None:
     with pytest.raises(InvalidValue):
         parse_object(document)
+
+
+def test_attributes_say_nothing() -> None:
+    assert parse_object(b'<a x="1"><b y="2" z="3">c</b><b y="2"/></a>') == {"b": ["c", ""]}
+
+
+def test_name_is_read_without_its_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address is as long as its writer likes, and stands for every element below it."""
+    read: list[str] = []
+    start = _Builder.start
+
+    def recorded(builder: _Builder, name: str, attributes: object) -> None:
+        read.append(name)
+        start(builder, name, attributes)
+
+    monkeypatch.setattr(_Builder, "start", recorded)
+    address = b"u" * 10_000
+    assert parse_object(b'<a xmlns="%s" xmlns:p="%s"><b/><p:c/></a>' % (address, address)) == {"b": "", "c": ""}
+    assert read == ["a", "b", "p:c"]
 
 
 def test_another_root_is_refused() -> None:
