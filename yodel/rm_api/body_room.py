@@ -1,4 +1,8 @@
-"""How many bytes of request bodies are held at once, over all callers: each may send a large one, and may be slow."""
+"""How many bytes of request bodies are held at once, over all callers: each may send a large one, and may be slow.
+
+The beginning of every body has a room of its own: a few large bodies that never end take nothing from the small ones,
+which nearly all real ones are.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,16 @@ from yodel.errors import Unavailable
 
 HELD_BYTES_MAX = 128 * 1024 * 1024
 """Eight of the largest bodies there are; real ones have some tens of KiB."""
+SMALL_BYTES = 64 * 1024
+"""Of each body, in the room that is for beginnings."""
+SMALL_HELD_BYTES_MAX = 1024 * SMALL_BYTES
 
 
 class BodyRoom:
     """Shared by all requests of one web side."""
 
-    def __init__(self, bytes_max: int = HELD_BYTES_MAX) -> None:
-        self._free = bytes_max
+    def __init__(self, bytes_max: int = HELD_BYTES_MAX, small_bytes_max: int = SMALL_HELD_BYTES_MAX) -> None:
+        self._free, self._small_free = bytes_max, small_bytes_max
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Callable[[int], None]]:
@@ -23,16 +30,20 @@ class BodyRoom:
 
         The call raises Unavailable when there is no room.
         """
-        held = 0
+        held = small_held = 0
 
         def hold(size_bytes: int) -> None:
-            nonlocal held
-            if size_bytes > self._free:
+            nonlocal held, small_held
+            small = min(size_bytes, SMALL_BYTES - small_held, self._small_free)
+            if size_bytes - small > self._free:
                 raise Unavailable("Too many large requests are being read; try again")
-            self._free -= size_bytes
-            held += size_bytes
+            self._free -= size_bytes - small
+            self._small_free -= small
+            held += size_bytes - small
+            small_held += small
 
         try:
             yield hold
         finally:
             self._free += held
+            self._small_free += small_held
