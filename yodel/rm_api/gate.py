@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidValue, Unavailable
 from yodel.rm_api import csrf, token_operations
 from yodel.rm_api.auth import NOBODY, Caller, with_caller
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
@@ -70,7 +70,7 @@ class Gate:
             refusal = await self._operations.answer(scope["method"], asked)
             caller = NOBODY if refusal is not None else await self._caller(scope, asked)
             added += caller.headers
-        except (FilterRefusal, RestError, InvalidValue) as error:
+        except (FilterRefusal, RestError, InvalidValue, Unavailable) as error:
             refusal = self._refused(scope, headers, error)
         if refusal is None and self._is_forged(scope, headers):
             refusal = refused_by_filter(scope["method"], scope["path"], headers.get("accept", ""), 400, csrf.REFUSAL)
@@ -84,7 +84,9 @@ class Gate:
             return NOBODY
         return await self._authenticator.caller(asked)
 
-    def _refused(self, scope: Scope, headers: Headers, error: FilterRefusal | RestError | InvalidValue) -> Response:
+    def _refused(
+        self, scope: Scope, headers: Headers, error: FilterRefusal | RestError | InvalidValue | Unavailable
+    ) -> Response:
         accept = headers.get("accept", "")
         if not isinstance(error, FilterRefusal):
             told = translated(error)  # HttpExceptionUtils: JSON, whatever is accepted

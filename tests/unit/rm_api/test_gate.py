@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.cross_origin import CrossOriginRules
+from yodel.errors import Unavailable
+from yodel.services.engine import Engine
 
 
 async def test_frame_options_are_what_is_set(world: RestWorld) -> None:
@@ -44,3 +48,24 @@ async def test_probes_have_no_name() -> None:
 async def test_too_many_fields_in_a_query_are_refused(world: RestWorld) -> None:
     answer = await world.get("/info?" + "a=1&" * 1001)
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(("method", "operation"), [("GET", "GET"), ("PUT", "RENEW"), ("PUT", "CANCEL")])
+async def test_token_that_cannot_be_written_now_may_be_asked_for_again(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch, method: str, operation: str
+) -> None:
+    got = await world.get("/info?op=GETDELEGATIONTOKEN&user.name=alice&renewer=alice")
+    token = got.json()["Token"]["urlString"]
+
+    async def full(*_: object) -> None:
+        raise Unavailable("10000 changes are waiting to be written")
+
+    monkeypatch.setattr(Engine, "do", full)
+    query = f"op={operation}DELEGATIONTOKEN&user.name=alice&token={token}"
+    answer = await world.client.request(method, f"/ws/v1/cluster/info?{query}")
+    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/json")
+    assert answer.json()["RemoteException"] == {
+        "exception": "IOException",
+        "message": "10000 changes are waiting to be written",
+        "javaClassName": "java.io.IOException",
+    }
