@@ -12,7 +12,7 @@ import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
@@ -24,6 +24,8 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 
 ENV_PREFIX = "YODEL_NM_"
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
+Method = Annotated[str, Field(pattern=r"^[A-Z]{1,16}$")]
 # yarn.nodemanager.env-whitelist (yarn-default.xml of Hadoop 3.5.0)
 DEFAULT_ENV_WHITELIST = (
     "JAVA_HOME",
@@ -106,12 +108,28 @@ class Settings(BaseSettings):
     acl_enabled: bool = Field(default=False, description="yarn.acl.enable, for the web port")
     admin_acl: str = Field(default="*", description="yarn.admin.acl, for the web port")
     http_static_user: str = Field(default="dr.who", description="hadoop.http.staticuser.user")
+    web_authentication: Literal["simple", "kerberos"] = Field(
+        default="simple",
+        description="hadoop.http.authentication.type; with kerberos nobody is let in, as tickets are not judged yet",
+    )
+    web_anonymous_allowed: bool = Field(default=True, description="hadoop.http.authentication.simple.anonymous.allowed")
     web_cross_origin_enabled: bool = Field(
         default=False, description="yarn.nodemanager.webapp.cross-origin.enabled: other sites' pages may read answers"
     )
     web_cross_origin_origins: tuple[str, ...] = Field(
         default=("*",),
         description="hadoop.http.cross-origin.allowed-origins; `*` is any text, `regex:` begins an expression",
+    )
+    web_cross_origin_methods: tuple[Method, ...] = Field(
+        default=("GET", "POST", "HEAD"), description="hadoop.http.cross-origin.allowed-methods"
+    )
+    web_cross_origin_headers: tuple[HeaderName, ...] = Field(
+        default=("X-Requested-With", "Content-Type", "Accept", "Origin"),
+        description="hadoop.http.cross-origin.allowed-headers",
+    )
+    web_cross_origin_max_age_s: int = Field(default=1800, ge=0, description="hadoop.http.cross-origin.max-age")
+    web_frames_enabled: bool = Field(
+        default=True, description="yarn.webapp.xfs-filter.enabled: answers say who may show them in a frame"
     )
     web_frame_options: str = Field(
         default="SAMEORIGIN",

@@ -1,13 +1,16 @@
 """What every answer of the node's web port has around it: who calls, one spelling of paths, headers for browsers.
 
-``user.name`` is believed, and the cookie that follows it, as AuthenticationFilter does without Kerberos; a cookie comes
-first.  A plain ASGI shell: logs stream through it untouched.
+Without Kerberos ``user.name`` is believed, and the cookie that follows it, as AuthenticationFilter does; a cookie comes
+first.  With Kerberos nobody is: tickets are not judged here, and an agent takes no delegation tokens, as a NodeManager.
+Nobody in particular is refused before any route, where names are needed.  A plain ASGI shell: logs stream through it
+untouched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,9 +19,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.domain.cross_origin import CrossOriginRules
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidValue, YodelError
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
 from yodel.rpc_io.rest.errors import bad_request
+from yodel.rpc_io.rest.jetty import refused_by_filter
 from yodel.rpc_io.rest.negotiate import answer_error
 
 REST_PREFIX = "/ws/v1/"
@@ -28,6 +32,8 @@ ALWAYS = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-XSS-Protection", "1; mode=block"),
 )
+OPEN_PATH = "/ws/v1/node/info"
+"""What Kubernetes' probes ask for, and they have no name: what the node is, and nothing of who runs what on it."""
 ALLOWED = "GET, HEAD, OPTIONS"
 QUERY_FIELDS_MAX = 1000
 _CALLER = "yodel.caller"
@@ -35,12 +41,26 @@ _CALLER = "yodel.caller"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RimSettings:
-    """Without ``cross_origin`` no other site's page may read an answer.  ``now_ms`` is of the epoch."""
+    """``authentication`` is hadoop.http.authentication.type, ``anonymous_allowed`` ….simple.anonymous.allowed.
+
+    Without ``cross_origin`` no other site's page may read an answer, without ``frame_options`` nothing is said of
+    frames.  ``now_ms`` is of the epoch.
+    """
 
     signer: CookieSigner
     now_ms: Callable[[], int]
+    authentication: Literal["simple", "kerberos"] = "simple"
+    anonymous_allowed: bool = True
     cross_origin: CrossOriginRules | None = None
     frame_options: str = "SAMEORIGIN"
+
+
+class Unauthenticated(YodelError):
+    """Nobody who may call.  The challenge says how to try again."""
+
+    def __init__(self, message: str, challenge: str) -> None:
+        self.challenge = challenge
+        super().__init__(message)
 
 
 class WebRim:
@@ -61,36 +81,53 @@ class WebRim:
                 headers = MutableHeaders(scope=message)
                 for name, value in ALWAYS:
                     headers.setdefault(name, value)
-                headers["X-Frame-Options"] = self._settings.frame_options
+                if self._settings.frame_options:
+                    headers["X-Frame-Options"] = self._settings.frame_options
                 for name, value in added:
                     headers.append(name, value)
             await send(message)
 
+        path = scope["path"].rstrip("/") if scope["path"].startswith(REST_PREFIX) else scope["path"]
         try:
             caller, cookie = self._caller(scope, sent)
+            if not caller and path != OPEN_PATH:
+                self._admit_nobody()
         except (InvalidValue, ValueError) as error:
             refusal = answer_error(bad_request(str(error)), sent.get("accept", ""))
             await refusal(scope, receive, send_with_headers)
+            return
+        except Unauthenticated as error:
+            page = refused_by_filter(scope["method"], scope["path"], sent.get("accept", ""), 401, str(error))
+            page.headers["Set-Cookie"] = self._settings.signer.cleared()
+            page.headers["WWW-Authenticate"] = error.challenge
+            await page(scope, receive, send_with_headers)
             return
         if cookie:
             added.append(("Set-Cookie", cookie))
         if scope["method"] == "OPTIONS":  # Hadoop's clients give their name with it, before they ask for anything
             await Response(headers={"Allow": ALLOWED})(scope, receive, send_with_headers)
             return
-        path = scope["path"].rstrip("/") if scope["path"].startswith(REST_PREFIX) else scope["path"]
         await self._app({**scope, "path": path, _CALLER: caller}, receive, send_with_headers)
 
     def _caller(self, scope: Scope, headers: Headers) -> tuple[str, str]:
         """A name, empty for nobody's, and the cookie to answer with.  Raises InvalidValue, ValueError."""
         settings = self._settings
         known = settings.signer.user_in(headers.get("cookie", ""), settings.now_ms())
-        if known is not None or b"user" not in scope["query_string"]:
+        if known is not None or settings.authentication == "kerberos" or b"user" not in scope["query_string"]:
             return known or "", ""
         for name, value in parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX):
             if name == "user.name":
                 user = checked_user("user.name", value)
                 return user, settings.signer.issue(user, settings.now_ms())
         return "", ""
+
+    def _admit_nobody(self) -> None:
+        """Raises Unauthenticated: callers have to be somebody."""
+        if self._settings.authentication == "kerberos":
+            text = "Authentication required: names are not believed, and Kerberos tickets are not taken here yet"
+            raise Unauthenticated(text, "Negotiate")
+        if not self._settings.anonymous_allowed:
+            raise Unauthenticated("Authentication required", "PseudoAuth")
 
     def _cross_origin_headers(self, headers: Headers) -> tuple[tuple[str, str], ...]:
         rules = self._settings.cross_origin

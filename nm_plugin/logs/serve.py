@@ -162,12 +162,23 @@ def build_app(
 
 def _rim(settings: Settings) -> RimSettings:
     """The cookies' key is of this process, as in Hadoop without a secret file: a restarted agent asks for names."""
-    origins = settings.web_cross_origin_origins
+    authentication = settings.web_authentication
     return RimSettings(
-        signer=CookieSigner(secret=secrets.token_bytes(32), validity_s=COOKIE_VALIDITY_S, token_type="simple"),
+        signer=CookieSigner(secret=secrets.token_bytes(32), validity_s=COOKIE_VALIDITY_S, token_type=authentication),
         now_ms=lambda: int(datetime.now(UTC).timestamp() * 1000),
-        cross_origin=CrossOriginRules(origins=origins) if settings.web_cross_origin_enabled else None,
-        frame_options=settings.web_frame_options,
+        authentication=authentication,
+        anonymous_allowed=settings.web_anonymous_allowed,
+        cross_origin=_cross_origin(settings) if settings.web_cross_origin_enabled else None,
+        frame_options=settings.web_frame_options if settings.web_frames_enabled else "",
+    )
+
+
+def _cross_origin(settings: Settings) -> CrossOriginRules:
+    return CrossOriginRules(
+        origins=settings.web_cross_origin_origins,
+        methods=settings.web_cross_origin_methods,
+        headers=settings.web_cross_origin_headers,
+        max_age_s=settings.web_cross_origin_max_age_s,
     )
 
 

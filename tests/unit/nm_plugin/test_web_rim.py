@@ -85,3 +85,55 @@ async def test_impossible_name_or_query_is_refused(query: str) -> None:
         answer = await web.get(f"/node?{query}")
         assert answer.status_code == 400
         assert answer.json()["RemoteException"]["exception"] == "BadRequestException"
+
+
+NOBODYS = ["", "user=alice", "user.name="]
+
+
+@pytest.mark.parametrize("query", NOBODYS)
+@pytest.mark.parametrize("path", ["/node", "/ws/v1/node/containers", "/ws/v1/node/containers/c/logs/stdout"])
+async def test_nobody_is_refused_where_a_name_has_to_be_given(path: str, query: str) -> None:
+    async with client(anonymous_allowed=False) as web:
+        answer = await web.get(f"{path}?{query}", headers={"Cookie": "hadoop.auth=forged"})
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "PseudoAuth")
+        assert "<h2>HTTP ERROR 401 Authentication required</h2>" in answer.text
+        assert answer.headers["set-cookie"] == SIGNER.cleared()
+
+
+async def test_names_and_their_cookies_are_believed_where_one_has_to_be_given() -> None:
+    async with client(anonymous_allowed=False) as web:
+        first = await web.get("/node?user.name=alice")
+        cookie = {"Cookie": first.headers["set-cookie"].partition(";")[0]}
+        web.cookies.clear()
+        assert [first.text, (await web.get("/node", headers=cookie)).text] == ["/node alice"] * 2
+        assert (await web.options("/ws/v1/node")).status_code == 401
+
+
+@pytest.mark.parametrize("query", [*NOBODYS, "user.name=alice", "user.name=a%26b", "delegation=x"])
+async def test_names_are_not_believed_with_kerberos(query: str) -> None:
+    async with client(authentication="kerberos") as web:
+        answer = await web.get(f"/node?{query}", headers={"Accept": "text/plain", "Authorization": "Negotiate YII="})
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Negotiate")
+        assert "Kerberos tickets are not taken here" in answer.text
+        assert answer.headers["x-frame-options"] == "SAMEORIGIN"
+        assert answer.headers["set-cookie"] == SIGNER.cleared()
+
+
+@pytest.mark.parametrize("settings", [{"authentication": "kerberos"}, {"anonymous_allowed": False}])
+async def test_probes_without_a_name_are_told_what_the_node_is(settings: dict[str, Any]) -> None:
+    async with client(**settings) as web:
+        for path in ("/ws/v1/node/info", "/ws/v1/node/info/"):
+            assert (await web.get(path)).text == "/ws/v1/node/info"
+        for path in ("/ws/v1/node", "/ws/v1/node/infos", "/ws/v1/node/info/x", "//ws/v1/node/info"):
+            assert (await web.get(f"http://node:8042{path}")).status_code == 401
+
+
+async def test_other_sites_pages_can_read_why_they_are_refused() -> None:
+    async with client(anonymous_allowed=False, cross_origin=CrossOriginRules()) as web:
+        answer = await web.get("/node", headers=PAGE)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (401, PAGE["Origin"])
+
+
+async def test_nothing_is_said_of_frames_where_that_is_switched_off() -> None:
+    async with client(frame_options="") as web:
+        assert "x-frame-options" not in (await web.get("/node")).headers

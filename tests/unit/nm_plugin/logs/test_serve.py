@@ -298,3 +298,24 @@ def test_container_of_a_test_is_plain() -> None:
     """Guards the helper: a container without a launch has no log directory to serve."""
     container = Container(container_id=CONTAINER, user="alice", resource=Resource(1, 1))
     assert Path(container.log_dir) == Path()
+
+
+async def test_settings_of_the_rim_reach_it(tmp_path: Path, users: FakeUsers, tracker: FakeTracker) -> None:
+    changes = {
+        "web_authentication": "kerberos",
+        "web_anonymous_allowed": False,
+        "web_frames_enabled": False,
+        "web_cross_origin_enabled": True,
+        "web_cross_origin_methods": ["GET"],
+        "web_cross_origin_headers": ["X-Mine"],
+        "web_cross_origin_max_age_s": 7,
+    }
+    async with running_rig(tmp_path, users, tracker, **changes) as rig:
+        base = f"http://127.0.0.1:{rig.running.http_port}"
+        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10) as client:
+            refused = await client.get("/node?user.name=alice", headers={"Origin": "http://ui.example.com"})
+            assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Negotiate")
+            assert "x-frame-options" not in refused.headers
+            told = [refused.headers[f"access-control-{name}"] for name in ("allow-methods", "allow-headers", "max-age")]
+            assert told == ["GET", "X-Mine", "7"]
+            assert (await client.get("/ws/v1/node/info")).status_code == 200
