@@ -1,4 +1,4 @@
-"""uvicorn inside our own loop: no signal handlers of its own, no access log, bounded heads, a graceful stop."""
+"""uvicorn inside our own loop: no signal handlers of its own, no access log, bounded callers, a graceful stop."""
 
 from __future__ import annotations
 
@@ -11,29 +11,21 @@ from typing import Any, cast
 
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from yodel.errors import Unavailable
 from yodel.rm_api.replay import Replay, asked_in, may_be_kept
+from yodel.rpc_io.rest.bounded_http import BoundedHttp
 
-HEAD_BYTES_MAX = 64 * 1024
-"""Request line and headers together; Jetty allows 64 KiB in Hadoop (hadoop.http.max.request.header.size)."""
 CONNECTIONS_MAX = 2_000
-STALLED_S = 60.0
-"""A reader that takes nothing for so long is hung up on: what was made for it waits in memory."""
 BACKLOG = 512
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5
 KEEP_ALIVE_S = 30
 
 
-class BoundedHttp(HttpToolsProtocol):
-    """uvicorn's fast parser keeps reading a head for as long as it comes, and keeps what nobody takes: this one hangs
-    up.  A head whose answer is kept (``replay``) is not parsed at all."""
+class ReplayingHttp(BoundedHttp):
+    """A head whose answer is kept (``replay``) is not parsed at all."""
 
-    _head_bytes = 0
-    _is_in_head = True
-    _hang_up: asyncio.TimerHandle | None = None
     _head = b""
 
     def __init__(self, *arguments: Any, replay: Replay | None = None, **named: Any) -> None:
@@ -41,17 +33,11 @@ class BoundedHttp(HttpToolsProtocol):
         self._replay = replay
 
     def data_received(self, data: bytes) -> None:
-        if self._is_in_head:
-            if self._head_bytes == 0 and self._replay is not None and self._is_answered_again(data, self._replay):
-                return
-            self._head_bytes += len(data)
-            if self._head_bytes - len(data) > HEAD_BYTES_MAX:
-                self.transport.close()
-                return
+        if self._replay is not None and not self._is_begun and self._is_answered_again(data, self._replay):
+            return
         super().data_received(data)
 
     def on_headers_complete(self) -> None:
-        self._is_in_head = False
         super().on_headers_complete()
         if self._head:
             asked_in(self.scope, self._head, self.server_state.default_headers)
@@ -68,27 +54,6 @@ class BoundedHttp(HttpToolsProtocol):
         self.transport.writelines(answer)
         self.on_response_complete()
         return True
-
-    def pause_writing(self) -> None:
-        self._hang_up = self.loop.call_later(STALLED_S, self.transport.abort)
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        self._keep()
-        super().resume_writing()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._keep()
-        super().connection_lost(exc)
-
-    def _keep(self) -> None:
-        if self._hang_up is not None:
-            self._hang_up.cancel()
-            self._hang_up = None
-
-    def on_message_complete(self) -> None:
-        self._is_in_head, self._head_bytes = True, 0
-        super().on_message_complete()
 
 
 class _Server(uvicorn.Server):
@@ -128,7 +93,7 @@ async def serve(app: Starlette, host: str, port: int) -> tuple[RestServer, int]:
     api = getattr(app.state, "api", None)
     if api is not None:
         api.bound_to(bound_port)
-    http = partial(BoundedHttp, replay=api.replay if api is not None else None)
+    http = partial(ReplayingHttp, replay=api.replay if api is not None else None)
     config = uvicorn.Config(
         app,
         http=cast(type[asyncio.Protocol], http),

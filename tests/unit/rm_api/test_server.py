@@ -18,9 +18,10 @@ from starlette.types import Receive, Scope, Send
 from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState
-from yodel.rm_api import server
 from yodel.rm_api.replay import Parts
-from yodel.rm_api.server import HEAD_BYTES_MAX, RestServer, serve
+from yodel.rm_api.server import RestServer, serve
+from yodel.rpc_io.rest import bounded_http
+from yodel.rpc_io.rest.bounded_http import HEAD_BYTES_MAX
 
 HOST = "127.0.0.1"
 
@@ -85,7 +86,7 @@ async def test_endless_head_is_cut_off(served: Served) -> None:
 
 
 async def test_reader_that_takes_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "STALLED_S", 0.01)
+    monkeypatch.setattr(bounded_http, "STALLED_S", 0.01)
     ended = asyncio.Event()
 
     async def endless(scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,6 +105,14 @@ async def test_reader_that_takes_nothing_is_hung_up_on(monkeypatch: pytest.Monke
         await ended.wait()
     writer.close()
     await running.stop()
+
+
+async def test_silent_caller_is_hung_up_on(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_http, "IDLE_S", 0.01)
+    reader, writer = await asyncio.open_connection(HOST, served.port)
+    async with asyncio.timeout(10):
+        assert await reader.read() == b""
+    writer.close()
 
 
 async def receive_until_gone(receive: Receive) -> None:
@@ -208,6 +217,18 @@ async def cookie_of(world: RestWorld, user: str) -> str:
     world.client.cookies.clear()
     answer = await world.get(f"/info?user.name={user}")
     return str(answer.headers["set-cookie"].partition(";")[0])
+
+
+async def test_line_of_a_head_is_no_question(served: Served) -> None:
+    asking = await Asking.at(served.port)
+    question = "GET /ws/v1/cluster/info HTTP/1.1\r\nHost: x\r\n\r\n"
+    for _ in range(2):
+        await asking.answers("/info")
+    asking.writer.write(f"{question}GET /ws/v1/cluster/metrics HTTP/1.1\r\nHost: x\r\nX-Long: ".encode())
+    assert b"clusterInfo" in (await asking.answer())[1]
+    asking.writer.write(question.encode())
+    assert b"clusterMetrics" in (await asking.answer())[1]
+    asking.writer.close()
 
 
 async def test_head_in_pieces_is_answered_too(served: Served) -> None:
