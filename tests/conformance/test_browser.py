@@ -61,6 +61,10 @@ class Looker:
         text: str = self.browser.evaluate("document.body.innerText")
         return text
 
+    def until(self, words: str) -> None:
+        """A page that is asked for by a click comes when it comes."""
+        wait_for(words, lambda: words in self.browser.evaluate("document.body.innerText"), START_TIMEOUT_S)
+
     def style(self, selector: str, name: str) -> str:
         """As it is computed from all that was loaded."""
         found: str = self.browser.evaluate(f"getComputedStyle(document.querySelector('{selector}'))['{name}']")
@@ -93,9 +97,11 @@ def test_sparks_pages(spark: Spark, browser: Browser, shared_dir: pathlib.Path, 
         assert look.style(".navbar", "display") == "flex"  # Bootstrap's word
         assert browser.evaluate("typeof jQuery") == "function"
 
-        assert "Active Stages (1)" in look.click(f'a[href*="{here}/stages/"]')
-        text = look.click("a.name-link")  # one stage, whose tasks its script fetches
-        assert (look.path, "Details for Stage 0" in text) == (f"{here}/stages/stage/", True)
+        look.click(f'a[href*="{here}/stages/"]')
+        look.until("Active Stages (1)")
+        look.click("a.name-link")  # one stage, whose tasks its script fetches
+        look.until("Details for Stage 0")
+        assert look.path == f"{here}/stages/stage/"
         (first, *_) = browser.shown("#active-tasks-table tbody tr")
         assert "RUNNING" in first
 
@@ -106,6 +112,8 @@ def test_sparks_pages(spark: Spark, browser: Browser, shared_dir: pathlib.Path, 
 
         job.release()
         assert job.result().returncode == 0
+    over = {"state": "FINISHED"}
+    wait_for("its end", lambda: cluster.curl_json(f"/apps/{job.application_id}/state") == over, START_TIMEOUT_S)
     text = look.visit(f"{here}/jobs/")
     assert (look.path, "FINISHED" in text) == (f"/cluster/app/{job.application_id}", True)
 
@@ -149,7 +157,8 @@ def test_mapreduces_pages(cluster: Cluster, browser: Browser, shared_dir: pathli
         assert browser.shown(".dataTables_wrapper")  # its script has run
         assert "Verdana" in look.style(".ui-widget", "fontFamily")  # and its styles are there
 
-        assert "rest-wordcount" in look.click(f'#jobs a[href*="/mapreduce/job/{job_id}"]')
+        look.click(f'#jobs a[href*="/mapreduce/job/{job_id}"]')
+        look.until("Job Overview")
         # Not the page of tasks: in Hadoop 3.5.0 it has no tasks and no table, behind a real ResourceManager too.
         assert look.visit(f"{here}/ws/v1/mapreduce/jobs/{job_id}/tasks").count("<type>MAP</type>") == 2
         look.visit(f"{here}/mapreduce/conf/{job_id}")

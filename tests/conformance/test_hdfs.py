@@ -29,7 +29,7 @@ from nm_plugin.localization.fetch import Source
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted, scope_of
 from nm_plugin.task_owner import TaskOwner
-from tests.conformance.cluster import Cluster
+from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.spark_submit import Spark
 from tests.support.hdfs import Hdfs, configuration_xml, hdfs
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -350,4 +350,4 @@ def test_spark_job_with_staging_input_and_output_in_hdfs(
     expected = Counter(word for line in lines for word in line.split() if word not in STOP_WORDS)
     written = hdfs.shell("-cat", f"/user/{me}/counts/part-*", user=me).splitlines()
     assert {word: int(count) for word, count in map(str.split, written)} == expected
-    assert hdfs.names(f"/user/{me}/.sparkStaging") == []
+    wait_for("the staging folder to go", lambda: hdfs.names(f"/user/{me}/.sparkStaging") == [], 30)

@@ -105,14 +105,18 @@ async def test_pods_are_listed_selected_and_printed_in_every_form(kubectl: Kubec
     assert await kubectl("get", "pods", "--field-selector", "metadata.name=two", "-o", "name") == "pod/two\n"
 
 
-async def test_watch_shows_life_and_death(kubectl: Kubectl) -> None:
+async def test_watch_shows_life_and_death(kubectl: Kubectl, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    os.mkfifo(go)
     watch = await kubectl.start("get", "pods", "-w", "--no-headers")
     assert watch.stdout is not None
     try:
-        await kubectl.run_pod("brief", "exit 0")
-        lines: list[list[str]] = []
+        await kubectl.run_pod("brief", f"read x < {go}")
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not lines or lines[-1][2] != "Completed":
+            lines = [(await watch.stdout.readline()).decode().split()]
+        await asyncio.to_thread(go.write_text, "now that it is watched\n")
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
+            while lines[-1][2] != "Completed":
                 lines.append((await watch.stdout.readline()).decode().split())
         assert {line[0] for line in lines} == {"brief"}
         assert lines[0][2] in ("Pending", "Running", "ContainerCreating")

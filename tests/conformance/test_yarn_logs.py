@@ -233,4 +233,5 @@ def test_logs_of_an_application_that_runs(cluster: Cluster) -> None:
     assert (code, "LogContents:\nsoEnd of LogType:stdout." in text) == (0, True)
     code, text = yarn_logs(cluster, "-applicationId", application_id, "-show_container_log_info")
     assert (code, text.count("LOCAL")) == (0, 4)
-    cluster.curl(f"/apps/{application_id}/state", "-X", "PUT", "-d", '{"state":"KILLED"}')
+    kill = ("-X", "PUT", "-H", "Content-Type: application/json", "-d", '{"state":"KILLED"}')
+    assert cluster.curl(f"/apps/{application_id}/state", *kill)[0] in (200, 202)

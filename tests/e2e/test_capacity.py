@@ -21,17 +21,19 @@ def _lent_again(cluster: KubeCluster) -> Iterator[None]:
 
 
 def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
-    running = shell.start(cluster.target, "-shell_command", "sleep 60", "-num_containers", 2, "-container_memory", 256)
+    running = shell.start(cluster.target, "-shell_command", "sleep 90", "-num_containers", 2, "-container_memory", 256)
     first = running.application_id()
     pods = cluster.running_pods(first, "task", 2, 240)
 
     cluster.lend(dict.fromkeys(COLOCATION, 0))
     waiting = shell.start(cluster.target, "-shell_command", "date", "-container_memory", 256)
     second = waiting.application_id()
+    reason = "kubernetes.io/batch-"
+    wait_for("the reason", lambda: reason in cluster.application(second)["diagnostics"], 60)
     cluster.hold(QUIET_S)
     assert cluster.application(second)["state"] == "ACCEPTED"
     assert not [pod for pod in cluster.pods(second) if pod.node]
-    assert "kubernetes.io/batch-" in cluster.application(second)["diagnostics"]
+    assert reason in cluster.application(second)["diagnostics"]
     assert {pod.name for pod in pods} <= {pod.name for pod in cluster.live_pods(first)}
 
     cluster.lend(COLOCATION)

@@ -90,7 +90,7 @@ class Applications:
         self.cluster = cluster
         self.jobs: dict[str, Submission] = {}
         for queue in QUEUES:
-            words = ("-queue", queue, "-shell_command", "sleep 45", "-num_containers", TASKS)
+            words = ("-queue", queue, "-shell_command", "sleep 75", "-num_containers", TASKS)
             sizes = ("-container_memory", SIZE_MIB, "-container_vcores", CORES)
             self.jobs[queue] = shell.start(cluster.target, *words, *sizes)
         self.ids = {queue: job.application_id() for queue, job in self.jobs.items()}

@@ -23,7 +23,10 @@ TOP = "org.apache.hadoop.yarn.client.cli.TopCLI"
 TOP_HEAD_LINES = 5
 AM_SHARE = "yarn.scheduler.capacity.maximum-am-resource-percent"
 ALL_LINES = ("3.5", "3.4", "3.3")
-NOISE = re.compile(r"NativeCodeLoader|SLF4J|WARNING:|Connecting to ResourceManager|DefaultNoHARMFailover|Connecting to")
+NOISE = re.compile(
+    r"NativeCodeLoader|SLF4J|WARNING:|Connecting to ResourceManager|DefaultNoHARMFailover|Connecting to"
+    r"|Waiting for application .* to be killed"  # said every two seconds
+)
 # Sizes and times that measure the run.
 AMOUNTS = (
     (re.compile(r"(Aggregate Resource Allocation : ).*"), r"\1N"),
@@ -128,10 +131,15 @@ def changes(target: Target) -> Outcome:
 
 def kills(target: Target) -> Outcome:
     with _running(target) as app:
+        answers = {
+            "kill": target.yarn("application", "-kill", app),
+            "again": target.yarn("application", "-kill", app),
+            "unknown": target.yarn("application", "-kill", "application_1_0001"),
+        }
+        ended = ("SUCCEEDED", "FAILED", "TIME_OUT")
+        wait_for("its logs", lambda: target.application(app)["logAggregationStatus"] in ended, 60)
         return _answers(
-            kill=target.yarn("application", "-kill", app),
-            again=target.yarn("application", "-kill", app),
-            unknown=target.yarn("application", "-kill", "application_1_0001"),
+            **answers,
             status=target.yarn("application", "-status", app),
             finished=target.yarn("application", "-list", "-appStates", "FINISHED,NEW", "-appTags", "no-such-tag"),
         )
@@ -139,7 +147,7 @@ def kills(target: Target) -> Outcome:
 
 def jobs(target: Target) -> Outcome:
     """``mapred job`` on a running job and on one that is over."""
-    job = start_sleep(target, maps=2, reduces=1, seconds=8)
+    job = start_sleep(target, maps=2, reduces=1, seconds=20)
     try:
         job_id = job.application_id().replace("application", "job")
         wait_for("both maps", lambda: target.application(job.application_id())["runningContainers"] >= 3, 60)
