@@ -78,6 +78,18 @@ async def test_callers_cookies_and_credentials_stay_here(world: RestWorld, am: A
     assert sent["accept"] == "text/css"
 
 
+@pytest.mark.parametrize("name", ["delegation", "%64elegation"])
+async def test_callers_delegation_token_stays_here(world: RestWorld, am: Am, name: str) -> None:
+    cookie = (await world.get("/info?user.name=alice")).headers["set-cookie"].partition(";")[0]
+    query, headers = f"a=%2F+b&{name}=secret&&c", {"Cookie": cookie}
+    await world.client.get(httpx2.URL(f"http://rm-host:8088{HERE}/jobs?{query}"), headers=headers)
+    assert am.requests[0].url.raw_path == b"/jobs?a=%2F+b&&c"
+    row = an_application(1, state=ApplicationState.FINISHED, current_attempt=1, finished_ms=5)
+    await world.put(row, an_attempt(1, tracking_url="http://history:19888/job_1"))
+    answer = await world.client.get(httpx2.URL(f"http://rm-host:8088{HERE}/?{query}"), headers=headers)
+    assert (answer.headers["location"], "secret" in answer.text) == ("http://history:19888/job_1?a=%2F+b&&c", False)
+
+
 async def test_body_and_method_go_through(world: RestWorld, am: Am) -> None:
     await world.client.post(f"{HERE}/jobs/kill", content=b"id=1", headers={"Content-Type": "application/x-www-form"})
     assert (am.requests[0].method, am.requests[0].content) == ("POST", b"id=1")

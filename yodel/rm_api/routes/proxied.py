@@ -7,6 +7,7 @@ answer of the AM (``Target.location``), not by the caller's address, which on a 
 from __future__ import annotations
 
 from http.cookies import CookieError, SimpleCookie
+from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -16,6 +17,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.states import ApplicationState, YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue, Unavailable
 from yodel.rm_api import pages
+from yodel.rm_api.authentication import TOKEN_PARAMETER
 from yodel.rm_api.bodies import read_bytes
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
@@ -54,7 +56,7 @@ async def proxied(request: Request) -> Response:
         return _moved(f"/cluster/app/{application_id}")
     try:
         if view.application.yarn_state in ENDED:
-            return _moved(_joined(tracking_url, below, query))
+            return _moved(_joined(tracking_url, below, _without_token(query)))
         if _is_to_be_warned(request, api, view):
             return _warning(request, view, below)
         answer = await _fetched(request, api, view, below)
@@ -76,7 +78,7 @@ async def _fetched(request: Request, api: Api, view: ApplicationView, below: str
     hosts = allowed_hosts(node_hosts, view.attempt.host) | api.services.settings.proxy_hosts
     target = Target.of(view.attempt.tracking_url, here, hosts)
     body = await read_bytes(request, api.services.settings.body_bytes_max)
-    url = target.url(below, request.url.query)
+    url = target.url(below, _without_token(request.url.query))
     with api.body_room.reading() as hold:
         hold(len(body))
         return await api.proxy.forward(request, url, target, reader(request, api), body)
@@ -128,6 +130,14 @@ def _joined(tracking_url: str, below: str, query: str) -> str:
     path = f"{parts.path.rstrip('/')}/{below}" if below else parts.path
     both = "&".join(part for part in (parts.query, query) if part)
     return parts._replace(path=path, query=both).geturl()
+
+
+def _without_token(query: str) -> str:
+    """What leaves this server: with a caller's delegation token an ApplicationMaster could call in its name.
+
+    All else is left as it came.  Hadoop's proxy hands the token on.
+    """
+    return "&".join(part for part in query.split("&") if unquote_plus(part.partition("=")[0]) != TOKEN_PARAMETER)
 
 
 def _outside(tracking_url: str) -> str:
