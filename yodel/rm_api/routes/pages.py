@@ -32,7 +32,8 @@ async def root(request: Request) -> Response:
 
 async def cluster(request: Request) -> Response:
     """The newest applications; only those of the states named, when the path names some."""
-    queries = api_of(request).services.queries
+    api = api_of(request)
+    queries = api.services.queries
     asked = [state for state in request.path_params.get("states", "").split(",") if state]
     try:
         states = application_states(asked)
@@ -44,7 +45,9 @@ async def cluster(request: Request) -> Response:
         f'<p class="quiet">{metrics.running} running, {metrics.pending} waiting, {metrics.completed} finished, '
         f"{metrics.failed} failed, {metrics.killed} killed; {text(metrics.used)} of {text(metrics.total)} in use</p>"
     )
-    return _page("Applications", summary + pages.table(_COLUMNS, map(_row, views)))
+    may_view = api.services.submission.viewer(reader(request, api))
+    rows = (_row(view, may_view=may_view(view.application)) for view in views)
+    return _page("Applications", summary + pages.table(_COLUMNS, rows))
 
 
 async def application(request: Request) -> Response:
@@ -57,7 +60,7 @@ async def application(request: Request) -> Response:
     except ApplicationNotFound as error:
         return _page("Application not found", f"<p>{text(error)}</p>", 404)
     may_view = api.services.submission.may_view(view.application, reader(request, api))
-    body = _facts(view)
+    body = _facts(view, may_view=may_view)
     if may_view:
         body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
         body += _attempts(api.services.queries, view)
@@ -91,11 +94,17 @@ async def attempt(request: Request) -> Response:
 
 
 async def container(request: Request) -> Response:
-    """Leads to the container's logs: what people follow such links for."""
+    """Leads to the container's logs: what people follow such links for.  Refused as the REST API refuses it."""
     api = api_of(request)
     asked = request.path_params["container_id"]
     try:
-        found = api.services.queries.container(ContainerId.parse(asked))
+        container_id = ContainerId.parse(asked)
+        owned = api.services.queries.application(container_id.application_id).application
+        user = reader(request, api)
+        if not api.services.submission.may_view(owned, user):
+            refusal = f"User {user} does not have privilege to see this application {owned.id}"
+            return _page("Not yours to see", f"<p>{text(refusal)}</p>", 403)
+        found = api.services.queries.container(container_id)
     except InvalidValue:
         return _page("Invalid container id", f"<p>{text(asked[:128])}</p>", 400)
     except NotFound as error:
@@ -123,7 +132,7 @@ async def failure(request: Request) -> Response:
     return _page("Redirect loop", f"<p>{reason}</p>", 500)
 
 
-def _row(view: ApplicationView) -> tuple[str, ...]:
+def _row(view: ApplicationView, *, may_view: bool) -> tuple[str, ...]:
     row = view.application
     return (
         link(f"/cluster/app/{row.id}", row.id),
@@ -133,12 +142,13 @@ def _row(view: ApplicationView) -> tuple[str, ...]:
         text(row.submission.queue),
         text(row.yarn_state.name),
         text(row.final_status.name),
-        text(_at(row.submitted_ms)),
+        text(_at(row.submitted_ms if may_view else 0)),
         text(f"{view.progress * 100:.0f} %"),
     )
 
 
-def _facts(view: ApplicationView) -> str:
+def _facts(view: ApplicationView, *, may_view: bool) -> str:
+    """Who may not view it is told what the REST API tells: neither times nor amounts."""
     row = view.application
     facts: list[tuple[str, str]] = [
         ("User", text(row.submission.user)),
@@ -148,11 +158,14 @@ def _facts(view: ApplicationView) -> str:
         ("Queue", text(row.submission.queue)),
         ("State", text(row.state.name)),
         ("Final status", text(row.final_status.name)),
-        ("Submitted", text(_at(row.submitted_ms))),
-        ("Finished", text(_at(row.finished_ms))),
-        ("In use", text(f"{view.used}, {view.running_containers} containers")),
-        ("Waiting for", text(f"{view.pending}, {view.pending_containers} containers")),
     ]
+    if may_view:
+        facts += [
+            ("Submitted", text(_at(row.submitted_ms))),
+            ("Finished", text(_at(row.finished_ms))),
+            ("In use", text(f"{view.used}, {view.running_containers} containers")),
+            ("Waiting for", text(f"{view.pending}, {view.pending_containers} containers")),
+        ]
     if not row.state.is_final and view.attempt is not None and view.attempt.tracking_url:
         facts.append(("Tracking", link(f"/proxy/{row.id}/", "ApplicationMaster")))
     elif view.attempt is not None and view.attempt.tracking_url:

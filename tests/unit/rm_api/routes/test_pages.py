@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
@@ -43,10 +48,47 @@ async def test_application_page_shows_reason_and_attempts(world: RestWorld) -> N
     assert str(an_attempt(1).id) in text
 
 
-async def test_stranger_does_not_see_the_reason() -> None:
+STRANGER, OWNER = "?user.name=mallory", "?user.name=alice"
+
+
+@pytest.fixture
+async def guarded() -> AsyncIterator[RestWorld]:
+    """What alice has run, where others may not see it."""
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
-        await world.put(ROW, an_attempt(1))
-        assert "reason" not in (await world.client.get(f"/cluster/app/{ROW.id}?user.name=mallory")).text
+        node = a_node(state=NodeState.RUNNING, http_port=8042)
+        row = replace(ROW, submission=a_submission(user="alice"), submitted_ms=1, finished_ms=60_000)
+        await world.put(node, row, an_attempt(1), a_container(1, node_id=node.id, created_ms=30_000))
+        yield world
+
+
+async def shown(world: RestWorld, path: str) -> tuple[int, str]:
+    world.client.cookies.clear()
+    answer = await world.client.get(path)
+    return answer.status_code, answer.text
+
+
+async def test_stranger_sees_that_an_application_exists_and_no_more(guarded: RestWorld) -> None:
+    path = f"/cluster/app/{ROW.id}"
+    hidden = ("reason", "1970-01-01", "In use", "Waiting for", str(an_attempt(1).id))
+    status, strangers = await shown(guarded, path + STRANGER)
+    assert (status, [word for word in hidden if word in strangers]) == (200, [])
+    assert "FINISHED" in strangers
+    _, owners = await shown(guarded, path + OWNER)
+    assert [word for word in hidden if word not in owners] == []
+
+
+async def test_stranger_sees_no_times_in_the_list(guarded: RestWorld) -> None:
+    assert "1970-01-01" not in (await shown(guarded, "/cluster" + STRANGER))[1]
+    assert "1970-01-01" in (await shown(guarded, "/cluster" + OWNER))[1]
+
+
+async def test_stranger_is_refused_a_container(guarded: RestWorld) -> None:
+    path = f"/cluster/container/{a_container(1).id}"
+    status, strangers = await shown(guarded, path + STRANGER)
+    assert (status, "node-1" in strangers, "1970-01-01" in strangers) == (403, False, False)
+    assert f"User mallory does not have privilege to see this application {ROW.id}" in strangers
+    status, owners = await shown(guarded, path + OWNER)
+    assert (status, "http://node-1:8042/node/containerlogs/" in owners) == (200, True)
 
 
 async def test_pages_of_what_is_not_there(world: RestWorld) -> None:
