@@ -1,15 +1,21 @@
-"""The RM's web side: ``/ws/v1/cluster`` as Hadoop's RMWebServices answers it, a few pages, and the web proxy.
+"""The RM's web side: ``/ws/v1/cluster`` as Hadoop's RMWebServices answers it, its servlets (``/jmx``, ``/conf``, …), a
+few pages, the web proxy, and ``/api/v1``, which is ours.
 
-    app         the factory; ``server`` runs it inside our own loop
-    context     settings and what every route is given
-    front       the ASGI rim: who calls, trailing slashes, the headers every answer carries
-    auth        ``user.name`` and the signed ``hadoop.auth`` cookie
-    negotiate   which representation a caller gets: the only place that knows media types
-    bodies      bounded reading and parsing of request bodies
-    errors      exceptions to RemoteException answers
-    wire/       the exact YARN shapes, field by field
-    routes/     one module per resource; each gives a list of routes
-    proxy       ``/proxy/<application id>/…``
+    app          the factory; ``server`` runs it inside our own loop
+    standby      the same ports while another ResourceManager leads
+    context      settings and what every route is given
+    gate         what stands before every route: ``authentication``, ``csrf``, tokens by ``op=`` (``token_operations``)
+    front        one spelling of every path, the headers every answer carries, who reads and who writes
+    compression  gzip; ``replay`` gives the same answer again while nothing has changed
+    bodies       bounded reading and parsing of request bodies (``xml_bodies``, ``body_room``)
+    routes/      one module per resource; each gives a list of routes
+    wire/        the exact YARN shapes, field by field
+    application_lists, listing, rendered
+                 long lists: made once, shared by all who read them, sent in parts
+    pages        the HTML there is
+    proxy        ``/proxy/<application id>/…``
+    v1/          ``/api/v1``, its documents and its stream of events
 
-JSON only: what accepts nothing but XML is answered 406 until the XML representation is made.
+JSON and XML are made of the same plain values; ``yodel.rpc_io.rest``, which node agents share, knows the media types
+and the forms of errors.
 """
