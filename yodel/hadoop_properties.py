@@ -15,6 +15,12 @@ from yodel.settings import Settings
 _RM = "yarn.resourcemanager."
 _HTTP = "hadoop.http.authentication."
 _CAPACITY_SCHEDULER = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
+_CROSS_ORIGIN_FILTER = "org.apache.hadoop.security.HttpCrossOriginFilterInitializer"
+_FILTERS = (
+    "org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer",
+    "org.apache.hadoop.http.lib.StaticUserWebFilter",
+)
+"""What RMWebAppUtil.setupSecurityAndFilters makes of the default, and of AuthenticationFilterInitializer."""
 Value = Callable[[Settings], Any]
 
 
@@ -44,6 +50,11 @@ def _seconds(name: str) -> Value:
     return lambda s: int(getattr(s, name))
 
 
+def _filters(settings: Settings) -> tuple[str, ...]:
+    """Those that are in force, the outermost first."""
+    return (_CROSS_ORIGIN_FILTER, *_FILTERS) if settings.web.cross_origin_enabled else _FILTERS
+
+
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -54,8 +65,10 @@ def _text(value: Any) -> str:
 
 _VALUES: dict[str, Value] = {
     "fs.defaultFS": lambda _: "file:///",
-    "hadoop.http.filter.initializers": lambda _: "org.apache.hadoop.http.lib.StaticUserWebFilter",
+    "hadoop.http.filter.initializers": _filters,
     "hadoop.http.staticuser.user": _is("http_static_user"),
+    # Of the ports that are not HTTP: also with [web] authentication = "kerberos" they ask for no ticket, and a client
+    # that took them to would refuse to talk to them.
     "hadoop.security.authentication": lambda _: "simple",
     "hadoop.security.authorization": lambda _: False,
     f"{_HTTP}type": _web("authentication"),
@@ -63,12 +76,14 @@ _VALUES: dict[str, Value] = {
     f"{_HTTP}token.validity": _web("cookie_validity_s"),
     f"{_HTTP}cookie.domain": _web("cookie_domain"),
     f"{_HTTP}cookie.persistent": _web("cookie_persistent"),
+    "hadoop.http.cross-origin.enabled": _web("cross_origin_enabled"),
     "hadoop.http.cross-origin.allowed-headers": _web("cross_origin_headers"),
     "hadoop.http.cross-origin.allowed-methods": _web("cross_origin_methods"),
     "hadoop.http.cross-origin.allowed-origins": _web("cross_origin_origins"),
     "hadoop.http.cross-origin.max-age": _web("cross_origin_max_age_s"),
     f"{_RM}webapp.cross-origin.enabled": _web("cross_origin_enabled"),
     f"{_RM}webapp.rest-csrf.enabled": _web("csrf_enabled"),
+    f"{_RM}webapp.rest-csrf.browser-useragents-regex": _web("csrf_browsers"),
     f"{_RM}webapp.rest-csrf.custom-header": _web("csrf_header"),
     f"{_RM}webapp.rest-csrf.methods-to-ignore": _web("csrf_methods_to_ignore"),
     "yarn.webapp.xfs-filter.enabled": _web("frames_enabled"),

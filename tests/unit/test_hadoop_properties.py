@@ -31,6 +31,30 @@ def test_flags_and_lists() -> None:
     assert shown["hadoop.http.authentication.type"] == "simple"
 
 
+def test_browsers_that_foreign_pages_are_kept_from() -> None:
+    name = "yarn.resourcemanager.webapp.rest-csrf.browser-useragents-regex"
+    assert properties(settings())[name] == "^Mozilla.*,^Opera.*"
+    assert properties(settings(web=WebSettings(csrf_browsers=("^Lynx.*",))))[name] == "^Lynx.*"
+
+
+def test_filters_are_those_in_force() -> None:
+    name = "hadoop.http.filter.initializers"
+    always = (
+        "org.apache.hadoop.yarn.server.security.http.RMAuthenticationFilterInitializer,"
+        "org.apache.hadoop.http.lib.StaticUserWebFilter"
+    )
+    closed, opened = properties(settings()), properties(settings(web=WebSettings(cross_origin_enabled=True)))
+    assert (closed[name], closed["hadoop.http.cross-origin.enabled"]) == (always, "false")
+    assert opened[name] == f"org.apache.hadoop.security.HttpCrossOriginFilterInitializer,{always}"
+    assert opened["hadoop.http.cross-origin.enabled"] == "true"
+
+
+def test_kerberos_on_the_web_is_no_kerberos_on_other_ports() -> None:
+    shown = properties(settings(web=WebSettings(authentication="kerberos")))
+    assert shown["hadoop.http.authentication.type"] == "kerberos"
+    assert shown["hadoop.security.authentication"] == "simple"
+
+
 def test_what_is_not_set_is_left_out() -> None:
     assert "yarn.resourcemanager.nodes.include-path" not in properties(settings())
     listed = properties(settings(nodes_include_path=Path("/etc/hosts.include")))
