@@ -198,7 +198,7 @@ def _add_am_requests(context: pb.ApplicationSubmissionContextProto, fields: Json
     for request in requests:
         if not isinstance(request, Mapping):
             raise InvalidValue("am-container-resource-requests", _shown(request), "objects")
-        _require_no_scheduling_request(request)
+        _read_over(request)
         found = context.am_container_resource_request.add(
             priority=pb.PriorityProto(priority=_integer(request, "priority", 0, INT32_MAX)),
             resource_name=_text(request, "resourceName") or _text(request, "resource-name") or "*",
@@ -225,15 +225,12 @@ def _add_am_requests(context: pb.ApplicationSubmissionContextProto, fields: Json
         )
 
 
-def _require_no_scheduling_request(request: Json) -> None:
-    """ResourceRequestInfo also shows SchedulingRequests; no submission can hold what only those have."""
-    tags = [tag for tag in _strings(request.get("allocationTags"), "allocationTag", "allocationTags") if tag]
-    for name, value in (
-        ("allocationTags", ", ".join(tags)),
-        ("placementConstraint", _text(request, "placementConstraint")),
-    ):
-        if value:
-            raise InvalidValue(name, value[:80], "nothing: only SchedulingRequests of a running application have it")
+def _read_over(request: Json) -> None:
+    """What ResourceRequestInfo has of SchedulingRequests is taken and comes to nothing, as in RMWebAppUtil: there is no
+    other container that an ApplicationMaster could be near to.  Raises InvalidValue for what is no text.
+    """
+    _strings(request.get("allocationTags"), "allocationTag", "allocationTags")
+    _text(request, "placementConstraint")
 
 
 def _add_rest(context: pb.ApplicationSubmissionContextProto, fields: Json) -> None:
