@@ -5,7 +5,7 @@ Both faces of the RM, RPC and REST, are made of these, so that they cannot disag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from yodel.domain import queue as queues
@@ -28,6 +28,7 @@ from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, Contai
 from yodel.ports.clock import Clock
 from yodel.services.state import ClusterState, Usage
 from yodel.services.tokens import TokenIssuer
+from yodel.services.totals import Totals
 
 WAITS_SHOWN_MAX = 5
 """Lines in the diagnostics of an application whose asks wait."""
@@ -115,7 +116,10 @@ class ApplicationFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMetrics:
-    """Counts of applications by what became of them, of containers and nodes, and the cluster's amounts."""
+    """Counts of applications by what became of them, of containers and nodes, and the cluster's amounts.
+
+    How many were submitted, and ended in which way, is of all since the RM took up what is stored; the rest is of now.
+    """
 
     submitted: int
     pending: int
@@ -237,7 +241,7 @@ class Queries:
 
     def metrics(self) -> ClusterMetrics:
         state = self.state
-        return self._metrics((state.applications[i] for i in state.index.live), state.index.counts)
+        return self._metrics((state.applications[i] for i in state.index.live), state.totals.cluster)
 
     def log_url(self, container: Container) -> str:
         """Where the node agent serves the container's logs; empty while it has no node."""
@@ -326,28 +330,24 @@ class Queries:
         prefix = queue.path + "."
         apps = [
             a
-            for a in self.state.applications.values()
+            for a in map(self.state.applications.__getitem__, self.state.index.live)
             if a.submission.queue == queue.path or a.submission.queue.startswith(prefix)
         ]
-        metrics = self._metrics(apps)
+        metrics = self._metrics(apps, self.state.totals.of(queue.path))
         share = queues.absolute_percent(self.state.queues, queue) / 100.0
         total = self.state.usable_resource.memory_mib * share
-        users = sorted({a.submission.user for a in apps if not a.state.is_final})
+        users = sorted({a.submission.user for a in apps})
         used_share = metrics.used.memory_mib / total if total else 0.0
         return QueueView(queue=queue, children=children, metrics=metrics, users=users, used_share=used_share)
 
-    def _metrics(
-        self, apps: Iterable[Application], counted: Mapping[YarnApplicationState, int] | None = None
-    ) -> ClusterMetrics:
-        """Of these applications; of the living only, when the ended are counted already."""
+    def _metrics(self, apps: Iterable[Application], totals: Totals) -> ClusterMetrics:
+        """Of these applications, which live, and what was counted of all that ever were."""
         state = self.state
         seen: dict[YarnApplicationState, int] = {}
         used, containers, waiting, wanted = NONE, 0, 0, NONE
         started = 0  # ACCEPTED with a container: Hadoop's queues count it as running
         for app in apps:
             seen[app.yarn_state] = seen.get(app.yarn_state, 0) + 1
-            if app.state.is_final:
-                continue
             usage = state.used_by_application.get(app.id)
             if usage is not None:
                 used += usage.resource
@@ -361,15 +361,13 @@ class Queries:
         nodes: dict[NodeState, int] = {}
         for node in state.nodes.values():
             nodes[node.state] = nodes.get(node.state, 0) + 1
-        by_state = seen if counted is None else counted
-        of = by_state.get
         return ClusterMetrics(
-            submitted=sum(by_state.values()),
-            pending=of(YarnApplicationState.ACCEPTED, 0) - started,
-            running=of(YarnApplicationState.RUNNING, 0) + started,
-            completed=of(YarnApplicationState.FINISHED, 0),
-            failed=of(YarnApplicationState.FAILED, 0),
-            killed=of(YarnApplicationState.KILLED, 0),
+            submitted=totals.applications.submitted,
+            pending=seen.get(YarnApplicationState.ACCEPTED, 0) - started,
+            running=seen.get(YarnApplicationState.RUNNING, 0) + started,
+            completed=totals.applications.completed,
+            failed=totals.applications.failed,
+            killed=totals.applications.killed,
             containers_allocated=containers,
             containers_pending=waiting,
             total=state.usable_resource,

@@ -24,6 +24,7 @@ from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.application_index import ApplicationIndex
+from yodel.services.totals import TotalsBook
 
 
 @dataclass(slots=True)
@@ -120,6 +121,8 @@ class ClusterState:
         self.containers: dict[ContainerId, Container] = {}
         self.nodes: dict[NodeId, Node] = {}
         self.queues: dict[str, Queue] = {}
+        self.totals = TotalsBook(self.queues.keys())
+        """What began and ended; forgetting takes nothing back."""
         self.scheduler_conf = SchedulerConf()
         self.runtimes: dict[ApplicationAttemptId, AttemptRuntime] = {}
         self.cluster_usage = Usage()
@@ -173,7 +176,9 @@ class ClusterState:
                 case Container():
                     self._publish_container(row)
                 case Application():
-                    self.index.put(row, self.applications.get(row.id))
+                    old = self.applications.get(row.id)
+                    self.index.put(row, old)
+                    self.totals.count_application(row, old)
                     self.applications[row.id] = row
                 case Attempt():
                     self._publish_attempt(row)
@@ -260,6 +265,7 @@ class ClusterState:
 
     def remove_queue(self, path: str) -> None:
         self.queues.pop(path, None)
+        self.totals.remove_queue(path)
         self.version += 1
 
     def remove_application(self, application_id: ApplicationId) -> None:
@@ -327,6 +333,7 @@ class ClusterState:
         old = self.containers.get(container.id)
         if old is not None:
             self._account(old, -1 if old.is_live else 0)
+        self.totals.count_container(container, old)
         self.containers[container.id] = container
         self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None

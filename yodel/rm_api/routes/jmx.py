@@ -6,7 +6,6 @@ import gc
 import os
 import resource
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from yodel.rm_api.object_names import NamePattern
 from yodel.rm_api.routes.cluster import loads
 from yodel.rm_api.routes.scheduler import tree_of
 from yodel.rm_api.wire import jmx as wire
-from yodel.rm_api.wire.scheduler import Tree
 
 HEADERS = {"Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Origin": "*"}
 MEDIA_TYPE = "application/json; charset=utf8"
@@ -74,29 +72,14 @@ def _queue_beans(api: Api, host: str) -> list[wire.Bean]:
     state, now_ms = api.services.queries.state, api.services.clock.now_ms()
     tree = tree_of(api)
     applications: dict[str, list[Application]] = {path: [] for path in state.queues}
-    for app in state.applications.values():
+    for app in map(state.applications.__getitem__, state.index.live):
         for path in _line(app.submission.queue):
             if path in applications:
                 applications[path].append(app)
-    containers = _containers(api, tree)
     return [
-        wire.queue_metrics(tree, queue, applications[queue.path], containers[queue.path], host, now_ms)
+        wire.queue_metrics(tree, queue, applications[queue.path], state.totals.of(queue.path), host, now_ms)
         for queue in tree.queues
     ]
-
-
-def _containers(api: Api, tree: Tree) -> dict[str, tuple[int, int]]:
-    """By queue: how many are known, and how many of them have ended."""
-    began = Counter[str]()
-    for queue_path, count in Counter(c.queue for c in api.services.queries.state.containers.values()).items():
-        for path in _line(queue_path):
-            began[path] += count
-    return {queue.path: (began[queue.path], began[queue.path] - _live(tree, queue.path)) for queue in tree.queues}
-
-
-def _live(tree: Tree, path: str) -> int:
-    load = tree.loads.get(path)
-    return load.total.containers if load is not None else 0
 
 
 def _line(path: str) -> list[str]:

@@ -18,6 +18,7 @@ from yodel.domain.states import NodeState, YarnApplicationState
 from yodel.rm_api.wire.resources import java_float
 from yodel.rm_api.wire.scheduler import Tree
 from yodel.services.queries import ClusterMetrics, NodeView
+from yodel.services.totals import ApplicationTotals, Totals
 
 RM = "Hadoop:service=ResourceManager,name="
 AGES_MIN = (0, 60, 300, 1440)
@@ -58,12 +59,12 @@ def cluster_metrics(found: ClusterMetrics, loads: Iterable[NodeLoad], host: str)
 
 
 def queue_metrics(
-    tree: Tree, queue: Queue, applications: Sequence[Application], containers: tuple[int, int], host: str, now_ms: int
+    tree: Tree, queue: Queue, applications: Sequence[Application], totals: Totals, host: str, now_ms: int
 ) -> Bean:
-    """One queue's.  ``applications`` are those in it and below it, ``containers`` how many began and ended there."""
+    """One queue's.  ``applications`` are the living in it and below it, ``totals`` all that ever were there."""
     name = _queue_name(queue.path)
     found = tree.load(queue)
-    load, began_ended = found.total, containers
+    load = found.total
     share, most = tree.absolute_capacity(queue) / 100.0, tree.absolute_capacity(queue, is_maximum=True) / 100.0
     used = load.used.memory_mib / tree.cluster.memory_mib if tree.cluster.memory_mib else 0.0
     available = (_part(tree.cluster, most) - load.used).at_least_zero()
@@ -92,12 +93,12 @@ def queue_metrics(
         "UsedCapacity": java_float(used / share if share else 0.0),
         "ActiveApplications": load.active_apps,
         "ActiveUsers": sum(user.pending_containers > 0 for user in found.users.values()),
-        **_aggregates(began_ended),
+        **_aggregates(totals),
         "AllocatedContainers": load.containers,
         "AllocatedMB": load.used.memory_mib,
         "AllocatedVCores": load.used.vcores,
         **_average("AppAttemptFirstContainerAllocationDelay"),
-        **_counts("Apps", applications),
+        **_counts("Apps", totals.applications, applications),
         "AvailableMB": available.memory_mib,
         "AvailableVCores": available.vcores,
         "PendingContainers": load.pending_containers,
@@ -106,7 +107,7 @@ def queue_metrics(
         "ReservedContainers": 0,
         "ReservedMB": 0,
         "ReservedVCores": 0,
-        **_counts("UnmanagedApps", [app for app in applications if app.submission.is_unmanaged]),
+        **_counts("UnmanagedApps", totals.unmanaged, [app for app in applications if app.submission.is_unmanaged]),
     }
 
 
@@ -239,28 +240,27 @@ def _ages(applications: Iterable[Application], now_ms: int) -> Bean:
     return {f"running_{age}": found[age] for age in AGES_MIN}
 
 
-def _counts(prefix: str, applications: Sequence[Application]) -> Bean:
+def _counts(prefix: str, totals: ApplicationTotals, applications: Sequence[Application]) -> Bean:
     by_state = Counter(app.yarn_state for app in applications)
     return {
-        f"{prefix}Completed": by_state[YarnApplicationState.FINISHED],
-        f"{prefix}Failed": by_state[YarnApplicationState.FAILED],
-        f"{prefix}Killed": by_state[YarnApplicationState.KILLED],
+        f"{prefix}Completed": totals.completed,
+        f"{prefix}Failed": totals.failed,
+        f"{prefix}Killed": totals.killed,
         f"{prefix}Pending": by_state[YarnApplicationState.ACCEPTED],
         f"{prefix}Running": by_state[YarnApplicationState.RUNNING],
-        f"{prefix}Submitted": len(applications),
+        f"{prefix}Submitted": totals.submitted,
     }
 
 
-def _aggregates(began_ended: tuple[int, int]) -> Bean:
-    began, ended = began_ended
+def _aggregates(totals: Totals) -> Bean:
     return {
-        "AggregateContainersAllocated": began,
+        "AggregateContainersAllocated": totals.containers_allocated,
         "AggregateContainersPreempted": 0,
-        "AggregateContainersReleased": ended,
+        "AggregateContainersReleased": totals.containers_released,
         "AggregateMemoryMBPreempted": 0,
         "AggregateMemoryMBSecondsPreempted": 0,
         "AggregateNodeLocalContainersAllocated": 0,
-        "AggregateOffSwitchContainersAllocated": began,
+        "AggregateOffSwitchContainersAllocated": totals.containers_allocated,
         "AggregateRackLocalContainersAllocated": 0,
         "AggregateVcoreSecondsPreempted": 0,
         "AggregateVcoresPreempted": 0,

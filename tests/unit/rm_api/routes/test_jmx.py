@@ -86,6 +86,16 @@ async def test_queues_count_what_is_in_them(busy: RestWorld) -> None:
     assert (root["AMResourceLimitMB"], leaf["AMResourceLimitMB"]) == (0, 4096)
 
 
+async def test_counters_do_not_fall_when_applications_are_forgotten(busy: RestWorld) -> None:
+    busy.state.remove_application(an_application(2).id)
+    busy.state.remove_container(a_container(container=3).id)
+    for bean in await beans(busy, qry=RM + "QueueMetrics,*"):
+        assert (bean["AppsSubmitted"], bean["AppsRunning"], bean["AppsCompleted"]) == (2, 1, 1)
+        assert (bean["AggregateContainersAllocated"], bean["AggregateContainersReleased"]) == (2, 1)
+    metrics = (await busy.json("/metrics"))["clusterMetrics"]
+    assert (metrics["appsSubmitted"], metrics["appsRunning"], metrics["appsCompleted"]) == (2, 1, 1)
+
+
 async def test_all_beans_have_names_of_their_own(busy: RestWorld) -> None:
     names = [bean["name"] for bean in await beans(busy)]
     assert len(names) == len(set(names))
