@@ -26,6 +26,10 @@ KEPT_MAX = 10_000
 """Transitions that are remembered: ten minutes of a cluster that starts five containers a second."""
 READERS_MAX = 64
 """Streams that may be open: each costs a connection and the writing of everything that happens."""
+READERS_OF_ONE_MAX = 16
+"""Of these, one caller's: a user's, or a host's where nobody gives a name."""
+READERS_OF_HOST_MAX = 48
+"""One host's, whoever calls from there: names are asserted, so that names alone must not shut others out."""
 TEXT_MAX = 512
 """Characters of a reason: the whole text is in the row."""
 
@@ -63,6 +67,17 @@ class FellBehind(YodelError):
         super().__init__(f"{lost} transitions were not read in time and are forgotten")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderOwner:
+    """Whose a stream is: ``user`` is None for somebody without a name, ``host`` where the connection comes from."""
+
+    user: str | None = None
+    host: str = ""
+
+    def is_same(self, other: ReaderOwner) -> bool:
+        return self.user == other.user and (self.user is not None or self.host == other.host)
+
+
 class Closed(YodelError):
     """No transition will come any more: the ResourceManager stops."""
 
@@ -71,10 +86,10 @@ class Closed(YodelError):
 
 
 class Reader:
-    """A position in the ring.  ``position`` is the sequence of the last transition read."""
+    """A position in the ring.  ``position`` is the sequence of the last transition read, ``owner`` who reads."""
 
-    def __init__(self, transitions: Transitions, position: int) -> None:
-        self._transitions, self.position = transitions, position
+    def __init__(self, transitions: Transitions, position: int, owner: ReaderOwner) -> None:
+        self._transitions, self.position, self.owner = transitions, position, owner
         self._news = asyncio.Event()
         self._news.set()
 
@@ -218,17 +233,24 @@ class Transitions:
             raise FellBehind(unread - len(self._ring))
         return [self._ring[index - unread] for index in range(min(unread, count_max))]
 
-    def open(self, position: int) -> Reader:
+    def open(self, position: int, owner: ReaderOwner) -> Reader:
         """Follow from after this sequence; ``close`` it in the end.
 
         Raises:
-            Unavailable: as many as may read do.
+            Unavailable: as many as may read do, of all callers or of this one.
         """
         if self.is_closed:
             raise Unavailable(str(Closed()))
         if len(self._readers) >= self._readers_max:
             raise Unavailable(f"{self._readers_max} event streams are open already; try again when one has ended")
-        reader = Reader(self, position)
+        owners = [reader.owner for reader in self._readers]
+        if sum(map(owner.is_same, owners)) >= READERS_OF_ONE_MAX:
+            raise Unavailable(f"{READERS_OF_ONE_MAX} event streams of yours are open already; end one and try again")
+        if sum(other.host == owner.host for other in owners) >= READERS_OF_HOST_MAX:
+            raise Unavailable(
+                f"{READERS_OF_HOST_MAX} event streams of your host are open already; end one and try again"
+            )
+        reader = Reader(self, position, owner)
         self._readers.add(reader)
         return reader
 

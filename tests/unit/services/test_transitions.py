@@ -18,9 +18,20 @@ from yodel.domain.queue import default_queues
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.errors import Unavailable
 from yodel.services.state import ClusterState
-from yodel.services.transitions import Closed, FellBehind, Transition, TransitionKind, Transitions
+from yodel.services.transitions import (
+    READERS_MAX,
+    READERS_OF_HOST_MAX,
+    READERS_OF_ONE_MAX,
+    Closed,
+    FellBehind,
+    ReaderOwner,
+    Transition,
+    TransitionKind,
+    Transitions,
+)
 from yodel.store.memory_store import MemoryStore
 
+ALICE = ReaderOwner(user="alice", host="a")
 APP = an_application(1)
 RUNNING = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
 
@@ -96,19 +107,19 @@ def test_move_to_another_queue_counts_for_what_follows(ring: Transitions) -> Non
 
 
 async def test_reader_gets_what_comes_in_order_and_in_parts(ring: Transitions) -> None:
-    reader = ring.open(ring.last)
+    reader = ring.open(ring.last, ALICE)
     waiting = asyncio.create_task(reader.next(10))
     await asyncio.sleep(0)
     assert not waiting.done()
     ring.published([APP, a_container(container=2), a_container(container=3)], ())
     assert [step.sequence for step in await waiting] == [1, 2, 3]
-    late = ring.open(0)
+    late = ring.open(0, ALICE)
     assert [[step.sequence for step in await late.next(2)] for _ in range(2)] == [[1, 2], [3]]
 
 
 async def test_reader_that_is_slower_than_the_ring_is_told_what_it_lost(state: ClusterState) -> None:
     ring = Transitions(state, FakeClock(), kept_max=2)
-    reader = ring.open(0)
+    reader = ring.open(0, ALICE)
     ring.published([APP, *(a_container(container=n) for n in range(2, 6))], ())
     with pytest.raises(FellBehind) as found:
         await reader.next(10)
@@ -118,16 +129,45 @@ async def test_reader_that_is_slower_than_the_ring_is_told_what_it_lost(state: C
 
 async def test_readers_are_so_many_and_places_are_given_back(state: ClusterState) -> None:
     ring = Transitions(state, FakeClock(), readers_max=1)
-    first = ring.open(0)
+    first = ring.open(0, ALICE)
     with pytest.raises(Unavailable, match="1 event streams are open already"):
-        ring.open(0)
+        ring.open(0, ALICE)
     ring.close(first)
     ring.close(first)
-    assert ring.open(0)
+    assert ring.open(0, ALICE)
+
+
+@pytest.mark.parametrize(
+    ("mine", "others"),
+    [
+        ([ALICE, ReaderOwner(user="alice", host="b")], [ReaderOwner(user="bob", host="a"), ReaderOwner(host="a")]),
+        ([ReaderOwner(host="a")], [ReaderOwner(host="b"), ReaderOwner(user="alice", host="a")]),
+    ],
+)
+async def test_nobody_takes_the_places_of_others(
+    ring: Transitions, mine: list[ReaderOwner], others: list[ReaderOwner]
+) -> None:
+    readers = [ring.open(0, mine[n % len(mine)]) for n in range(READERS_OF_ONE_MAX)]
+    for owner in mine:
+        with pytest.raises(Unavailable, match="16 event streams of yours are open already"):
+            ring.open(0, owner)
+    for owner in others:
+        assert ring.open(0, owner)
+    ring.close(readers[0])
+    assert ring.open(0, mine[0])
+
+
+async def test_names_alone_do_not_get_one_host_all_places(ring: Transitions) -> None:
+    for n in range(READERS_OF_HOST_MAX):
+        ring.open(0, ReaderOwner(user=f"u{n}", host="a"))
+    with pytest.raises(Unavailable, match="48 event streams of your host"):
+        ring.open(0, ReaderOwner(user="another", host="a"))
+    for n in range(READERS_MAX - READERS_OF_HOST_MAX):
+        assert ring.open(0, ReaderOwner(user=f"u{n}", host="b"))
 
 
 async def test_end_lets_readers_go_after_what_there_is(ring: Transitions) -> None:
-    reader = ring.open(0)
+    reader = ring.open(0, ALICE)
     ring.published([APP], ())
     ring.end()
     read: list[Transition] = [*await reader.next(10)]
@@ -135,4 +175,4 @@ async def test_end_lets_readers_go_after_what_there_is(ring: Transitions) -> Non
     with pytest.raises(Closed):
         await reader.next(10)
     with pytest.raises(Unavailable, match="stops"):
-        ring.open(0)
+        ring.open(0, ALICE)

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied
+from yodel.rm_api.auth import caller_in
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.v1.cursors import CURSOR_LENGTH_MAX
 from yodel.services.queries import ApplicationView
+from yodel.services.transitions import ReaderOwner
 
 LIMIT_DEFAULT, LIMIT_MAX = 50, 500
 TEXT_LENGTH_MAX = 256
@@ -39,6 +41,11 @@ ApplicationPath = Annotated[
 def viewer(request: Request, api: Api) -> Callable[[Application], bool]:
     """Whether the caller may see an application."""
     return api.services.submission.viewer(reader(request, api))
+
+
+def reader_owner(request: Request) -> ReaderOwner:
+    """Whose a stream is that the caller opens."""
+    return ReaderOwner(user=caller_in(request.scope).user, host=request.client.host if request.client else "")
 
 
 def visible_application(request: Request, text: str) -> tuple[Api, ApplicationView]:

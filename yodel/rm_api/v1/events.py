@@ -12,7 +12,7 @@ from starlette.responses import Response
 from yodel.domain.ids import ApplicationId
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes, stream
-from yodel.rm_api.v1.callers import APPLICATION_PATTERN, LIMIT_DEFAULT, Cursor, Limit, viewer
+from yodel.rm_api.v1.callers import APPLICATION_PATTERN, LIMIT_DEFAULT, Cursor, Limit, reader_owner, viewer
 from yodel.services.transitions import Transition
 
 router = APIRouter(prefix="/events", tags=["events"])
@@ -68,7 +68,8 @@ async def stream_events(
 ) -> Response:
     """Transitions as they come (server-sent events), from now on, or from where you were.
 
-    A comment comes every 15 seconds of silence.  A stream that is not read ends; at most 64 are open.
+    A comment comes every 15 seconds of silence.  A stream that is not read ends; at most 64 are open,
+    16 of one user, or of one host without a name.
     """
     api = api_of(request)
     transitions = api.services.transitions
@@ -77,7 +78,7 @@ async def stream_events(
     position, first = _start(api, asked)
     return stream.EventStream(
         transitions,
-        transitions.open(position),
+        transitions.open(position, reader_owner(request)),
         api.rendered_events,
         wanted=wanted,
         viewer=lambda: viewer(request, api),

@@ -10,6 +10,7 @@ from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, api_get
 from tests.support.event_streams import opened
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState, ContainerState
+from yodel.services import transitions
 
 LIST = "/api/v1/events"
 
@@ -114,6 +115,20 @@ async def test_streams_are_so_many(filled: RestWorld, monkeypatch: pytest.Monkey
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     async with opened(filled, "/api/v1/events/stream") as stream:
         assert (await stream.next()).startswith("retry")
+
+
+async def test_one_callers_streams_are_so_many(filled: RestWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transitions, "READERS_OF_ONE_MAX", 1)
+    path = "/api/v1/events/stream"
+    async with opened(filled, path) as nobodys, opened(filled, f"{path}?user.name=alice") as alices:
+        assert [(await stream.next())[:5] for stream in (nobodys, alices)] == ["retry", "retry"]
+        for query in ("", "?user.name=alice"):
+            filled.client.cookies.clear()
+            answer = await filled.client.get(path + query)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+            assert "of yours are open already" in answer.json()["detail"]
+        async with opened(filled, f"{path}?user.name=bob") as bobs:
+            assert (await bobs.next()).startswith("retry")
 
 
 async def test_stream_holds_only_what_the_caller_may_see(guarded: RestWorld) -> None:

@@ -15,7 +15,7 @@ from yodel.errors import InvalidValue
 from yodel.rm_api.v1 import stream
 from yodel.rm_api.v1.stream import EventStream, RenderedEvents
 from yodel.services.state import ClusterState
-from yodel.services.transitions import Transitions
+from yodel.services.transitions import ReaderOwner, Transitions
 from yodel.store.memory_store import MemoryStore
 
 pytestmark = pytest.mark.looptime
@@ -42,7 +42,11 @@ async def ring() -> Transitions:
 
 def answer(ring: Transitions, viewer: Asked | None = None) -> EventStream:
     return EventStream(
-        ring, ring.open(ring.last), RenderedEvents(ring.epoch), wanted=lambda _: True, viewer=viewer or Asked()
+        ring,
+        ring.open(ring.last, ReaderOwner()),
+        RenderedEvents(ring.epoch),
+        wanted=lambda _: True,
+        viewer=viewer or Asked(),
     )
 
 
