@@ -44,11 +44,13 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.errors import InvalidValue, Unavailable, YodelError
 from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.rpc_io.rest.bounded_http import BoundedHttp
 from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument, not_found
 from yodel.rpc_io.rest.negotiate import answer
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
 BUILT_ON = "2026-03-24T16:56Z"
+CONNECTIONS_MAX = 256
 COOKIE_VALIDITY_S = 36_000  # hadoop.http.authentication.token.validity
 APPLICATION_STATES = (
     "NEW",
@@ -85,7 +87,14 @@ class LogServer:
     async def serve(self, app: Starlette) -> None:
         """Until ``stop``."""
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", limit_concurrency=256, timeout_graceful_shutdown=2
+            app,
+            http=BoundedHttp,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_graceful_shutdown=2,
         )
         self._server = _QuietServer(config)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -12,11 +13,14 @@ from pathlib import Path
 import httpx2
 import pytest
 import pytest_asyncio
+from starlette.applications import Starlette
 
 from nm_plugin.containers import Container
+from nm_plugin.logs.serve import LogServer
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, running_rig
 from yodel.domain.resource import Resource
+from yodel.rpc_io.rest import bounded_http
 
 CONTAINER = container_id(2)
 Shown = tuple[Rig, httpx2.AsyncClient]
@@ -292,6 +296,37 @@ async def test_vanished_log_directory_is_an_empty_list(rig: Rig, own_web: httpx2
     shutil.rmtree(rig.root / f"logs/{APPLICATION}")
     body = (await own_web.get(f"/ws/v1/node/containers/{CONTAINER}")).json()["container"]
     assert "containerLogFiles" not in body
+
+
+@contextlib.asynccontextmanager
+async def empty_site() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to a port that has nothing to show."""
+    server = LogServer("127.0.0.1", 0)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(Starlette()))
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        yield reader, writer
+        writer.close()
+        await server.stop()
+
+
+async def test_silent_caller_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_http, "IDLE_S", 0.01)
+    async with empty_site() as (reader, _), asyncio.timeout(10):
+        assert await reader.read() == b""
+
+
+async def test_endless_head_is_cut_off() -> None:
+    async with empty_site() as (reader, writer), asyncio.timeout(10):
+        writer.write(b"GET /node HTTP/1.1\r\nHost: x\r\nX-Long: ")
+        closed = asyncio.create_task(reader.read())
+        for _ in range(1_000):
+            if closed.done() or writer.is_closing():
+                break
+            writer.write(b"x" * 16_384)
+            await asyncio.sleep(0)
+        (ended,) = await asyncio.gather(closed, return_exceptions=True)
+        assert ended == b"" or isinstance(ended, ConnectionError)
 
 
 def test_container_of_a_test_is_plain() -> None:
