@@ -121,6 +121,7 @@ class Rm:
         self._settings, self._clock, self._tokens, self._reload = settings, clock, tokens, reload
         self._lead = lead
         self._not_ready = "applications are being taken up"
+        self._rpc_servers: Sequence[RpcServer] = ()
         self._kube = KubeSide(settings, clock, from_settings.pace_limits(settings), lead)
         limits = from_settings.allocation_limits(settings)
         self._ask_rules = AskRules(
@@ -364,6 +365,7 @@ class Rm:
         ports = [
             (await server.start(settings.bind_host, port))[1] for server, port in zip(servers, wanted, strict=True)
         ]
+        self._rpc_servers = servers
         addresses = Addresses(
             client_port=ports[0],
             scheduler_port=ports[1],
@@ -462,6 +464,8 @@ class Rm:
             settings=await asyncio.to_thread(with_rules, rest, settings.web),
             conf=lambda: hadoop_properties.properties(settings),
             gauges=self._gauges,
+            rpc_servers=lambda: self._rpc_servers,
+            group_lookups=self._users.group_lookups,
             not_ready=lambda: self._not_ready,
         )
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)

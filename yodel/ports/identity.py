@@ -5,11 +5,13 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from yodel.errors import Refused
+from yodel.telemetry.rates import Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +43,19 @@ class OsUsers:
     ) -> None:
         self._min_user_id, self._allowed = min_user_id, frozenset(allowed_system_users)
         self._mapped = mapped or {}
+        self.group_lookups = Rate()
 
     def is_mapped(self, user: str) -> bool:
         return user in self._mapped
 
     def groups_of(self, user: str) -> Sequence[str]:
+        started_s = time.monotonic()
+        names = self._groups_of(user)
+        now_s = time.monotonic()
+        self.group_lookups.add(now_s - started_s, now_s)
+        return names
+
+    def _groups_of(self, user: str) -> Sequence[str]:
         try:
             entry = pwd.getpwnam(user)
         except KeyError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -22,6 +22,7 @@ from yodel.rm_api.replay import Replay
 from yodel.rm_api.spnego import Acceptor
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.rpc_io.server import RpcServer
 from yodel.services.activities import Activities
 from yodel.services.admin import AdminService
 from yodel.services.changes import ApplicationChanges
@@ -32,6 +33,7 @@ from yodel.services.queries import Queries
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionService
 from yodel.services.transitions import Transitions
+from yodel.telemetry.rates import Rate
 
 HADOOP_VERSION = "3.5.0"
 """The release whose wire shapes are served; clients parse it."""
@@ -107,6 +109,10 @@ class RestServices:
     """The settings under the names of Hadoop's properties."""
     gauges: Callable[[], Mapping[str, float]] = dict
     """What Prometheus is told beside Hadoop's own counts, by name."""
+    rpc_servers: Callable[[], Sequence[RpcServer]] = tuple
+    """The ports of the RPC that are served."""
+    group_lookups: Rate = field(default_factory=Rate)
+    """How often users' groups were looked up."""
     not_ready: Callable[[], str] = str
     """Why nothing should be sent here yet; empty when all ports are served."""
     clock: Clock

@@ -108,7 +108,13 @@ class Dispatcher:
         self._fault_for = fault_for
         self._call_timeout_s = call_timeout_s
         self._retries = None if retry_cache is None else RetryCache(retry_cache, monotonic)
+        self.faults = 0
+        """Calls answered with one."""
         self._log = structlog.get_logger("yodel.rpc")
+
+    def has(self, protocol: str, method: str) -> bool:
+        found = self._protocols.get(protocol)
+        return found is not None and method in found.methods
 
     def dispatch(self, peer: Peer, call: CallReceived) -> bytes | Coroutine[Any, Any, bytes]:
         """The answer's frame, or a coroutine that makes it.  Neither ever raises (cancellation apart)."""
@@ -182,6 +188,7 @@ class Dispatcher:
             return self._fault(call, error)
 
     def _fault(self, call: CallReceived, error: Exception) -> bytes:
+        self.faults += 1
         return fault_frame(call.call_id, call.client_id, call.retry_count, self._translated(call, error))
 
     def _translated(self, call: CallReceived, error: Exception) -> RemoteFault:

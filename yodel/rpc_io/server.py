@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -32,6 +33,7 @@ from yodel.hadoop_rpc.server_connection import (
     TokenPasswords,
 )
 from yodel.rpc_io.dispatch import Dispatcher, Peer
+from yodel.rpc_io.port_figures import PortFigures
 from yodel.rpc_io.proxy_users import ProxyUserRules
 
 __all__ = ["ProxyUserRules", "RpcLimits", "RpcServer", "ServerSecurity", "TokenGrant"]
@@ -87,6 +89,9 @@ class RpcServer:
         self.dispatcher = dispatcher
         self.security = security
         self.limits = limits or RpcLimits()
+        self.port = 0
+        """Listened on; 0 before ``start``."""
+        self.figures = PortFigures()
         self._nonce = nonce
         self._connections: set[_Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -98,6 +103,11 @@ class RpcServer:
     @property
     def connection_count(self) -> int:
         return len(self._connections)
+
+    def connections_by_user(self) -> dict[str, int]:
+        """Of those that have said who they are."""
+        users = (connection.user for connection in self._connections)
+        return dict(Counter(user for user in users if user is not None))
 
     @property
     def busy(self) -> bool:
@@ -124,6 +134,7 @@ class RpcServer:
         )
         self._schedule_sweep(loop)
         address = self._listener.sockets[0].getsockname()
+        self.port = int(address[1])
         self.log.info("rpc_listening", host=address[0], port=address[1])
         return str(address[0]), int(address[1])
 
@@ -180,6 +191,7 @@ class RpcServer:
     def add(self, connection: _Connection) -> bool:
         """Whether there is room for one more connection."""
         if self._listener is None or len(self._connections) >= self.limits.connections_max:
+            self.figures.dropped_connections += 1
             return False
         self._connections.add(connection)
         self._empty.clear()
@@ -243,6 +255,11 @@ class _Connection(asyncio.Protocol):
         self._finishing = False
         self._opened_s = self._last_s = self._loop.time()
 
+    @property
+    def user(self) -> str | None:
+        """None before the connection is open."""
+        return self._peer.identity.user if self._peer is not None else None
+
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -262,6 +279,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._last_s = self._loop.time()
+        self._server.figures.received_bytes += len(data)
         self._machine.receive_data(data)
         self._work()
 
@@ -310,11 +328,13 @@ class _Connection(asyncio.Protocol):
                         answers.append(answer)
                         size += len(answer)
                         if size >= FLUSH_BYTES:
-                            self._transport.write(b"".join(answers))
+                            self._write(b"".join(answers))
                             answers.clear()
                             size = 0
                 elif isinstance(event, Opened):
                     self._peer = Peer(identity=event.identity, remote_host=self._remote[0], remote_port=self._remote[1])
+                    self._server.figures.authorized += 1
+                    self._server.figures.token_logins += event.identity.auth_method is AuthMethod.TOKEN
                 else:
                     self._refused(event)
         except Exception as error:  # a bug in a security callable: this connection ends, the others live
@@ -325,11 +345,15 @@ class _Connection(asyncio.Protocol):
         if last_words:
             answers.append(last_words)
         if answers:
-            self._transport.write(b"".join(answers))
+            self._write(b"".join(answers))
         if machine.closed:
             self._transport.close()
         else:
             self._set_reading()
+
+    def _write(self, data: bytes) -> None:
+        self._server.figures.sent_bytes += len(data)
+        self._transport.write(data)
 
     def _has_room(self) -> bool:
         return (
@@ -349,6 +373,7 @@ class _Connection(asyncio.Protocol):
 
     def _refused(self, event: Refused) -> None:
         fault = event.fault
+        self._server.figures.count_refusal(fault)
         self._server.log.warning(
             "rpc_connection_refused",
             remote=self._remote,
@@ -359,25 +384,35 @@ class _Connection(asyncio.Protocol):
     def _answer(self, call: CallReceived) -> bytes | None:
         """The answer of a call, or None if it will come later."""
         assert self._peer is not None
+        figures, started_s = self._server.figures, self._loop.time()
+        figures.received_calls += 1
         if self._server.busy:
+            figures.put_off_calls += 1
             busy = RemoteFault(faults.RETRIABLE, "Server is too busy.", code=RpcErrorCode.ERROR_RPC_SERVER)
             return fault_frame(call.call_id, call.client_id, call.retry_count, busy)
         answer = self._server.dispatcher.dispatch(self._peer, call)
         if isinstance(answer, bytes):
+            self._count(call, started_s)
             return answer
         self._calls += 1
-        self._server.run(self._answer_later(answer), f"rpc-{call.method[:64]}")
+        self._server.run(self._answer_later(answer, call, started_s), f"rpc-{call.method[:64]}")
         return None
 
-    async def _answer_later(self, answer: Coroutine[Any, Any, bytes]) -> None:
+    def _count(self, call: CallReceived, started_s: float) -> None:
+        now_s = self._loop.time()
+        method = call.method if self._server.dispatcher.has(call.protocol, call.method) else None
+        self._server.figures.count_answer(method, now_s - started_s, now_s)
+
+    async def _answer_later(self, answer: Coroutine[Any, Any, bytes], call: CallReceived, started_s: float) -> None:
         try:
             frame = await answer
         finally:
             self._calls -= 1
+        self._count(call, started_s)
         if self._transport.is_closing():
             return
         self._last_s = self._loop.time()
-        self._transport.write(frame)
+        self._write(frame)
         if self._finishing:
             if not self._calls:
                 self._transport.close()

@@ -43,3 +43,10 @@ def test_user_of_this_machine_is_known_when_the_table_has_another() -> None:
 def test_unknown_user_is_refused() -> None:
     with pytest.raises(Refused, match="User nobody-at-all not found"):
         OsUsers().posix_user("nobody-at-all")
+
+
+def test_lookups_of_groups_are_counted() -> None:
+    users = OsUsers()
+    assert users.groups_of("nobody-of-this-name") == ()
+    assert "root" in users.groups_of("root")
+    assert users.group_lookups.total == 2

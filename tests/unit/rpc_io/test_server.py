@@ -151,12 +151,34 @@ async def test_fault_reaches_the_caller_and_the_connection_lives() -> None:
 
 
 async def test_refusals_reach_the_caller() -> None:
-    async with serving(Service(), ServerSecurity(allow_simple=False, token_passwords=grant)) as (_, port):
+    async with serving(Service(), ServerSecurity(allow_simple=False, token_passwords=grant)) as (server, port):
         with pytest.raises(RemoteFault, match="SIMPLE authentication is not enabled"):
             await allocate(client(port), 1)
         stranger = WireToken(identifier=b"id", password=b"wrong", kind="k", service="")
         with pytest.raises(RemoteFault, match="Mismatched response"):
             await allocate(client(port, token=stranger), 1)
+        assert (server.figures.unauthenticated, server.figures.unauthorized, server.figures.authorized) == (2, 0, 0)
+
+
+async def test_port_counts_what_it_does() -> None:
+    service = Service()
+    async with serving(service, ServerSecurity(allow_simple=True, token_passwords=grant)) as (server, port):
+        callers = [client(port), client(port, token=TOKEN)]
+        assert [await allocate(caller, 7) for caller in callers] == [7, 7]
+        service.gate.set()
+        await callers[0].call("finish", AllocateRequestProto(), AllocateResponseProto)
+        with pytest.raises(RemoteFault, match="Unknown method"):
+            await callers[0].call("no-such-method", AllocateRequestProto(), AllocateResponseProto)
+        figures = server.figures
+        assert (figures.received_calls, figures.calls.total, server.dispatcher.faults) == (4, 4, 1)
+        assert {name: rate.total for name, rate in figures.methods.items()} == {"allocate": 2, "finish": 1}
+        assert (figures.authorized, figures.token_logins) == (2, 1)
+        assert server.connections_by_user() == {"bob": 1, "attempt": 1}
+        assert (server.port, server.connection_count) == (port, 2)
+        assert figures.received_bytes > 4 * 16  # each call names its client
+        assert figures.sent_bytes > 4 * 16
+        for caller in callers:
+            await caller.close()
 
 
 async def test_proxy_users_are_authorized_by_their_rules() -> None:
@@ -202,7 +224,7 @@ async def test_late_answer_is_unavailable() -> None:
 
 async def test_too_many_running_calls_are_told_to_retry() -> None:
     service = Service()
-    async with serving(service, limits=RpcLimits(calls_in_flight_max=1)) as (_, port):
+    async with serving(service, limits=RpcLimits(calls_in_flight_max=1)) as (server, port):
         caller = client(port)
         slow = asyncio.create_task(caller.call("finish", AllocateRequestProto(), AllocateResponseProto))
         await service.started.wait()
@@ -211,6 +233,8 @@ async def test_too_many_running_calls_are_told_to_retry() -> None:
         assert caught.value.java_class == faults.RETRIABLE
         service.gate.set()
         await slow
+        figures = server.figures
+        assert (figures.received_calls, figures.put_off_calls, figures.calls.total) == (2, 1, 1)
         await caller.close()
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import resource
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from yodel.rm_api.object_names import NamePattern
 from yodel.rm_api.routes.cluster import loads
 from yodel.rm_api.routes.scheduler import tree_of
 from yodel.rm_api.wire import jmx as wire
+from yodel.rpc_io.server import RpcServer
 
 HEADERS = {"Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Origin": "*"}
 MEDIA_TYPE = "application/json; charset=utf8"
@@ -56,16 +60,26 @@ def _beans(api: Api, pattern: NamePattern) -> list[wire.Bean]:
     """Only the kinds that may match are made: an alert asks for one bean every few seconds."""
     services, host = api.services, api.web_address.rpartition(":")[0]
     settings, queries = services.settings, services.queries
-    kinds: Mapping[str, Callable[[], list[wire.Bean]]] = {
+    kinds: dict[str, Callable[[], list[wire.Bean]]] = {
         "ClusterMetrics": lambda: [wire.cluster_metrics(queries.metrics(), loads(services), host)],
         "QueueMetrics": lambda: _queue_beans(api, host),
         "RMNMInfo": lambda: [wire.node_managers(queries.nodes())],
+        "UgiMetrics": lambda: [wire.user_metrics(services.group_lookups, host, time.monotonic())],
         "JvmMetrics": lambda: wire.process_beans(
             _process_facts(settings.started_ms, services.clock.now_ms()), host, settings.build_version
         ),
     }
+    for server in services.rpc_servers():
+        makers = (wire.rpc_activity, wire.rpc_detailed_activity)
+        for prefix, make in zip((wire.RPC, wire.RPC_DETAILED), makers, strict=True):
+            kinds[f"{prefix}{server.port}"] = partial(_rpc_beans, make, server, host)
     wanted = pattern.properties.get("name")
     return [bean for kind, make in kinds.items() if wanted is None or wanted.fullmatch(kind) for bean in make()]
+
+
+def _rpc_beans(make: Callable[[RpcServer, str, float], wire.Bean], server: RpcServer, host: str) -> list[wire.Bean]:
+    """By the loop's clock, which the port counts by."""
+    return [make(server, host, asyncio.get_running_loop().time())]
 
 
 def _queue_beans(api: Api, host: str) -> list[wire.Bean]:

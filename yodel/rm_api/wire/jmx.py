@@ -17,10 +17,20 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState, YarnApplicationState
 from yodel.rm_api.wire.resources import java_float
 from yodel.rm_api.wire.scheduler import Tree
+from yodel.rpc_io.server import RpcServer
 from yodel.services.queries import ClusterMetrics, NodeView
 from yodel.services.totals import ApplicationTotals, Totals
+from yodel.telemetry.rates import Rate
 
 RM = "Hadoop:service=ResourceManager,name="
+RPC, RPC_DETAILED = "RpcActivityForPort", "RpcDetailedActivityForPort"
+SERVER_NAMES = {
+    "client": "ApplicationClientProtocolService",
+    "scheduler": "ApplicationMasterProtocolService",
+    "tracker": "ResourceTrackerService",
+    "admin": "ResourceManagerAdministrationProtocolService",
+}
+"""Hadoop calls its ports after the service that is spoken there (RPC.Server.serverNameFromClass)."""
 AGES_MIN = (0, 60, 300, 1440)
 MINUTE_MS = 60_000
 MIB = 1024.0 * 1024.0
@@ -134,6 +144,70 @@ def node_managers(views: Iterable[NodeView]) -> Bean:
         "name": RM + "RMNMInfo",
         "modelerType": "org.apache.hadoop.yarn.server.resourcemanager.RMNMInfo",
         "LiveNodeManagers": json.dumps(live, separators=(",", ":")),
+    }
+
+
+def user_metrics(group_lookups: Rate, host: str, now_s: float) -> Bean:
+    """Nobody logs in here by a keytab: those are zero."""
+    return {
+        "name": RM + "UgiMetrics",
+        "modelerType": "UgiMetrics",
+        "tag.Context": "ugi",
+        "tag.Hostname": host,
+        **_average("LoginSuccess"),
+        **_average("LoginFailure"),
+        **_rate("GetGroups", group_lookups, now_s),
+        "RenewalFailuresTotal": 0,
+        "RenewalFailures": 0,
+    }
+
+
+def rpc_activity(server: RpcServer, host: str, now_s: float) -> Bean:
+    """RpcMetrics of one port.  Calls are not queued here, so there is no time in a queue, and none waits for a lock."""
+    found = server.figures
+    return {
+        **_rpc_names(RPC, server, host),
+        "tag.serverName": SERVER_NAMES.get(server.name, server.name),
+        "tag.NumOpenConnectionsPerUser": json.dumps(server.connections_by_user(), separators=(",", ":")),
+        "ReceivedBytes": found.received_bytes,
+        "SentBytes": found.sent_bytes,
+        **_average("RpcEnQueueTime"),
+        **_average("RpcQueueTime"),
+        **_average("RpcLockWaitTime"),
+        **_rate("RpcProcessingTime", found.calls, now_s),
+        **_average("RpcResponseTime"),
+        **_average("DeferredRpcProcessingTime"),
+        "RpcAuthenticationFailures": found.unauthenticated,
+        "RpcAuthenticationSuccesses": found.token_logins,
+        "RpcAuthorizationFailures": found.unauthorized,
+        "RpcAuthorizationSuccesses": found.authorized,
+        "RpcClientBackoff": found.put_off_calls,
+        "RpcClientBackoffDisconnected": 0,
+        "RpcSlowCalls": 0,
+        "RpcRequeueCalls": 0,
+        "RpcCallSuccesses": max(0, found.calls.total - server.dispatcher.faults),
+        "NumOpenConnections": server.connection_count,
+        "NumInProcessHandler": server.calls_in_flight,
+        "CallQueueLength": 0,
+        "NumDroppedConnections": found.dropped_connections,
+        "TotalRequests": found.received_calls,
+        "TotalRequestsPerSecond": int(found.calls.per_second(now_s)),
+    }
+
+
+def rpc_detailed_activity(server: RpcServer, host: str, now_s: float) -> Bean:
+    """RpcDetailedMetrics: each method that was called, as often and as long as it was."""
+    rates = [_rate(name[:1].upper() + name[1:], rate, now_s) for name, rate in server.figures.methods.items()]
+    return {**_rpc_names(RPC_DETAILED, server, host), **{key: value for rate in rates for key, value in rate.items()}}
+
+
+def _rpc_names(prefix: str, server: RpcServer, host: str) -> Bean:
+    return {
+        "name": f"{RM}{prefix}{server.port}",
+        "modelerType": f"{prefix}{server.port}",
+        "tag.port": str(server.port),
+        "tag.Context": "rpc" if prefix == RPC else "rpcdetailed",
+        "tag.Hostname": host,
     }
 
 
@@ -269,6 +343,10 @@ def _aggregates(totals: Totals) -> Bean:
 
 def _average(name: str) -> Bean:
     return {f"{name}NumOps": 0, f"{name}AvgTime": 0.0}
+
+
+def _rate(name: str, rate: Rate, now_s: float) -> Bean:
+    return {f"{name}NumOps": rate.total, f"{name}AvgTime": java_float(rate.mean_ms(now_s))}
 
 
 def _part(cluster: Resource, share: float) -> Resource:

@@ -12,7 +12,10 @@ from tests.support.records import a_container, a_node, an_application, an_attemp
 from tests.support.rest_world import RestWorld
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
+from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.rm_api.wire.jmx import pretty
+from yodel.rpc_io.dispatch import Dispatcher
+from yodel.rpc_io.server import RpcServer, ServerSecurity
 
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
 RM = "Hadoop:service=ResourceManager,name="
@@ -94,6 +97,43 @@ async def test_counters_do_not_fall_when_applications_are_forgotten(busy: RestWo
         assert (bean["AggregateContainersAllocated"], bean["AggregateContainersReleased"]) == (2, 1)
     metrics = (await busy.json("/metrics"))["clusterMetrics"]
     assert (metrics["appsSubmitted"], metrics["appsRunning"], metrics["appsCompleted"]) == (2, 1, 1)
+
+
+@pytest.fixture
+def port() -> RpcServer:
+    """One that has been spoken to, as far as its figures go."""
+    dispatcher = Dispatcher((), fault_for=lambda error: RemoteFault("", str(error)), retry_cache=None)
+    server = RpcServer(
+        name="client", dispatcher=dispatcher, security=ServerSecurity(allow_simple=True), nonce=lambda: "0" * 16
+    )
+    server.port, dispatcher.faults = 8032, 1
+    figures = server.figures
+    figures.received_bytes, figures.sent_bytes, figures.received_calls, figures.authorized = 1000, 2000, 4, 3
+    for method in ("getClusterMetrics", "getClusterMetrics", None):
+        figures.count_answer(method, 0.25, 0.0)
+    return server
+
+
+async def test_ports_of_the_rpc_tell_what_they_counted(busy: RestWorld, port: RpcServer) -> None:
+    busy.app.state.api.services.rpc_servers = lambda: [port]
+    (bean,) = await beans(busy, qry=RM + "RpcActivityForPort8032")
+    assert (bean["modelerType"], bean["tag.port"]) == ("RpcActivityForPort8032", "8032")
+    assert (bean["tag.serverName"], bean["tag.Context"]) == ("ApplicationClientProtocolService", "rpc")
+    assert (bean["ReceivedBytes"], bean["SentBytes"], bean["TotalRequests"]) == (1000, 2000, 4)
+    assert (bean["RpcProcessingTimeNumOps"], bean["RpcProcessingTimeAvgTime"]) == (3, 250.0)
+    assert (bean["RpcCallSuccesses"], bean["RpcAuthorizationSuccesses"], bean["NumOpenConnections"]) == (2, 3, 0)
+    assert {"RpcQueueTimeAvgTime", "CallQueueLength", "RpcAuthenticationFailures"} <= set(bean)
+    (detailed,) = await beans(busy, qry=RM + "RpcDetailedActivityForPort8032")
+    assert (detailed["GetClusterMetricsNumOps"], detailed["GetClusterMetricsAvgTime"]) == (2, 250.0)
+    assert detailed["tag.Context"] == "rpcdetailed"
+    names = {bean["name"] for bean in await beans(busy, qry=RM + "Rpc*")}
+    assert names == {RM + "RpcActivityForPort8032", RM + "RpcDetailedActivityForPort8032"}
+
+
+async def test_lookups_of_groups_are_told(busy: RestWorld) -> None:
+    busy.app.state.api.services.group_lookups.add(0.002, 0.0)
+    (bean,) = await beans(busy, qry=RM + "UgiMetrics")
+    assert (bean["GetGroupsNumOps"], bean["GetGroupsAvgTime"], bean["LoginFailureNumOps"]) == (1, 2.0, 0)
 
 
 async def test_all_beans_have_names_of_their_own(busy: RestWorld) -> None:
