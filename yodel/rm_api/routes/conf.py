@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.rm_api.context import api_of
-from yodel.rpc_io.rest.negotiate import JSON_UTF8
-from yodel.rpc_io.rest.xml import escaped
-
-XML_TEXT = "text/xml;charset=utf-8"
-_CORE = ("hadoop.", "fs.", "ipc.", "io.")
+from yodel.rpc_io.rest.conf import answer_conf
 
 
 async def conf(request: Request) -> Response:
-    """XML unless JSON is accepted by name; everything, or the one property called ``name``."""
-    accept, name = request.headers.get("accept", ""), request.query_params.get("name", "")
-    found: Mapping[str, str] = api_of(request).services.conf()
-    if name:
-        if name not in found:
-            return Response(status_code=404, media_type=JSON_UTF8 if "json" in accept else XML_TEXT)
-        found = {name: found[name]}
-    if "json" in accept:
-        shown = [_described(key, value) for key, value in found.items()]
-        body = json.dumps({"property": shown[0]} if name else {"properties": shown}, separators=(",", ":"))
-        return Response(body, media_type=JSON_UTF8)
-    return Response(_xml(found), media_type=XML_TEXT)
-
-
-def _described(name: str, value: str) -> dict[str, str | bool]:
-    return {"key": name, "value": value, "isFinal": False, "resource": _source(name)}
-
-
-def _source(name: str) -> str:
-    """The file in which Hadoop would have it."""
-    return "core-site.xml" if name.startswith(_CORE) else "yarn-site.xml"
-
-
-def _xml(found: Mapping[str, str]) -> str:
-    lines = [
-        f"<property><name>{escaped(name)}</name><value>{escaped(value)}</value>"
-        f"<final>false</final><source>{_source(name)}</source></property>"
-        for name, value in found.items()
-    ]
-    head = '<?xml version="1.0" encoding="UTF-8" standalone="no"?><configuration>'
-    return "\n".join((head, *lines, "</configuration>"))
+    return answer_conf(request, api_of(request).services.conf())
 
 
 ROUTES = (Route("/conf", conf),)

@@ -9,11 +9,7 @@ from __future__ import annotations
 import asyncio
 import html
 import os
-import sys
-import threading
-import traceback
 from pathlib import Path
-from types import FrameType
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
@@ -24,13 +20,12 @@ from yodel.rm_api.context import api_of
 from yodel.rm_api.front import reader
 from yodel.rpc_io.rest.errors import bad_request
 from yodel.rpc_io.rest.jetty import error_page
+from yodel.rpc_io.rest.stacks import thread_dump
 from yodel.telemetry import logs
 
-TASKS_MAX = 200
 DUMPS_MAX = 10
 DIGITS_MAX = 4
 """Of that number: one of many digits costs time only to be read."""
-FRAMES_MAX = 50
 FILES_MAX = 1000
 LOGGER = "yodel"
 _LEVELS = {
@@ -53,7 +48,7 @@ _FORMS = """
 
 
 async def stacks(_: Request) -> Response:
-    return PlainTextResponse(_dump())
+    return PlainTextResponse(thread_dump())
 
 
 async def jstack(request: Request) -> Response:
@@ -64,26 +59,9 @@ async def jstack(request: Request) -> Response:
         raise bad_request(f"Invalid number of dumps: {asked[:128]}; expected 1 to {DUMPS_MAX}")
     dumps = []
     for _ in range(count):
-        dumps.append(_dump())
+        dumps.append(thread_dump())
         await asyncio.sleep(0)
     return PlainTextResponse("\n".join(dumps))
-
-
-def _dump() -> str:
-    """Threads as Java dumps them, and after them the tasks, which are what runs here."""
-    frames = sys._current_frames()
-    threads = threading.enumerate()
-    lines = ["Process Thread Dump: ", f"{len(threads)} active threads"]
-    for thread in threads:
-        frame = frames.get(thread.ident or 0)
-        lines += [f"Thread {thread.ident} ({thread.name}):", "  State: RUNNABLE", "  Blocked count: 0"]
-        lines += ["  Waited count: 0", "  Stack:", *(_frames(frame) if frame is not None else ())]
-    tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
-    lines.append(f"{len(tasks)} tasks")
-    for task in tasks[:TASKS_MAX]:
-        stack = task.get_stack(limit=1)
-        lines += [f"Task {task.get_name()}:", *(_frames(stack[0]) if stack else ())]
-    return "\n".join((*lines, ""))
 
 
 async def log_level(request: Request) -> Response:
@@ -119,15 +97,6 @@ async def log_files(request: Request) -> Response:
     base = html.escape(request.url.path.rstrip("/"))
     rows = "".join(f'<li><a href="{base}/{html.escape(name)}">{html.escape(name)}</a></li>' for name in names)
     return HTMLResponse(f"<html><head><title>{title}</title></head><body><h1>{title}</h1><ul>{rows}</ul></body></html>")
-
-
-def _frames(frame: FrameType) -> list[str]:
-    """The innermost first, by module and not by path: where files are is nobody's business."""
-    found = []
-    for walked, line in list(traceback.walk_stack(frame))[:FRAMES_MAX]:
-        module = walked.f_globals.get("__name__", "?")
-        found.append(f"    {module}.{walked.f_code.co_qualname}({line})")
-    return found
 
 
 def _change(level: str) -> str:

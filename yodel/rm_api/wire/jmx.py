@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from yodel.domain.application import Application
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState, YarnApplicationState
-from yodel.rm_api.wire.resources import java_float
 from yodel.rm_api.wire.scheduler import Tree
+from yodel.rpc_io.rest.beans import Bean
+from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.rpc_io.server import RpcServer
 from yodel.services.queries import ClusterMetrics, NodeView
 from yodel.services.totals import ApplicationTotals, Totals
@@ -33,8 +33,6 @@ SERVER_NAMES = {
 """Hadoop calls its ports after the service that is spoken there (RPC.Server.serverNameFromClass)."""
 AGES_MIN = (0, 60, 300, 1440)
 MINUTE_MS = 60_000
-MIB = 1024.0 * 1024.0
-Bean = dict[str, Any]
 
 
 def cluster_metrics(found: ClusterMetrics, loads: Iterable[NodeLoad], host: str) -> Bean:
@@ -209,94 +207,6 @@ def _rpc_names(prefix: str, server: RpcServer, host: str) -> Bean:
         "tag.Context": "rpc" if prefix == RPC else "rpcdetailed",
         "tag.Hostname": host,
     }
-
-
-def process_beans(facts: Mapping[str, float], host: str, version: str) -> list[Bean]:
-    """Those of the JVM, with what this process uses: its resident memory stands for the heap."""
-    return [
-        _jvm_metrics(facts, host),
-        _platform(
-            "Memory",
-            "sun.management.MemoryImpl",
-            HeapMemoryUsage={
-                "committed": int(facts["resident_bytes"]),
-                "init": 0,
-                "max": int(facts["memory_bytes"]),
-                "used": int(facts["resident_bytes"]),
-            },
-            NonHeapMemoryUsage={"committed": 0, "init": 0, "max": -1, "used": 0},
-            ObjectPendingFinalizationCount=0,
-            Verbose=False,
-        ),
-        _platform(
-            "Threading",
-            "sun.management.ThreadImpl",
-            ThreadCount=int(facts["threads"]),
-            PeakThreadCount=int(facts["threads"]),
-            DaemonThreadCount=0,
-        ),
-        _platform(
-            "OperatingSystem",
-            "com.sun.management.internal.OperatingSystemImpl",
-            AvailableProcessors=int(facts["processors"]),
-            SystemLoadAverage=facts["load_average"],
-            ProcessCpuTime=int(facts["cpu_s"] * 1e9),
-            OpenFileDescriptorCount=int(facts["open_files"]),
-            TotalPhysicalMemorySize=int(facts["memory_bytes"]),
-            Name="Linux",
-        ),
-        _platform(
-            "Runtime",
-            "sun.management.RuntimeImpl",
-            StartTime=int(facts["started_ms"]),
-            Uptime=int(facts["uptime_ms"]),
-            VmName="Yodel",
-            VmVersion=version,
-        ),
-    ]
-
-
-def _platform(kind: str, modeler: str, **attributes: Any) -> Bean:
-    name = f"java.lang:type={kind}"
-    return {"name": name, "modelerType": modeler, **attributes, "ObjectName": name}
-
-
-def _jvm_metrics(facts: Mapping[str, float], host: str) -> Bean:
-    used, most = (java_float(facts[name] / MIB) for name in ("resident_bytes", "memory_bytes"))
-    zeros = (
-        *("GcTimeMillis", "GcNumWarnThresholdExceeded", "GcNumInfoThresholdExceeded", "GcTotalExtraSleepTime"),
-        *("ThreadsNew", "ThreadsBlocked", "ThreadsWaiting", "ThreadsTimedWaiting", "ThreadsTerminated"),
-        *("LogFatal", "LogError", "LogWarn", "LogInfo"),
-    )
-    return {
-        "name": RM + "JvmMetrics",
-        "modelerType": "JvmMetrics",
-        "tag.Context": "jvm",
-        "tag.ProcessName": "ResourceManager",
-        "tag.SessionId": None,
-        "tag.Hostname": host,
-        "MemNonHeapUsedM": 0.0,
-        "MemNonHeapCommittedM": 0.0,
-        "MemNonHeapMaxM": -1.0,
-        "MemHeapUsedM": used,
-        "MemHeapCommittedM": used,
-        "MemHeapMaxM": most,
-        "MemMaxM": most,
-        "GcCount": int(facts["collections"]),
-        "ThreadsRunnable": int(facts["threads"]),
-        **dict.fromkeys(zeros, 0),
-    }
-
-
-def pretty(value: Any, indent: int = 0) -> str:
-    """As Jackson's DefaultPrettyPrinter writes it."""
-    if isinstance(value, Mapping):
-        pad = "  " * (indent + 1)
-        fields = [f"{pad}{json.dumps(key)} : {pretty(inner, indent + 1)}" for key, inner in value.items()]
-        return "{\n" + ",\n".join(fields) + "\n" + "  " * indent + "}" if fields else "{ }"
-    if isinstance(value, (list, tuple)):
-        return "[ " + ", ".join(pretty(item, indent) for item in value) + " ]" if value else "[ ]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _queue_name(path: str) -> str:

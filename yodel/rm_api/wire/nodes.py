@@ -9,7 +9,8 @@ from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import NodeState
-from yodel.rm_api.wire.resources import java_float, resource
+from yodel.rm_api.wire.resources import resource
+from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.services.queries import NodeView
 
 _ACTIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})

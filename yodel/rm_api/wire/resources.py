@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 from yodel.domain.resource import MEMORY, NONE, VCORES, Resource
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
-FLOAT_MAX = 3.4028234e38
 DEFAULT_PARTITION = ""
 
 
@@ -59,18 +57,6 @@ def usage_by_partition(
 def seconds_map(memory_mib_s: int, vcore_s: int) -> dict[str, Any]:
     """A map of resource seconds, as one ``entry`` array."""
     return {"entry": [{"key": MEMORY, "value": memory_mib_s}, {"key": VCORES, "value": vcore_s}]}
-
-
-def java_float(value: float) -> float:
-    """What a Java float of this value prints as: the shortest decimals that read back to it.  JSON has no NaN: 0."""
-    if not -FLOAT_MAX <= value <= FLOAT_MAX:
-        return 0.0
-    single = struct.unpack("f", struct.pack("f", value))[0]
-    for digits in range(6, 10):
-        short = float(f"{single:.{digits}g}")
-        if struct.pack("f", short) == struct.pack("f", single):
-            return short
-    return float(single)
 
 
 def _by_name(value: Resource) -> dict[str, int]:

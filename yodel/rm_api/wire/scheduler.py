@@ -14,7 +14,8 @@ from yodel.domain.allocation import AllocationLimits
 from yodel.domain.queue import Queue, absolute_percent, shown_state
 from yodel.domain.queue_access import administer_acl, submit_acl
 from yodel.domain.resource import NONE, Resource
-from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, java_float, resource, usage_by_partition
+from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition
+from yodel.rpc_io.rest.java_numbers import java_float
 
 APPLICATIONS_MAX = 10_000  # CapacitySchedulerConfiguration.DEFAULT_MAXIMUM_SYSTEM_APPLICATIONS
 _EVERYBODY = "*"

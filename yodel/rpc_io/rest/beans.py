@@ -1,0 +1,62 @@
+"""What ``/jmx`` of every daemon has in common (JMXJsonServlet): ``qry=`` picks beans by a pattern of names,
+``get=name::attribute`` one value of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from yodel.errors import InvalidValue
+from yodel.rpc_io.rest.object_names import NamePattern
+
+HEADERS = {"Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Origin": "*"}
+MEDIA_TYPE = "application/json; charset=utf8"
+Bean = dict[str, Any]
+
+
+def answer_beans(request: Request, made: Callable[[NamePattern], Iterable[Bean]]) -> Response:
+    """``made`` may leave out what the pattern cannot match, and need not."""
+    query = request.query_params
+    name, attribute = query.get("qry", "*:*"), None
+    if "get" in query:
+        name, separator, attribute = query["get"].partition("::")
+        if not separator or not name or not attribute or "::" in attribute:
+            return _answer({"result": "ERROR", "message": "query format is not as expected."})
+    try:
+        pattern = NamePattern.parse(name)
+    except InvalidValue:
+        return _answer({})
+    found = [bean for bean in made(pattern) if pattern.matches(bean["name"])]
+    if attribute is None:
+        return _answer({"beans": found})
+    return _answer({"beans": list(_values(found, attribute))})
+
+
+def pretty(value: Any, indent: int = 0) -> str:
+    """As Jackson's DefaultPrettyPrinter writes it."""
+    if isinstance(value, Mapping):
+        pad = "  " * (indent + 1)
+        fields = [f"{pad}{json.dumps(key)} : {pretty(inner, indent + 1)}" for key, inner in value.items()]
+        return "{\n" + ",\n".join(fields) + "\n" + "  " * indent + "}" if fields else "{ }"
+    if isinstance(value, (list, tuple)):
+        return "[ " + ", ".join(pretty(item, indent) for item in value) + " ]" if value else "[ ]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _values(beans: Iterable[Bean], attribute: str) -> Iterator[dict[str, Any]]:
+    """Until a bean has it not: that one says so, and ends the list."""
+    for bean in beans:
+        shown = {key: bean[key] for key in ("name", "modelerType")}
+        if attribute not in bean:
+            yield {**shown, "result": "ERROR", "message": f"No attribute with name {attribute[:128]} was found."}
+            return
+        yield {**shown, attribute: bean[attribute]}
+
+
+def _answer(value: dict[str, Any]) -> Response:
+    """Always 200: JMXJsonServlet sets another status when it has begun to answer, which comes to nothing."""
+    return Response(pretty(value), headers=HEADERS, media_type=MEDIA_TYPE)
