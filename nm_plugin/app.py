@@ -186,7 +186,8 @@ class NodeAgent:
                 http_port=web.port,
                 started_ms=_now_ms(),
                 settings=self._settings,
-                health=lambda: watch.state().health,
+                disks=parts.disks,
+                state=watch.state,
             )
             recalls = build_recalls(self._settings, parts.users, parts.threads)
             app = build_app(facts, manager, parts.directories, parts.users, parts.threads, parts.logs, recalls)

@@ -20,6 +20,7 @@ from typing import Any
 import structlog
 
 from nm_plugin import containers, diagnostics
+from nm_plugin.container_counts import ContainerCounts
 from nm_plugin.container_work import ContainerWork, Localization, ManagerParts, ManagerSettings
 from nm_plugin.containers import Container, Effect, State
 from nm_plugin.launch import command
@@ -56,6 +57,7 @@ class ContainerManager:
         self._recent: dict[ContainerId, float] = {}
         self._acknowledged: set[ContainerId] = set()
         self._cleaning: set[ContainerId] = set()
+        self.counts = ContainerCounts()
         self._does = ContainerWork(settings, parts, self, node, now_ms)
         self._log = structlog.get_logger(__name__)
 
@@ -225,6 +227,7 @@ class ContainerManager:
             after, effects = containers.step(before, event)
             if after != before:
                 self._containers[container_id] = after
+                self.counts.note(before, after)
                 await self._save(after)
                 if after.state is not before.state:
                     self._log.info(

@@ -129,6 +129,14 @@ class Disks:
         return frozenset(_paths((*self._local, *self._log), Verdict.ERRORED))
 
     @property
+    def bad_local_dirs(self) -> int:
+        return len(self._local) - len(_paths(self._local, Verdict.GOOD))
+
+    @property
+    def bad_log_dirs(self) -> int:
+        return len(self._log) - len(_paths(self._log, Verdict.GOOD))
+
+    @property
     def is_healthy(self) -> bool:
         """``areDisksHealthy``: enough of both kinds."""
         return not self._limits.enabled or all(

@@ -27,6 +27,8 @@ from starlette.routing import Route
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.containers import Container
 from nm_plugin.directories import Directories
+from nm_plugin.disks import Disks
+from nm_plugin.hadoop_properties import properties
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.access import Access
 from nm_plugin.logs.aggregation import LogAggregator
@@ -36,12 +38,14 @@ from nm_plugin.logs.log_routes import LogRoutes
 from nm_plugin.logs.recall_routes import RecallRoutes
 from nm_plugin.logs.recalls import Recalls
 from nm_plugin.node_store import Application
+from nm_plugin.servlets import Book, Servlets
 from nm_plugin.settings import Settings
 from nm_plugin.statuses import exit_status
-from nm_plugin.tracker import Health
+from nm_plugin.tracker import NodeState
 from nm_plugin.web_rim import RimSettings, WebRim
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
+from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue, Unavailable, YodelError
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.rest.bounded_http import BoundedHttp
@@ -72,7 +76,8 @@ class NodeFacts:
     http_port: int
     started_ms: int
     settings: Settings
-    health: Callable[[], Health] = Health
+    disks: Disks
+    state: Callable[[], NodeState] = NodeState
 
 
 class LogServer:
@@ -132,6 +137,7 @@ def build_app(
     """The routes.  Without ``recalls`` nothing is aggregated."""
     api, history = NODE_API, "/ws/v1/history"
     access = Access(facts.settings, manager, directories, users, threads, logs)
+    servlets = _servlets(facts, manager)
     site = _Site(facts, manager, access, users, threads)
     recall = RecallRoutes(access, recalls, facts.node_id) if recalls is not None else None
     shown = LogRoutes(access, threads, logs, facts.node_id, facts.settings.log_server_url, recall)
@@ -147,6 +153,9 @@ def build_app(
     return Starlette(
         routes=[
             Route("/", lambda request: RedirectResponse("/node")),
+            Route("/jmx", servlets.show_beans),
+            Route("/conf", servlets.show_conf),
+            Route("/stacks", servlets.show_stacks),
             Route("/node", site.index),
             Route("/node/containerlogs/{container}/{user}", shown.list_page),
             Route("/node/containerlogs/{container}/{user}/{file}", shown.log_page),
@@ -166,6 +175,23 @@ def build_app(
         ],
         exception_handlers={RestError: refused, Unavailable: refused, 404: unknown_path, 405: wrong_method},
         middleware=[Middleware(WebRim, _rim(facts.settings))],
+    )
+
+
+def _servlets(facts: NodeFacts, manager: ContainerManager) -> Servlets:
+    def book() -> Book:
+        running = sum(not application.finished for application in manager.applications())
+        return Book(containers=manager.all(), applications_running=running, counts=manager.counts)
+
+    return Servlets(
+        host=facts.node_id.host,
+        version=agent_version(),
+        started_ms=facts.started_ms,
+        capability=Resource(facts.settings.memory_mib, facts.settings.vcores),
+        disks=facts.disks,
+        state=facts.state,
+        book=book,
+        conf=properties(facts.settings, facts.node_id, facts.http_port),
     )
 
 
@@ -208,7 +234,7 @@ class _Site:
     # REST
 
     async def info(self, request: Request) -> Response:
-        settings, health = self._facts.settings, self._facts.health()
+        settings, health = self._facts.settings, self._facts.state().health
         build = f"{HADOOP_VERSION} as served by Yodel {agent_version()}"
         content = {
             "healthReport": health.report,

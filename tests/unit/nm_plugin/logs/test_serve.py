@@ -128,6 +128,42 @@ async def test_info_at_all_its_paths(web: httpx2.AsyncClient) -> None:
 
 
 @TOGETHER
+async def test_beans_are_those_that_exporters_scrape(web: httpx2.AsyncClient) -> None:
+    answer = await web.get("/jmx")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json; charset=utf8")
+    beans = {bean["name"]: bean for bean in answer.json()["beans"]}
+    metrics = beans["Hadoop:service=NodeManager,name=NodeManagerMetrics"]
+    names = ("ContainersLaunched", "ContainersRunning", "ContainersFailed", "AllocatedContainers", "AllocatedGB")
+    assert [metrics[name] for name in names] == [1, 1, 0, 1, 1]
+    assert (metrics["AvailableGB"], metrics["AvailableVCores"], metrics["ApplicationsRunning"]) == (7, 7, 1)
+    assert beans["Hadoop:service=NodeManager,name=JvmMetrics"]["tag.ProcessName"] == "NodeManager"
+    assert beans["java.lang:type=Runtime"]["Uptime"] >= 0
+
+
+@TOGETHER
+async def test_one_bean_and_one_value_can_be_asked_for(web: httpx2.AsyncClient) -> None:
+    name = "Hadoop:service=NodeManager,name=NodeManagerMetrics"
+    (one,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=Node*"})).json()["beans"]
+    assert one["name"] == name
+    (value,) = (await web.get("/jmx", params={"get": f"{name}::ContainersLaunched"})).json()["beans"]
+    assert value == {"name": name, "modelerType": "NodeManagerMetrics", "ContainersLaunched": 1}
+
+
+@TOGETHER
+async def test_configuration_and_stacks_are_shown(shown: Shown, web: httpx2.AsyncClient) -> None:
+    name, running = "yarn.nodemanager.webapp.address", shown[0].running
+    one = await web.get("/conf", params={"name": name}, headers={"Accept": "application/json"})
+    assert one.json()["property"]["value"] == f"127.0.0.1:{running.http_port}"
+    everything = await web.get("/conf")
+    assert everything.headers["content-type"] == "text/xml;charset=utf-8"
+    assert f"<name>yarn.nodemanager.address</name><value>{running.node_id}</value>" in everything.text
+    stacks = await web.get("/stacks")
+    assert (stacks.status_code, stacks.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    assert "Process Thread Dump: " in stacks.text
+    assert "Task tracker:" in stacks.text
+
+
+@TOGETHER
 async def test_trailing_slash_changes_nothing(web: httpx2.AsyncClient) -> None:
     for path in ("/ws/v1/node/apps", f"/ws/v1/node/containers/{CONTAINER}"):
         answer = await web.get(f"{path}/")

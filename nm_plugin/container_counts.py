@@ -1,0 +1,34 @@
+"""How containers went since the agent's start (NodeManagerMetrics): these only grow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nm_plugin.containers import Container, State
+
+
+@dataclass(slots=True, kw_only=True)
+class ContainerCounts:
+    """Each container counts once, at its start and at its end; one that an earlier agent started only at its end."""
+
+    launched: int = 0
+    completed: int = 0
+    failed: int = 0
+    killed: int = 0
+    rolled_back: int = 0
+    """Upgrades that were undone because the script failed."""
+
+    def note(self, before: Container, after: Container) -> None:
+        """One transition."""
+        if before.state is State.RUNNING and after.state is State.RELAUNCHING and before.rollback != after.rollback:
+            self.rolled_back += 1
+        if before.state is State.NEW and after.state is not State.NEW:
+            self.launched += 1
+        if before.state.is_complete:
+            return
+        if after.state is State.EXITED_WITH_SUCCESS:
+            self.completed += 1
+        elif after.state in (State.EXITED_WITH_FAILURE, State.LOCALIZATION_FAILED):
+            self.failed += 1
+        elif after.state is State.DONE:
+            self.killed += 1

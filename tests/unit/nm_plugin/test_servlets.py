@@ -1,0 +1,64 @@
+"""NodeManagerMetrics of containers in every state, rounded as Hadoop rounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nm_plugin.container_counts import ContainerCounts
+from nm_plugin.containers import Container, State
+from nm_plugin.directories import Directories
+from nm_plugin.disks import DiskLimits, Disks
+from nm_plugin.node_usage import Usage
+from nm_plugin.servlets import Book, node_metrics
+from nm_plugin.tracker import NodeState
+from tests.support.node_agent import container_id
+from yodel.domain.resource import Resource
+
+
+def container(sequence: int, state: State, pid: int | None = None) -> Container:
+    size = Resource(1000, 2)
+    return Container(container_id=container_id(sequence), user="alice", resource=size, state=state, pid=pid)
+
+
+def test_metrics_of_a_node_at_work(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    disks = Disks(Directories(local_dirs=(tmp_path, tmp_path / "file"), log_dirs=(tmp_path,)), DiskLimits())
+    disks.check()
+    living = (
+        container(1, State.RUNNING, 1),
+        container(2, State.KILLING, 2),
+        container(3, State.KILLING),
+        container(4, State.LOCALIZING),
+        container(5, State.REINITIALIZING, 5),
+    )
+    counts = ContainerCounts(launched=6, completed=5, failed=4, killed=3, rolled_back=2)
+    book = Book(containers=(*living, container(6, State.DONE)), applications_running=1, counts=counts)
+    used = NodeState(containers=Usage(pmem_mib=2047, vmem_mib=4096, cpu_vcores=1.5), node=Usage(pmem_mib=3072))
+    assert node_metrics(book, Resource(8192, 8), used, disks, "node-1") == {
+        "name": "Hadoop:service=NodeManager,name=NodeManagerMetrics",
+        "modelerType": "NodeManagerMetrics",
+        "tag.Context": "yarn",
+        "tag.Hostname": "node-1",
+        "ContainersLaunched": 6,
+        "ContainersCompleted": 5,
+        "ContainersFailed": 4,
+        "ContainersKilled": 3,
+        "ContainersRolledBackOnFailure": 2,
+        "ContainersReIniting": 1,
+        "ContainersIniting": 1,
+        "ContainersRunning": 2,
+        "AllocatedGB": 5,
+        "AllocatedContainers": 5,
+        "AvailableGB": 3,
+        "AllocatedVCores": 10,
+        "AvailableVCores": -2,
+        "BadLocalDirs": 1,
+        "BadLogDirs": 0,
+        "ContainerUsedMemGB": 1,
+        "ContainerUsedVMemGB": 4,
+        "ContainerCpuUtilization": 1.5,
+        "NodeUsedMemGB": 3,
+        "NodeUsedVMemGB": 0,
+        "NodeCpuUtilization": 0.0,
+        "ApplicationsRunning": 1,
+    }
