@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue, YodelError
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
+from yodel.rpc_io.rest.added_headers import add_headers
 from yodel.rpc_io.rest.errors import bad_request
 from yodel.rpc_io.rest.jetty import refused_by_filter
 from yodel.rpc_io.rest.negotiate import answer_error
@@ -83,8 +84,7 @@ class WebRim:
                     headers.setdefault(name, value)
                 if self._settings.frame_options:
                     headers["X-Frame-Options"] = self._settings.frame_options
-                for name, value in added:
-                    headers.append(name, value)
+                add_headers(headers, added)
             await send(message)
 
         path = scope["path"].rstrip("/") if scope["path"].startswith(REST_PREFIX) else scope["path"]

@@ -17,6 +17,7 @@ from yodel.rm_api.auth import NOBODY, Caller, with_caller
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
 from yodel.rm_api.context import Api
 from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.rpc_io.rest.added_headers import add_headers
 from yodel.rpc_io.rest.errors import RestError, translated
 from yodel.rpc_io.rest.jetty import refused_by_filter
 
@@ -61,8 +62,7 @@ class Gate:
                 answered = MutableHeaders(scope=message)
                 if self._frames:
                     answered["X-Frame-Options"] = self._frames
-                for name, value in added:
-                    answered.append(name, value)
+                add_headers(answered, added)
             await send(message)
 
         try:

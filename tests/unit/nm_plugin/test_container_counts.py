@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -28,10 +29,10 @@ KILLED = KillRequested(exit_status=-105, diagnostics="")
 RUNNING = (Started(), Localized(), Launched(pid=1))
 
 
-def counted(*events: Event, state: State = State.NEW, **changes: bytes) -> dict[str, int]:
+def counted(*events: Event, state: State = State.NEW, **changes: Any) -> dict[str, int]:
     """What is not zero after these."""
     made = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=state)
-    container, counts = replace(made, **changes), ContainerCounts()  # type: ignore[arg-type]
+    container, counts = replace(made, **changes), ContainerCounts()
     for event in events:
         after, _ = step(container, event)
         counts.note(container, after)

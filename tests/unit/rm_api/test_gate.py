@@ -28,6 +28,13 @@ async def test_other_origins_read_only_where_that_is_switched_on(world: RestWorl
         assert "access-control-allow-origin" not in (await opened.get("/info?user.name=a")).headers
 
 
+async def test_beans_name_one_origin_and_not_two() -> None:
+    async with rest_world(cross_origin=CrossOriginRules()) as world:
+        for headers, origin in (({}, "*"), ({"Origin": "http://ui.example.com"}, "http://ui.example.com")):
+            answer = await world.client.get("/jmx?qry=a:b=c", headers=headers)
+            assert answer.headers.get_list("access-control-allow-origin") == [origin]
+
+
 async def test_refusal_is_a_page_of_the_form_that_was_asked_for() -> None:
     async with rest_world(anonymous_allowed=False) as world:
         page = await world.get("/info", headers={"Accept": "text/html"})
