@@ -20,7 +20,7 @@ class ContainerCounts:
 
     def note(self, before: Container, after: Container) -> None:
         """One transition."""
-        if before.state is State.RUNNING and after.state is State.RELAUNCHING and before.rollback != after.rollback:
+        if after.state is State.RELAUNCHING and before.rollback and not after.rollback:
             self.rolled_back += 1
         if before.state is State.NEW and after.state is not State.NEW:
             self.launched += 1

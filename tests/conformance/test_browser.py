@@ -63,7 +63,7 @@ class Looker:
 
     def until(self, words: str) -> None:
         """A page that is asked for by a click comes when it comes."""
-        wait_for(words, lambda: words in self.browser.evaluate("document.body.innerText"), START_TIMEOUT_S)
+        wait_for(words, lambda: words in self.browser.evaluate("document.body?.innerText ?? ''"), START_TIMEOUT_S)
 
     def style(self, selector: str, name: str) -> str:
         """As it is computed from all that was loaded."""

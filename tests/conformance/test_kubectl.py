@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -105,6 +106,21 @@ async def test_pods_are_listed_selected_and_printed_in_every_form(kubectl: Kubec
     assert await kubectl("get", "pods", "--field-selector", "metadata.name=two", "-o", "name") == "pod/two\n"
 
 
+async def _tell(pipe: Path) -> None:
+    """Writes a line once somebody reads."""
+    while True:
+        try:
+            there = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            await asyncio.sleep(0.05)
+        else:
+            os.write(there, b"\n")
+            os.close(there)
+            return
+
+
 async def test_watch_shows_life_and_death(kubectl: Kubectl, tmp_path: Path) -> None:
     go = tmp_path / "go"
     os.mkfifo(go)
@@ -114,8 +130,8 @@ async def test_watch_shows_life_and_death(kubectl: Kubectl, tmp_path: Path) -> N
         await kubectl.run_pod("brief", f"read x < {go}")
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             lines = [(await watch.stdout.readline()).decode().split()]
-        await asyncio.to_thread(go.write_text, "now that it is watched\n")
         async with asyncio.timeout(WAIT_TIMEOUT_S):
+            await _tell(go)
             while lines[-1][2] != "Completed":
                 lines.append((await watch.stdout.readline()).decode().split())
         assert {line[0] for line in lines} == {"brief"}

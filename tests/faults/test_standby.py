@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,9 +80,12 @@ class Manager:
             raise AssertionError(f"not {status} within {timeout_s} s\n{self.log.read_text()}") from None
 
     async def until_says(self, text: str) -> None:
-        """Of its readiness; until its first look at the database it is "starting"."""
+        """Of its readiness; before its first look at the database nobody listens, or it is "starting"."""
         async with asyncio.timeout(START_TIMEOUT_S):
-            while (await self.get("/health/ready")).text != text:  # noqa: ASYNC110 - another process is waited for
+            while True:
+                with suppress(httpx2.TransportError):
+                    if (await self.get("/health/ready")).text == text:
+                        return
                 await asyncio.sleep(0.1)
 
     async def ended(self, timeout_s: float = 10) -> int:

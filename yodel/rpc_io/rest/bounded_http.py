@@ -30,6 +30,8 @@ class BoundedHttp(HttpToolsProtocol):
     """Since the request, its head or a part of its body ended: a head, or what stands between and behind chunks."""
     _unsent_bytes = 0
     """As of the last look."""
+    _paused_bytes = 0
+    """Unsent when writing was paused, or at the last look at the reader since."""
     _heard_s = 0.0
     _idle: asyncio.TimerHandle | None = None
     _hang_up: asyncio.TimerHandle | None = None
@@ -68,7 +70,8 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        self._hang_up = self.loop.call_later(STALLED_S, self.transport.abort)
+        self._paused_bytes = self.transport.get_write_buffer_size()
+        self._hang_up = self.loop.call_later(STALLED_S, self._look_at_reader)
         super().pause_writing()
 
     def resume_writing(self) -> None:
@@ -101,10 +104,19 @@ class BoundedHttp(HttpToolsProtocol):
             self._unsent_bytes, left_s = unsent_bytes, IDLE_S
         self._idle = self.loop.call_later(left_s, self._look)
 
+    def _look_at_reader(self) -> None:
+        """Who takes something goes on taking, however slowly: what waits for him is bounded."""
+        unsent_bytes = self.transport.get_write_buffer_size()
+        if unsent_bytes >= self._paused_bytes:
+            self.transport.abort()
+            return
+        self._paused_bytes = unsent_bytes
+        self._hang_up = self.loop.call_later(STALLED_S, self._look_at_reader)
+
     def _is_answering(self) -> bool:
         """Whether it is not the caller's turn: a request is whole or being answered, or we do not read its body."""
         cycle = self.cycle
-        if cycle is None or cycle.response_complete:
+        if cycle is None or cycle.response_complete or self.transport.is_closing():
             return False
         is_ours = cycle.response_started or cycle.waiting_for_100_continue or self.flow.read_paused
         return is_ours or bool(self.pipeline) or not self._is_in_body

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from yodel.rpc_io.rest.bounded_http import BODY_GRACE_S, HEAD_BYTES_MAX, IDLE_S, BoundedHttp
+from yodel.rpc_io.rest.bounded_http import BODY_GRACE_S, HEAD_BYTES_MAX, IDLE_S, STALLED_S, BoundedHttp
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
@@ -63,6 +63,7 @@ class Wire:
     sent: bytearray = field(default_factory=bytearray)
     unsent_bytes: int = 0
     is_open: bool = True
+    is_aborted: bool = False
 
     def get_extra_info(self, _: str) -> None:
         return None
@@ -79,7 +80,8 @@ class Wire:
     def close(self) -> None:
         self.is_open = False
 
-    abort = close
+    def abort(self) -> None:
+        self.is_open, self.is_aborted = False, True
 
     def pause_reading(self) -> None: ...
 
@@ -259,3 +261,29 @@ async def test_long_body_is_no_long_head() -> None:
     await connection.answers()
     assert bytes(connection.wire.sent).startswith(b"HTTP/1.1 200 OK")
     assert connection.is_open
+
+
+async def test_reader_who_takes_slowly_is_left_and_one_who_stops_is_not() -> None:
+    connection = Connection()
+    connection.may_answer.set()
+    await connection.sends(REQUEST)
+    connection.wire.unsent_bytes = 300_000
+    connection.http.pause_writing()
+    for _ in range(5):
+        connection.clock.waits(STALLED_S - 1)
+        connection.wire.unsent_bytes -= 20_000
+    assert connection.wire.is_open
+    connection.clock.waits(2 * STALLED_S)
+    assert connection.wire.is_aborted
+    await connection.answers()
+
+
+async def test_answer_that_broke_off_is_not_under_way_for_ever() -> None:
+    connection = Connection()
+    connection.may_answer.set()
+    await connection.sends(REQUEST)
+    connection.wire.unsent_bytes = 1000
+    connection.wire.close()
+    connection.clock.waits(3 * IDLE_S)
+    assert connection.wire.is_aborted
+    await connection.answers()
