@@ -51,6 +51,9 @@ def test_running_drivers_pages_are_reached_through_the_proxy_only(
         (told,) = browser.get(f"{here}/api/v1/applications").json()
         assert told["id"] == job.application_id
 
+        known = browser.get(f"{here}/jobs/?user.name=mallory")
+        assert known.status_code == 200  # the signed cookie is believed, not a name beside it
+        browser.cookies.clear()
         stranger = browser.get(f"{here}/jobs/?user.name=mallory")
         assert stranger.status_code == 403  # by Spark's own rules: it was told who asks
         browser.cookies.clear()
