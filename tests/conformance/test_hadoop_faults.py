@@ -284,8 +284,12 @@ def test_local_disks_fill_up_under_a_job(rig: Hadoop, disks: tuple[pathlib.Path,
         post(site.cluster, shell_body(later, "exit 9"))
         assert "exitCode: 9" in polled_to_the_end(site.cluster, later)[2]
         assert_nothing_is_left(site, job.application_id)
-        for disk in disks:
-            assert not list(disk.rglob(f"*{job.application_id}*"))
+
+        def is_clean() -> bool:
+            found = {name for disk in disks for _, folders, files in os.walk(disk) for name in (*folders, *files)}
+            return not any(job.application_id in name for name in found)
+
+        wait_for("disks without its files", is_clean, 30)
 
 
 def test_nothing_survives_the_kill_of_an_application_that_forks_and_hides(site: Site, shared_dir: pathlib.Path) -> None:
