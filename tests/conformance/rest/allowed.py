@@ -309,6 +309,7 @@ OF_YODEL = (
         hadoop="KILLING or FINAL_SAVING",
         yodel="KILLED where nothing has to be waited for",
         reason="it is already so",
+        is_chance=True,
     ),
     Allowed(
         what="where redirects lead",
