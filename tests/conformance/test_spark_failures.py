@@ -8,7 +8,7 @@ from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.disturbed import HeldJob
 from tests.conformance.spark_submit import Spark
 
-KILL_DEADLINE_S = 10 * 3  # on a machine that may be busy
+KILL_DEADLINE_S = 10
 
 
 def test_driver_that_exits_1_fails_the_application_with_its_status(spark: Spark) -> None:

@@ -39,6 +39,7 @@ def test_spark_job_survives_the_death_of_the_resource_manager(spark: Spark, shar
         pods_before = {p.container: p.uid for p in cluster.pods(job.application_id)}
 
         back_after_s = kill_and_wait_until_back(cluster)
+        print(f"served again after {back_after_s:.1f} s")
         assert back_after_s < BACK_WITHIN_S * BUSY_MACHINE_FACTOR
         assert {p.container: p.uid for p in cluster.pods(job.application_id)} == pods_before
         assert len(pods_before) == 3
