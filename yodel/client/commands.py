@@ -93,7 +93,7 @@ def show_application(application: Application, server: Server = DEFAULT_SERVER, 
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
 
-        found = await client.get(f"/applications/{_segment(application)}")
+        found = await client.get(f"/applications/{_application_id(application)}")
         path = f"/applications/{found['id']}/containers"
         containers = await client.items(path, count_max=100_000 if as_json else CONTAINERS_SHOWN_MAX)
         if as_json:
@@ -125,7 +125,8 @@ def kill_applications(
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
 
-        done = [await client.post(f"/applications/{_segment(one)}/kill", {"diagnostics": reason}) for one in ids]
+        wanted = [_application_id(one) for one in ids]  # before the first is killed
+        done = [await client.post(f"/applications/{one}/kill", {"diagnostics": reason}) for one in wanted]
         if as_json:
             screen.json(done)
             return
@@ -162,7 +163,7 @@ def print_logs(
         from yodel.client import show
         from yodel.client.logs import Wanted, print_logs
 
-        asked = _segment(application)
+        asked = _application_id(application)
         if as_json:
             screen.json(await client.items(f"/applications/{asked}/logs"))
             return
@@ -200,7 +201,7 @@ def watch(
         from yodel.client import show
         from yodel.client.events import follow, until_over
 
-        asked = _segment(application) if application is not None else None
+        asked = _application_id(application) if application is not None else None
         messages = until_over(client, asked) if asked is not None else follow(client, None, kind or ())
         async for message in messages:
             if message.kind == "over":
@@ -296,6 +297,13 @@ async def _node_id(client: RmClient, node: str) -> str:
 
 def _upper(states: list[str] | None) -> list[str]:
     return [state.upper() for state in states or ()]
+
+
+def _application_id(text: str) -> str:
+    """Raises InvalidValue."""
+    from yodel.domain.ids import ApplicationId
+
+    return str(ApplicationId.parse(text))
 
 
 def _segment(text: str) -> str:

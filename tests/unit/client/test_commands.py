@@ -140,8 +140,9 @@ def test_applications_are_filtered(net: Net) -> None:
     [
         (("app", "list", "--state", "walking"), "Input should be 'ACCEPTED', 'RUNNING'"),
         (("app", "list", "--queue", "none"), "Invalid queue: 'none'"),
-        (("app", "show", "job_1"), "path.application_id"),
-        (("app", "kill", "../nodes"), "error: "),
+        (("app", "show", "job_1"), "error: Invalid ApplicationId: 'job_1'; expected application_"),
+        (("app", "kill", str(RUNNING.id), "../nodes"), "Invalid ApplicationId: '../nodes'"),
+        (("app", "watch", "application_1_1"), "Invalid ApplicationId"),
         (("node", "list", "--state", "walking"), "Input should be 'NEW', 'RUNNING'"),
         (("node", "show", "nope"), "Invalid NODE: 'nope'; expected the host of a node; yodel node list names them"),
         (("app", "list", "--limit", "0"), "'--limit'"),
@@ -150,7 +151,7 @@ def test_applications_are_filtered(net: Net) -> None:
 )
 def test_misuse_is_told_and_ends_with_2(net: Net, arguments: tuple[str, ...], words: str) -> None:
     result = run(*arguments)
-    assert (result.exit_code, result.stdout) == (2 if "nodes" not in arguments[-1] else 1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert words in " ".join(result.stderr.split())
 
 
