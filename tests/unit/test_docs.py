@@ -21,6 +21,7 @@ MADE = {
     "scripts/configuration.py": "docs/configuration.md",
     "scripts/pod_to_container.py": "docs/pod-to-container.md",
     "scripts/helm_values.py": "docs/helm-values.md",
+    "scripts/limits.py": "docs/compatibility.md",
 }
 TOP_LEVEL = ("yodel", "nm_plugin", "tests", "docs", "scripts", "docker", "examples", "migrations", "bench", "deploy")
 PATH = re.compile(rf"(?<![\w/.$~-])((?:{'|'.join(TOP_LEVEL)})/[\w./-]*\w/?)(?![\w:-])")

@@ -17,7 +17,9 @@ final status, counters, the command's output with ids, times and addresses maske
 """
 
 SECTION = "<!-- written by tests/conformance/test_rest_differential.py -->"
-"""Begins the other part of the file."""
+"""Begins the last part of the file."""
+LIMITS = "<!-- written by scripts/limits.py -->"
+"""Begins the part between the table and the last one, where there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +50,23 @@ def merged(before: Iterable[Row], seen: Iterable[Row], order: Iterable[tuple[str
 
 
 def write_table(path: Path, hadoop_version: str, rows: Iterable[Row]) -> None:
-    """The other part of the file stays as it is."""
+    """The other parts of the file stay as they are."""
     lines = [f"| {r.client} | {r.version} | {r.scenario} | {r.real} | {r.yodel} |\n" for r in rows]
-    section = _parts(path.read_text())[1] if path.exists() else ""
-    path.write_text(replaced_section(HEAD.format(version=hadoop_version) + "".join(lines), section))
+    rest = _parts(path.read_text())[1:] if path.exists() else ()
+    path.write_text(_joined(HEAD.format(version=hadoop_version) + "".join(lines), *rest))
 
 
 def replaced_section(text: str, section: str) -> str:
-    """The file with another section, which begins with ``SECTION``, or with none."""
-    table = _parts(text)[0].rstrip("\n")
-    return "\n\n".join(part for part in (table, section.rstrip("\n")) if part) + "\n"
+    """The file with another last part, which begins with ``SECTION``, or with none."""
+    return _joined(*_parts(text)[:2], section)
 
 
-def _parts(text: str) -> tuple[str, str]:
-    """The table, and the section behind it."""
-    table, mark, section = text.partition(SECTION)
-    return table, mark + section
+def _parts(text: str) -> tuple[str, str, str]:
+    """The table, the limits, and the section behind them."""
+    before, mark, section = text.partition(SECTION)
+    table, limits_mark, limits = before.partition(LIMITS)
+    return table, limits_mark + limits, mark + section
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"

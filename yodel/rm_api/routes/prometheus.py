@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from yodel.rm_api.context import api_of
 from yodel.rm_api.routes.jmx import metric_beans
+from yodel.telemetry.limits import REFUSALS
 
 TAGS = ("tag.Queue", "tag.Context", "tag.Hostname")
 _WORD = re.compile(r"(?<=[^A-Z_])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])")
@@ -58,9 +59,20 @@ class _Gauges(Collector):
             yield GaugeMetricFamily(f"yodel_{name}", name.replace("_", " "), value)
 
 
+class RefusalCounts(Collector):
+    """Refusals by a limit (``yodel_refusals_total``), of all limits there are."""
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily("yodel_refusals", "calls and connections refused by a limit", labels=("limit",))
+        for name, count in REFUSALS.counts().items():
+            family.add_metric((name,), count)
+        yield family
+
+
 async def prometheus(request: Request) -> Response:
     registry, api = CollectorRegistry(), api_of(request)
     registry.register(_Beans(metric_beans(api)))
+    registry.register(RefusalCounts())
     registry.register(_Gauges(api.services.gauges()))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
