@@ -54,6 +54,23 @@ def _whole_number(text: str | int) -> int:
         raise typer.BadParameter(f"{text!r}; expected an integer") from None
 
 
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
+        _print_version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Print the version of Yodel and of Python."
+        ),
+    ] = False,
+) -> None: ...
+
+
 app.add_typer(commands.applications)
 app.add_typer(commands.nodes)
 
@@ -297,7 +314,7 @@ def version() -> None:
 
     Example: yodel version
     """
-    print(f"yodel {__version__} (Python {sys.version.split()[0]})")
+    _print_version()
 
 
 @app.command(name="local-kubernetes", hidden=True)
@@ -331,6 +348,10 @@ def local_kubernetes(config: Annotated[Path, typer.Option("--config")], ready_fd
         await run_local_kubernetes(kubernetes, stop, on_ready=lambda _: _say_ready(ready_fd))
 
     _run(run)
+
+
+def _print_version() -> None:
+    print(f"yodel {__version__} (Python {sys.version.split()[0]})")
 
 
 def _settings(config: Path | None) -> Settings:

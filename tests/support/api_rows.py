@@ -58,7 +58,9 @@ async def fill(world: RestWorld) -> None:
     await world.put(MASTER, TASK, WAITING, ENDED)
     world.state.explain_wait(WAITING.id, "0/1 nodes are available")
     load = NodeLoad(containers=Utilization(physical_mib=300, cpu_cores=0.5), node=Utilization(physical_mib=900))
-    world.nodes.runtimes[NODE.id] = NodeRuntime(last_seen_s=0.0, told_capability=NODE.capability, load=load)
+    world.nodes.runtimes[NODE.id] = NodeRuntime(
+        last_seen_s=0.0, last_seen_ms=1_700_000_000_000, told_capability=NODE.capability, load=load
+    )
     world.pods[TASK.id] = PodObservation(
         name="pod-of-task", uid="u", resource_version="1", node_name="kube-1", phase=PodPhase.RUNNING, is_ready=True
     )

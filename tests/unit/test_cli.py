@@ -50,8 +50,9 @@ def test_no_command_shows_the_help() -> None:
     assert "Usage" in RUNNER.invoke(cli.app, []).output
 
 
-def test_version_is_the_packages() -> None:
-    assert RUNNER.invoke(cli.app, ["version"]).output.startswith(f"yodel {__version__} (Python ")
+@pytest.mark.parametrize("asked", ["version", "--version"])
+def test_version_is_the_packages(asked: str) -> None:
+    assert RUNNER.invoke(cli.app, [asked]).output.startswith(f"yodel {__version__} (Python ")
 
 
 def test_local_refuses_before_it_touches_anything(tmp_path: Path) -> None:

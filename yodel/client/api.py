@@ -14,7 +14,6 @@ import httpx2
 
 from yodel.errors import InvalidValue, Unavailable, YodelError
 
-DEFAULT_SERVER = "http://localhost:8088"
 PREFIX = "/api/v1"
 TIMEOUT = httpx2.Timeout(30.0, connect=5.0)
 STREAM_TIMEOUT = httpx2.Timeout(45.0, connect=5.0)
@@ -107,7 +106,7 @@ class RmClient:
     def _unreachable(self, error: httpx2.HTTPError) -> Unavailable:
         return Unavailable(
             f"no answer from {self.server} ({str(error) or type(error).__name__})\n  Is the ResourceManager running "
-            "there?  Name another with --server or YODEL_SERVER; yodel local names its own in DIR/ready.json."
+            "there?  Name another with --server or YODEL_SERVER, or set HADOOP_CONF_DIR."
         )
 
 

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from yodel.errors import InvalidValue, YodelError
+from yodel.errors import InvalidValue, NotFound, YodelError
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
@@ -20,10 +22,9 @@ if TYPE_CHECKING:
 
 EXIT_FAILED, EXIT_MISUSED = 1, 2
 CONTAINERS_SHOWN_MAX = 200
-DEFAULT_SERVER = "http://localhost:8088"
 WHERE = (
-    "\n\nThe ResourceManager is the one at --server, or $YODEL_SERVER, or http://localhost:8088; you are "
-    "$HADOOP_USER_NAME, or your login."
+    "\n\nThe ResourceManager is the one at --server, or $YODEL_SERVER, or of $HADOOP_CONF_DIR's yarn-site.xml, or "
+    "of the only yodel local that you run, or http://localhost:8088; you are $HADOOP_USER_NAME, or your login."
 )
 
 applications = typer.Typer(
@@ -42,16 +43,27 @@ nodes = typer.Typer(
 )
 
 Server = Annotated[
-    str, typer.Option("--server", envvar="YODEL_SERVER", metavar="URL", help="The ResourceManager's web address.")
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="The ResourceManager's web address; else $YODEL_SERVER, $HADOOP_CONF_DIR's, your yodel local's, or port "
+        "8088 of this machine.",
+        show_default=False,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Its id: application_…")]
 States = Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")]
 
 
+class NotDone(Exception):
+    """All has been said; the exit status is 1."""
+
+
 @applications.command("list")
 def list_applications(
-    server: Server = DEFAULT_SERVER,
+    server: Server = None,
     states: States = None,
     user: Annotated[list[str] | None, typer.Option(help="Only of this user; may be repeated.")] = None,
     queue: Annotated[list[str] | None, typer.Option(help="Only in this queue; may be repeated.")] = None,
@@ -84,7 +96,7 @@ def list_applications(
 
 
 @applications.command("show")
-def show_application(application: Application, server: Server = DEFAULT_SERVER, as_json: AsJson = False) -> None:
+def show_application(application: Application, server: Server = None, as_json: AsJson = False) -> None:
     """Show an application with its attempts, its containers and their pods, and what they wait for.
 
     Example: yodel app show application_1700000000000_0007
@@ -113,11 +125,13 @@ def show_application(application: Application, server: Server = DEFAULT_SERVER, 
 @applications.command("kill")
 def kill_applications(
     ids: Annotated[list[str], typer.Argument(metavar="APPLICATION…", help="One or several ids.")],
-    server: Server = DEFAULT_SERVER,
+    server: Server = None,
     reason: Annotated[str, typer.Option(help="Why; it is kept with the application.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """End applications.  Their containers are stopped at once; it is done when the state is KILLED.
+
+    Of one that has ended already it is said that it has, and the exit status is 1.
 
     Example: yodel app kill application_1700000000000_0007 --reason "it writes to the wrong table"
     """
@@ -127,13 +141,19 @@ def kill_applications(
 
         wanted = [_application_id(one) for one in ids]  # before the first is killed
         done = [await client.post(f"/applications/{one}/kill", {"diagnostics": reason}) for one in wanted]
+        killed = [found for found in done if not found["had_ended"]]
         if as_json:
             screen.json(done)
-            return
+        else:
+            for found in killed:
+                screen.line(found["id"], found["state"])
         for found in done:
-            screen.line(found["id"], found["state"])
-        if screen.is_terminal and not all(found["has_ended"] for found in done):
-            show.hint(f"Its containers are being stopped; to see the end: yodel app watch {done[0]['id']}")
+            if found["had_ended"]:
+                show.hint(f"error: application {found['id']} has already finished ({found['state']}): nothing to kill")
+        if screen.is_terminal and (under_way := [found["id"] for found in killed if not found["has_ended"]]):
+            show.hint(f"Its containers are being stopped; to see the end: yodel app watch {under_way[0]}")
+        if len(killed) < len(done):
+            raise NotDone
 
     _run(server, work)
 
@@ -141,7 +161,7 @@ def kill_applications(
 @applications.command("logs")
 def print_logs(
     application: Application,
-    server: Server = DEFAULT_SERVER,
+    server: Server = None,
     container: Annotated[str | None, typer.Option(metavar="ID", help="Only of this container.")] = None,
     is_am: Annotated[bool, typer.Option("--am", help="Only of the ApplicationMaster.")] = False,
     file: Annotated[str | None, typer.Option(metavar="NAME", help="Only this file: stdout, stderr, syslog, …")] = None,
@@ -181,7 +201,7 @@ def watch(
     application: Annotated[
         str | None, typer.Argument(metavar="[APPLICATION]", help="Until this one has ended; without it, all, for ever.")
     ] = None,
-    server: Server = DEFAULT_SERVER,
+    server: Server = None,
     kind: Annotated[
         list[str] | None, typer.Option(help="Without APPLICATION: application, container or node; may be repeated.")
     ] = None,
@@ -202,23 +222,28 @@ def watch(
         from yodel.client.events import follow, until_over
 
         asked = _application_id(application) if application is not None else None
-        messages = until_over(client, asked) if asked is not None else follow(client, None, kind or ())
-        async for message in messages:
-            if message.kind == "over":
-                _say_end(message.data, screen, as_json)
-            elif message.kind in ("gap", "cut"):
-                show.hint(f"note: {message.data.get('reason', message.kind)}")
-            elif message.kind != "opened" and as_json:
-                screen.json(message.data, is_line=True)
-            elif message.kind != "opened":
-                screen.line(*show.event_words(message.data))
+        over: JsonObject | None = None
+        made = until_over(client, asked) if asked is not None else follow(client, None, kind or ())
+        # Closed here, whatever ends the loop: a stream that the end of the process closes is closed with a traceback.
+        async with contextlib.aclosing(made) as messages:
+            async for message in messages:
+                if message.kind == "over":
+                    over = message.data
+                elif message.kind in ("gap", "cut"):
+                    show.hint(f"note: {message.data.get('reason', message.kind)}")
+                elif message.kind != "opened" and as_json:
+                    screen.json(message.data, is_line=True)
+                elif message.kind != "opened":
+                    screen.line(*show.event_words(message.data))
+        if over is not None:
+            _say_end(over, screen, as_json)
 
     _run(server, work)
 
 
 @nodes.command("list")
 def list_nodes(
-    server: Server = DEFAULT_SERVER,
+    server: Server = None,
     states: States = None,
     label: Annotated[str | None, typer.Option(help="Only with this node label.")] = None,
     as_json: AsJson = False,
@@ -246,8 +271,10 @@ def list_nodes(
 
 @nodes.command("show")
 def show_node(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="host:port of its agent, or the host alone.")],
-    server: Server = DEFAULT_SERVER,
+    node: Annotated[
+        str, typer.Argument(metavar="NODE", help="host:port of its agent, the host alone, or its name in Kubernetes.")
+    ],
+    server: Server = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a node with the containers that run there, as far as you may see them.
@@ -271,7 +298,7 @@ def show_node(
 
 
 def _say_end(app: JsonObject, screen: Screen, as_json: bool) -> None:
-    """Raises typer.Exit when it did not succeed."""
+    """Raises NotDone when it did not succeed."""
     from yodel.client import show
 
     if as_json:
@@ -281,17 +308,18 @@ def _say_end(app: JsonObject, screen: Screen, as_json: bool) -> None:
     if app["final_status"] != "SUCCEEDED":
         if screen.is_terminal:
             show.hint(f"Look at its logs: yodel app logs {app['id']}")
-        raise typer.Exit(EXIT_FAILED)
+        raise NotDone
 
 
 async def _node_id(client: RmClient, node: str) -> str:
-    """Raises InvalidValue: no single node has this host."""
+    """Raises InvalidValue: no single node has this host or, in Kubernetes, this name."""
     if ":" in node:
         return node
-    found = [one["id"] for one in await client.items("/nodes") if one["host"] == node]
+    known = await client.items("/nodes")
+    found = [one["id"] for one in known if node in (one["host"], one["kubernetes_node"])]
     if len(found) != 1:
-        expected = f"one of {', '.join(found)}" if found else "the host of a node; yodel node list names them"
-        raise InvalidValue("NODE", node[:200], expected)
+        nowhere = "the host of a node, or its name in Kubernetes; yodel node list names them"
+        raise InvalidValue("NODE", node[:200], f"one of {', '.join(found)}" if found else nowhere)
     return str(found[0])
 
 
@@ -313,23 +341,32 @@ def _segment(text: str) -> str:
     return quote(text, safe=":")
 
 
-def _run(server: str, work: Callable[[RmClient, Screen], Coroutine[Any, Any, None]]) -> None:
+def _run(option: str | None, work: Callable[[RmClient, Screen], Coroutine[Any, Any, None]]) -> None:
     """Expected failures become one line with what to do, and an exit status; bugs keep their traceback."""
     from yodel.client.api import ApiRefused, RmClient, caller
+    from yodel.client.server import find_server
     from yodel.client.show import Screen, hint
+    from yodel.errors import Unavailable
+    from yodel.local import running
+
+    asked = ""
 
     async def run() -> None:
-        async with RmClient(server, caller()) as client:
+        nonlocal asked
+        is_named = bool(option or os.environ.get("YODEL_SERVER"))
+        server = find_server(option, os.environ, () if is_named else running.running_locals())
+        async with RmClient(server.url, caller()) as client:
+            asked = f"\n  Asked was {server.url}, from {server.origin}."
             await work(client, Screen())
 
     try:
         asyncio.run(run())
-    except KeyboardInterrupt:
+    except (NotDone, KeyboardInterrupt):
         raise typer.Exit(EXIT_FAILED) from None
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us has seen enough, and nothing is to be said about it at exit
         raise typer.Exit(EXIT_FAILED) from None
     except (YodelError, OSError) as error:
-        hint(f"error: {error}")
+        hint(f"error: {error}{asked if isinstance(error, (ApiRefused, NotFound, Unavailable)) else ''}")
         is_misuse = isinstance(error, InvalidValue) or (isinstance(error, ApiRefused) and error.status == 400)
         raise typer.Exit(EXIT_MISUSED if is_misuse else EXIT_FAILED) from None

@@ -46,7 +46,7 @@ APPLICATION_HEADS = (
     "AGE",
 )
 CONTAINER_HEADS = ("CONTAINER", "STATE", "EXIT", "NODE", "MEMORY", "VCORES", "POD", "PHASE")
-NODE_HEADS = ("NODE", "STATE", "LENT", "USED", "FREE", "CONTAINERS", "WHY")
+NODE_HEADS = ("NODE", "STATE", "LENT", "USED", "FREE", "CONTAINERS", "KUBERNETES NODE", "WHY")
 NODE_CONTAINER_HEADS = ("CONTAINER", "STATE", "USER", "QUEUE", "MEMORY", "VCORES", "POD")
 ATTEMPT_HEADS = ("ATTEMPT", "STATE", "STARTED", "AM", "AM CONTAINER")
 
@@ -180,7 +180,8 @@ def node_row(node: JsonObject) -> list[str]:
     """Under NODE_HEADS."""
     lending = node["lending"]
     shown = [amount(lending[name]) for name in ("lent", "used", "free")]
-    return [node["id"], node["state"], *shown, str(node["containers"]), lending["why"]]
+    kubernetes_node = node["kubernetes_node"] or "-"
+    return [node["id"], node["state"], *shown, str(node["containers"]), kubernetes_node, lending["why"]]
 
 
 def node_container_row(container: JsonObject) -> list[str]:
@@ -212,7 +213,7 @@ def node_facts(node: JsonObject) -> dict[str, str]:
         if measured
         else "",
         "Health": node["health_report"],
-        "Heard of": time(node["last_health_ms"]),
+        "Heard of": time(node["last_heartbeat_ms"]),
         "Pages": f"http://{node['http_address']}" if node["http_address"] else "",
         "Version": node["version"],
     }

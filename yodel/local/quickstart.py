@@ -228,16 +228,17 @@ def _locked(directory: Path) -> Iterator[None]:
 
 
 def _what_to_type(directory: Path, ports: Ports) -> str:
-    rest = f"http://{HOST}:{ports.webapp}/ws/v1/cluster"
+    web = f"http://{HOST}:{ports.webapp}"
     lines = [
         "",
-        f"Ready.  ResourceManager: {rest}/info",
+        f"Ready.  Its page: {web}/cluster",
         "",
         "Submit to it from another terminal:",
         f"  export HADOOP_CONF_DIR={directory / 'hadoop-conf'}",
         "  spark-submit --master yarn --deploy-mode cluster your_job.py",
         "See what became of it:",
-        f"  curl {rest}/apps",
+        "  yodel app list",
+        f"  curl {web}/ws/v1/cluster/apps",
         f"  kubectl --kubeconfig {directory / 'kubeconfig'} get pods -L yodel.io/role,yodel.io/user",
         f"  less {directory / 'logs' / 'rm.log'}",
         "",

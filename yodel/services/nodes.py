@@ -106,10 +106,11 @@ class HeartbeatAnswer:
 
 @dataclass(slots=True)
 class NodeRuntime:
-    """What an agent has to be told, and when it was heard last (monotonic seconds)."""
+    """What an agent has to be told, and when it was heard last (monotonic seconds, and epoch ms to be shown)."""
 
     last_seen_s: float
     told_capability: Resource
+    last_seen_ms: int = 0
     response_id: int = 0
     shutdown_order: str = ""
     last_answer: HeartbeatAnswer | None = None
@@ -177,7 +178,9 @@ class NodeService:
             self._engine.tell_later(registration.node_id, place)
         effective = self._engine.state.nodes[registration.node_id].capability
         now_s = self._clock.monotonic_s()
-        self.runtimes[registration.node_id] = NodeRuntime(last_seen_s=now_s, told_capability=effective)
+        self.runtimes[registration.node_id] = NodeRuntime(
+            last_seen_s=now_s, told_capability=effective, last_seen_ms=self._clock.now_ms()
+        )
         await self._take_reports(registration.node_id, registration.containers)
         self._clean_up_strangers(registration.node_id, registration.containers)
         log.info("node registered", node_id=str(registration.node_id), capability=str(effective))
@@ -192,7 +195,7 @@ class NodeService:
             return turned_away
         assert runtime is not None
         assert node is not None
-        runtime.last_seen_s = self._clock.monotonic_s()
+        runtime.last_seen_s, runtime.last_seen_ms = self._clock.monotonic_s(), self._clock.now_ms()
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):

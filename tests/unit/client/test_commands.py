@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -16,6 +22,7 @@ from tests.support.api_rows import FAILED, GONE, MASTER, NODE, RUNNING, TASK, fi
 from tests.support.rest_world import rest_world
 from yodel import cli
 from yodel.client import api
+from yodel.local import running
 
 RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200", "HADOOP_USER_NAME": "alice"})
 COMMANDS = ("app list", "app show", "app kill", "app logs", "app watch", "node list", "node show")
@@ -30,6 +37,7 @@ class Net:
         self.streams: list[str] = []
         self.logs: dict[str, str] = {}
         self.is_down, self.why_down = False, "refused"
+        self.is_owner_of_all = False
 
     async def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.asked.append(request)
@@ -41,6 +49,8 @@ class Net:
             return self._node(request.url.path)
         async with rest_world() as world:
             await fill(world)
+            if self.is_owner_of_all:
+                await world.put(replace(FAILED, submission=replace(FAILED.submission, user="alice")))
             transport = httpx2.ASGITransport(app=world.app)
             answer = await transport.handle_async_request(request)
             kind = {"content-type": answer.headers["content-type"]}
@@ -59,6 +69,8 @@ class Net:
 @pytest.fixture
 def net(monkeypatch: pytest.MonkeyPatch) -> Iterator[Net]:
     made = Net()
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.setattr(running, "running_locals", list)  # whatever runs on this machine meanwhile
     monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=httpx2.MockTransport(made)))
     yield made
     assert all(request.url.params["user.name"] == "alice" for request in made.asked)
@@ -114,6 +126,25 @@ def test_server_that_is_down_is_a_failure(net: Net) -> None:
     result = run("app", "list")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: no answer from http://localhost:8088 (refused)\n  Is the ResourceManager")
+    assert "Asked was http://localhost:8088, from the default: nothing names another." in result.stderr
+
+
+def test_errors_say_which_server_was_asked_and_who_named_it(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YODEL_SERVER", "http://other:1")
+    assert "  Asked was http://other:1, from YODEL_SERVER.\n" in run("app", "show", UNKNOWN).stderr
+    net.is_down = True
+    assert "  Asked was http://third, from --server.\n" in run("app", "list", "--server", "http://third").stderr
+
+
+def test_server_is_that_of_the_only_yodel_local(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = running.RunningLocal(directory=Path("/a"), rest_url="http://here:5")
+    two = running.RunningLocal(directory=Path("/b"), rest_url="http://here:6")
+    monkeypatch.setattr(running, "running_locals", lambda: [one])
+    run("node", "list")
+    assert (net.asked[-1].url.host, net.asked[-1].url.port) == ("here", 5)
+    monkeypatch.setattr(running, "running_locals", lambda: [one, two])
+    result = run("node", "list")
+    assert (result.exit_code, "http://here:5 (--dir /a), http://here:6 (--dir /b)" in result.stderr) == (2, True)
 
 
 def test_words_of_an_error_steer_no_terminal(net: Net) -> None:
@@ -144,7 +175,10 @@ def test_applications_are_filtered(net: Net) -> None:
         (("app", "kill", str(RUNNING.id), "../nodes"), "Invalid ApplicationId: '../nodes'"),
         (("app", "watch", "application_1_1"), "Invalid ApplicationId"),
         (("node", "list", "--state", "walking"), "Input should be 'NEW', 'RUNNING'"),
-        (("node", "show", "nope"), "Invalid NODE: 'nope'; expected the host of a node; yodel node list names them"),
+        (
+            ("node", "show", "nope"),
+            "Invalid NODE: 'nope'; expected the host of a node, or its name in Kubernetes; yodel node",
+        ),
         (("app", "list", "--limit", "0"), "'--limit'"),
         (("app", "show"), "Missing argument"),
     ],
@@ -179,6 +213,17 @@ def test_kill_says_what_became_of_each(net: Net) -> None:
     assert (denied.exit_code, "MODIFY_APP" in denied.stderr, "Ask its owner" in denied.stderr) == (1, True, True)
 
 
+def test_kill_of_what_has_ended_says_so_and_is_no_success(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(net, "is_owner_of_all", True)
+    result = run("app", "kill", FAILED.id)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"error: application {FAILED.id} has already finished (FAILED): nothing to kill\n"
+    both = run("app", "kill", FAILED.id, RUNNING.id)
+    assert (both.exit_code, both.stdout.split()[0]) == (1, str(RUNNING.id))
+    as_json = run("app", "kill", FAILED.id, "--json")
+    assert (as_json.exit_code, json.loads(as_json.stdout)[0]["had_ended"]) == (1, True)
+
+
 def test_logs_are_printed_and_what_is_missing_is_named(net: Net) -> None:
     base = f"/ws/v1/node/containers/{MASTER.id}/logs"
     net.logs = {f"{base}/stderr": "err\n", f"{base}/stdout": "out\n"}
@@ -204,6 +249,38 @@ def test_watch_ends_with_the_application_and_as_it_did(net: Net) -> None:
     assert json.loads(run("app", "watch", FAILED.id, "--json").stdout)["id"] == str(FAILED.id)
 
 
+class _Stays(BaseHTTPRequestHandler):
+    """An application that has failed, and an event stream that stays open."""
+
+    ended = threading.Event()
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        if not self.path.partition("?")[0].endswith("/stream"):
+            body = json.dumps({"id": str(FAILED.id), "state": "FAILED", "final_status": "FAILED", "diagnostics": "no"})
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+            return
+        self.end_headers()
+        self.ended.wait(20)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_watch_of_what_failed_ends_without_a_trace_while_the_stream_is_open() -> None:
+    """As a process: what is said at its very end is a part of it."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Stays) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        command = [sys.executable, "-m", "yodel", "app", "watch", str(FAILED.id)]
+        command += ["--server", f"http://127.0.0.1:{server.server_port}"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        _Stays.ended.set()
+        server.shutdown()
+    assert (result.returncode, result.stdout, result.stderr) == (1, f"{FAILED.id} FAILED FAILED no\n", "")
+
+
 def test_watch_of_all_prints_lines_until_it_is_refused(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
     async def at_once(_: float) -> None:
         net.is_down = True
@@ -222,14 +299,16 @@ def test_nodes_are_listed_with_what_they_lend(net: Net) -> None:
     head, node, gone = lines(run("node", "list"))
     assert head[2:5] == ["LENT", "USED", "FREE"]
     assert node[:5] == [str(NODE.id), "RUNNING", "8192 MiB, 8 vcores", "4096 MiB, 4 vcores", "4096 MiB, 4 vcores"]
+    assert (head[-2], node[-2], gone[-2]) == ("KUBERNETES NODE", "kube-1", "-")
     assert (gone[0], gone[-1]) == (str(GONE.id), "nothing: the node is LOST (silent)")
     assert [node["id"] for node in read(run("node", "list", "--state", "lost", "--json"))] == [str(GONE.id)]
 
 
-@pytest.mark.parametrize("node", ["node-1", "node-1:8041"])
-def test_node_is_shown_by_its_host_or_its_id(net: Net, node: str) -> None:
+@pytest.mark.parametrize("node", ["node-1", "node-1:8041", "kube-1"])
+def test_node_is_shown_by_its_host_its_id_or_its_name_in_kubernetes(net: Net, node: str) -> None:
     shown = run("node", "show", node).stdout
     assert "Lent" in shown
+    assert "Heard of        2023-11-14 22:13:20Z" in shown
     assert f"{TASK.id}\tRUNNING\talice" in shown
     assert read(run("node", "show", node, "--json"))["id"] == str(NODE.id)
 

@@ -83,3 +83,11 @@ async def test_signals_have_a_limit_and_are_for_the_living(world: World, monkeyp
     assert [world.rm.nodes.signal(container_id, 1) for _ in range(3)] == [True, True, False]
     await world.beat(complete(container_id))
     assert not world.rm.nodes.signal(container_id, 1)
+
+
+async def test_when_a_node_was_heard_of_is_the_time_of_its_last_beat(world: World) -> None:
+    await world.register_node()
+    registered_ms = world.rm.nodes.runtimes[NODE].last_seen_ms
+    world.clock.advance(7.0)
+    await world.beat()
+    assert world.rm.nodes.runtimes[NODE].last_seen_ms >= registered_ms + 7_000

@@ -161,8 +161,10 @@ async def kill_application(
     api = api_of(request)
     user = writer(request, api)
     asked = ApplicationId.parse(application_id)
+    before = api.services.queries.state.applications.get(asked)
     await api.services.submission.kill(asked, user, body.diagnostics)
-    return shapes.killed(api.services.queries.application(asked).application)
+    had_ended = before is not None and before.state.is_final
+    return shapes.killed(api.services.queries.application(asked).application, had_ended=had_ended)
 
 
 def _queue_path(api: Api, name: str) -> str:

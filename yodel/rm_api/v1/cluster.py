@@ -10,13 +10,13 @@ from starlette.requests import Request
 
 from yodel.domain.container import Container
 from yodel.domain.ids import NodeId
-from yodel.domain.node_load import NodeLoad
 from yodel.domain.queue import ROOT
 from yodel.domain.states import NodeState
 from yodel.errors import NotFound
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
+from yodel.services.nodes import NodeRuntime
 from yodel.services.queries import QueueView
 
 CONTAINERS_SHOWN_MAX = 1_000
@@ -82,7 +82,7 @@ async def list_nodes(
         rest, limit, lambda view: cursors.encoded("nodes", view.node.id.host, view.node.id.port)
     )
     return models.NodePage(
-        items=[shapes.node(view, _load(api, view.node.id)) for view in shown],
+        items=[shapes.node(view, _runtime(api, view.node.id)) for view in shown],
         next_cursor=next_cursor,
     )
 
@@ -108,7 +108,7 @@ async def get_node(
     applications = api.services.queries.state.applications
     there = (row for row in _live_on(api, asked) if may_view(applications[row.id.application_id]))
     shown = sorted(there, key=lambda row: row.id)[:CONTAINERS_SHOWN_MAX]
-    return shapes.node_details(view, _load(api, asked), shown)
+    return shapes.node_details(view, _runtime(api, asked), shown)
 
 
 def _flat(view: QueueView) -> Iterator[QueueView]:
@@ -121,6 +121,5 @@ def _live_on(api: Api, node_id: NodeId) -> Iterator[Container]:
     return (row for row in api.services.queries.state.live_containers() if row.node_id == node_id)
 
 
-def _load(api: Api, node_id: NodeId) -> NodeLoad | None:
-    runtime = api.services.nodes.runtimes.get(node_id)
-    return runtime.load if runtime is not None else None
+def _runtime(api: Api, node_id: NodeId) -> NodeRuntime | None:
+    return api.services.nodes.runtimes.get(node_id)

@@ -222,6 +222,7 @@ class Killed(Model):
     id: str
     state: ApplicationState
     has_ended: bool = Field(description="False while its containers are being stopped.")
+    had_ended: bool = Field(description="It had ended before, and nothing was changed.")
 
 
 class Queue(Model):
@@ -282,7 +283,8 @@ class Node(Model):
     http_address: str | None
     version: str
     health_report: str
-    last_health_ms: EpochMs | None
+    last_health_ms: EpochMs | None = Field(description="When it registered, or its health last changed.")
+    last_heartbeat_ms: EpochMs | None = Field(description="Of a node that is in contact.")
     containers: int
     capacity: Amount = Field(description="What counts as the node's size, whether it is lent at the moment or not.")
     lending: Lending

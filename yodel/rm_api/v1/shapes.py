@@ -18,6 +18,7 @@ from yodel.pb_convert.reports import diagnostics_of
 from yodel.rm_api.v1 import models
 from yodel.rm_api.wire.apps import tracking_url
 from yodel.services.log_aggregation import LogAggregationStatus
+from yodel.services.nodes import NodeRuntime
 from yodel.services.queries import ApplicationView, NodeView, QueueView
 from yodel.services.transitions import Transition
 
@@ -99,8 +100,8 @@ def attempt(row: Attempt) -> models.Attempt:
     )
 
 
-def killed(row: Application) -> models.Killed:
-    return models.Killed(id=str(row.id), state=row.state, has_ended=row.state.is_final)
+def killed(row: Application, *, had_ended: bool) -> models.Killed:
+    return models.Killed(id=str(row.id), state=row.state, has_ended=row.state.is_final, had_ended=had_ended)
 
 
 # --- containers -----------------------------------------------------------------------------------------------------
@@ -208,13 +209,13 @@ def queue(view: QueueView) -> models.Queue:
     )
 
 
-def node(view: NodeView, load: NodeLoad | None) -> models.Node:
-    return models.Node(**_node(view, load))
+def node(view: NodeView, runtime: NodeRuntime | None) -> models.Node:
+    return models.Node(**_node(view, runtime))
 
 
-def node_details(view: NodeView, load: NodeLoad | None, containers: Sequence[Container]) -> models.NodeDetails:
+def node_details(view: NodeView, runtime: NodeRuntime | None, containers: Sequence[Container]) -> models.NodeDetails:
     """``containers`` are those that the caller may see."""
-    return models.NodeDetails(**_node(view, load), container_list=[_node_container(row) for row in containers])
+    return models.NodeDetails(**_node(view, runtime), container_list=[_node_container(row) for row in containers])
 
 
 def lending(view: NodeView) -> models.Lending:
@@ -241,8 +242,8 @@ def lending(view: NodeView) -> models.Lending:
 _AGENTS_OWN = "what its node agent registered"
 
 
-def _node(view: NodeView, load: NodeLoad | None) -> models.JsonObject:
-    row = view.node
+def _node(view: NodeView, runtime: NodeRuntime | None) -> models.JsonObject:
+    row, load = view.node, runtime.load if runtime is not None else None
     return {
         "id": str(row.id),
         "host": row.id.host,
@@ -254,6 +255,7 @@ def _node(view: NodeView, load: NodeLoad | None) -> models.JsonObject:
         "version": row.version,
         "health_report": row.health_report,
         "last_health_ms": row.last_health_ms or None,
+        "last_heartbeat_ms": runtime.last_seen_ms or None if runtime is not None else None,
         "containers": view.containers,
         "capacity": amount(row.capability),
         "lending": lending(view),

@@ -176,7 +176,10 @@ async def test_kill_is_asked_for_with_the_reason(filled: RestWorld) -> None:
 
 async def test_kill_of_what_has_ended_changes_nothing(filled: RestWorld) -> None:
     answer = await filled.client.post(f"{LIST}/{FAILED.id}/kill", json={}, params={"user.name": "bob"})
-    assert (answer.status_code, answer.json()) == (202, {"id": str(FAILED.id), "state": "FAILED", "has_ended": True})
+    assert (answer.status_code, answer.json()) == (
+        202,
+        {"id": str(FAILED.id), "state": "FAILED", "has_ended": True, "had_ended": True},
+    )
 
 
 @pytest.mark.parametrize(("user", "status"), [(None, 401), ("mallory", 403), ("admin", 202)])
