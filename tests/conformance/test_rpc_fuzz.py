@@ -26,7 +26,7 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from tests.conformance.recorded_rpc import recording
-from tests.support.actors import derived
+from tests.simulation.laws import derived
 from tests.support.admin import Administration
 from tests.support.playbook import World
 from tests.support.records import CLUSTER_TIMESTAMP_MS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulation import laws
 from tests.support.actors import Cluster, Job
 from tests.support.playbook import Crash, World, ask, complete, running
 from yodel.domain.ids import ApplicationId
@@ -24,7 +25,7 @@ async def run_job(crash_at_step: int | None) -> Cluster:
         cluster.crash_at_step = crash_at_step
         for _ in range(ROUNDS_MAX):
             await cluster.round()
-            cluster.check()
+            laws.check(cluster)
             application_id = cluster.jobs[0].application_id
             if application_id and application_id in cluster.rm.state.applications:
                 application = cluster.application(application_id)
@@ -33,8 +34,8 @@ async def run_job(crash_at_step: int | None) -> Cluster:
         for _ in range(2):
             await cluster.survive(cluster.pass_time(700))
             await cluster.round()
-        cluster.check()
-        cluster.check_at_rest()
+        laws.check(cluster)
+        laws.check_at_rest(cluster)
         assert application.state is ApplicationState.FINISHED
         return cluster
 

@@ -8,7 +8,7 @@ than an unanswered call.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tests.support.playbook import NODE_SIZE, Am, Crash, Options, World, a_submission, ask, complete, running
@@ -16,13 +16,10 @@ from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
 from yodel.domain.pod import PodPhase
-from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import AttemptState, ContainerState
+from yodel.domain.resource import Resource
 from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegistered, Refused, Unavailable
 from yodel.ports.node_agents import AmStart
 from yodel.services.nodes import ContainerReport
-from yodel.services.state import ClusterState
-from yodel.store.memory_store import MemoryDisk, read
 
 ResultT = TypeVar("ResultT")
 
@@ -103,8 +100,9 @@ class Cluster(World):
         """Whether an ApplicationMaster tells the node agent of a new size."""
         self.wants: Callable[[Master], list[UpdateRequest]] = lambda _: []
         """The new sizes that an ApplicationMaster asks for in its next beat."""
-        self._stored: list[object] = []
-        self._stored_derived: dict[str, Any] = {}
+        self.stored: list[object] = []
+        self.stored_derived: dict[str, Any] = {}
+        """What the store held at the last look, and what follows from it (``tests.simulation.laws``)."""
         self.has_shrunk = False
         """The cluster was once smaller than what had been given out."""
         self.agents.start_am = self._start_am  # type: ignore[method-assign]
@@ -274,109 +272,5 @@ class Cluster(World):
     def _am_containers(self) -> set[ContainerId]:
         return {master.container_id for master in self.masters.values()}
 
-    # --- what must always hold ------------------------------------------------------------------------------------
 
-    def check(self) -> None:
-        """The invariants that hold between any two steps."""
-        assert len(self.ids_granted) == len({*self.ids_granted}), "a container was granted twice"
-        state = self.rm.state
-        total = Resource(0, 0)
-        for container in state.live_containers():
-            total += container.reserved
-        assert state.cluster_usage.resource == total, "usage is not the sum of live containers"
-        for usage in (state.cluster_usage, *state.used_by_application.values(), *state.used_by_node.values()):
-            amounts = (usage.resource.memory_mib, usage.resource.vcores, usage.am_resource.memory_mib)
-            assert min(usage.containers, *amounts) >= 0, "a usage is negative"
-        assert {*state.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
-        assert state.awaited_masters == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
-        assert state.wanted.count == sum(runtime.asks.pending()[0] for runtime in state.runtimes.values())
-        assert state.planned_count == sum(1 for c in state.live_containers() if c.state is ContainerState.PLANNED)
-        is_whole = all(a.is_registered for a in self.nodes) and not self.has_shrunk
-        assert total.fits_in(state.usable_resource) or not is_whole
-        for job in self.jobs:
-            if job.acknowledged:
-                assert job.application_id in state.applications, "an acknowledged submission is lost"
-                application = state.applications[job.application_id]
-                now = {
-                    "queue": application.submission.queue,
-                    "priority": application.submission.priority,
-                    "expires_ms": application.expires_ms,
-                }
-                assert {**now, **job.agreed} == now, "an acknowledged change is lost"
-        for master in self.masters.values():
-            assert self.crashes or len(master.heard) == len({*master.heard}), "an end was reported twice"
-            assert master.granted <= state.containers.keys(), "a granted container is lost"
-            held = len(master.granted - master.ended.keys()) + master.succeeded
-            # Who takes containers over hears only in a beat which of them have ended, and may have asked too much.
-            assert held <= master.tasks or master.keeps_containers, "more was granted than asked for"
-        self.check_disk()
-
-    def check_disk(self) -> None:
-        """What the store holds is what is known.  It is read again when it has changed."""
-        stored = shown(self.disk)
-        if self._stored != stored:
-            self._stored, self._stored_derived = stored, derived(ClusterState.of(read(self.disk)))
-        assert self._stored_derived == derived(self.rm.state)
-
-    def check_at_rest(self) -> None:
-        """After quiet time nothing is orphaned."""
-        for job in self.jobs:
-            assert job.application_id is not None
-            application = self.application(job.application_id)
-            assert application.state.is_final, f"{application.id} is still {application.state}"
-        assert list(self.rm.state.live_containers()) == []
-        assert self.rm.state.runtimes == {}
-        assert self.rm.state.wanted.count == 0
-        for agent in self.nodes:
-            assert all(status is not None for status in agent.containers.values()), "a process outlives its container"
-        assert self.pods.pods == {}, "pods are left over"
-        for master in self.masters.values():
-            known = master.granted
-            if master.keeps_containers:
-                known = known.union(*(m.granted for m in self.masters.values() if is_same(m, master)))
-            assert self.crashes or {*master.heard} <= known, "an end of a container that was never granted"
-
-    def check_sizes(self) -> None:
-        """Once nobody asks for sizes any more: no agent works with more than the row says."""
-        for agent in self.nodes:
-            for container_id, (_, size) in agent.sizes.items():
-                container = self.rm.state.containers.get(container_id)
-                if agent.is_registered and container is not None and container.is_live and container.confirmed == NONE:
-                    assert size.fits_in(container.capability), "a container is larger than its row"
-
-
-def is_same(one: Master, other: Master) -> bool:
-    """Whether they are of one application."""
-    return one.am.application_id == other.am.application_id
-
-
-def shown(disk: MemoryDisk) -> list[object]:
-    """Its rows, which never change themselves."""
-    return [
-        dict(value) if isinstance(value, dict) else value for value in (getattr(disk, f.name) for f in fields(disk))
-    ]
-
-
-def derived(state: ClusterState) -> dict[str, Any]:
-    """Everything that follows from rows, without entries that say nothing."""
-
-    def used(table: dict[Any, Any]) -> dict[Any, tuple[Any, ...]]:
-        return {k: (u.resource, u.containers, u.am_resource) for k, u in table.items() if u.containers}
-
-    return {
-        "applications": state.applications,
-        "attempts": state.attempts,
-        "containers": state.containers,
-        "nodes": state.nodes,
-        "queues": state.queues,
-        "cluster": (state.cluster_usage.resource, state.cluster_usage.containers, state.cluster_usage.am_resource),
-        "by application": used(state.used_by_application),
-        "by node": used(state.used_by_node),
-        "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.seconds_by_application.items()},
-        "planned": state.planned_count,
-        "usable": (state.usable_count, state.usable_resource),
-        "containers of": {a: {c.id for c in state.containers_of(a)} for a in state.attempts},
-    }
-
-
-__all__ = ["Agent", "Cluster", "Job", "Master", "derived"]
+__all__ = ["Agent", "Cluster", "Job", "Master"]

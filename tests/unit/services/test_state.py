@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.actors import derived
+from tests.simulation.laws import derived
 from tests.support.records import (
     a_container,
     a_container_id,

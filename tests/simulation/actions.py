@@ -1,0 +1,249 @@
+"""What happens in a storm: faults drawn from a seed, and what people and ApplicationMasters change their minds about.
+
+A ``Storm`` is what happens to everybody; in a ``BusyStorm`` tasks outlive attempts and are resized, applications are
+moved and killed, nodes are told to leave and to come back.  In a ``BindingStorm`` the ResourceManager chooses the
+nodes, which are small, and others place pods there too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tests.simulation import laws
+from tests.simulation.world import CORES, NODES, BoundCluster
+from tests.support.actors import Agent, Cluster, Job, Master
+from yodel.domain.container_update import UpdateRequest
+from yodel.domain.host_lists import HostLists
+from yodel.domain.ids import ContainerId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerUpdateType, NodeState
+from yodel.errors import NotFound, Refused, Unavailable
+from yodel.pb_convert.times import iso_8601
+from yodel.services.changes import LIFETIME
+
+STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
+
+
+class Storm:
+    """Draws faults from a seed and lets everybody act in a random order."""
+
+    def __init__(self, cluster: Cluster, seed: int) -> None:
+        self._cluster, self._random = cluster, random.Random(seed)
+        self._silent: set[int] = set()
+        self._master_odds, self._task_odds = 0.01, 0.4
+        """That a process ends in a round."""
+        self.is_on = True
+        cluster.loses_answer = lambda: self.is_on and self._chance(0.1)
+
+    async def round(self) -> None:
+        cluster = self._cluster
+        if self.is_on:
+            self._plan_faults()
+        steps = [
+            *self._deeds(),
+            *(cluster.client_step(job) for job in cluster.jobs),
+            *(cluster.agent_step(a) for n, a in enumerate(cluster.nodes) if n not in self._silent),
+            *(cluster.master_step(master) for master in list(cluster.masters.values())),
+            cluster.settle(),
+        ]
+        self._random.shuffle(steps)
+        for step in steps:
+            await cluster.survive(step)
+            self._look_at_nodes()
+            laws.check(cluster)
+        cluster.pods_step()
+        self._end_some()
+        await cluster.survive(cluster.pass_time(self._random.choice([0.5, 1, 5])))
+        laws.check(cluster)
+
+    def _deeds(self) -> list[Coroutine[Any, Any, object]]:
+        """What else people do in this round."""
+        return []
+
+    def _look_at_nodes(self) -> None:
+        """Once a node was gone, more may have been given out than is left."""
+
+    def calm(self) -> None:
+        self.is_on = False
+        self._silent.clear()
+        cluster = self._cluster
+        cluster.crash_at_step = None
+        for errors in (cluster.commit_errors, cluster.pods.create_errors, cluster.pods.delete_errors):
+            errors.clear()
+        cluster.agents.errors.clear()
+
+    def _plan_faults(self) -> None:
+        cluster = self._cluster
+        if self._chance(0.15):
+            cluster.crash_at_step = len(cluster.steps) + self._random.randrange(12)
+        for errors, odds in (
+            (cluster.commit_errors, 0.1),
+            (cluster.pods.create_errors, 0.1),
+            (cluster.pods.delete_errors, 0.1),
+            (cluster.agents.errors, 0.05),
+        ):
+            if self._chance(odds):
+                errors.append(Unavailable("a fault from the seed"))
+        if self._chance(0.03):
+            self._silent ^= {self._random.randrange(NODES)}
+        if self._chance(0.1) and cluster.pods.pods:
+            cluster.pods.remove(self._random.choice(sorted(cluster.pods.pods)))
+        if self._chance(0.1) and cluster.pods.events:
+            del cluster.pods.events[0]  # the watch is a hint
+        if self._chance(0.1):
+            cluster.relist()
+
+    def _end_some(self) -> None:
+        """Processes end by themselves: tasks mostly well, ApplicationMasters now and then badly."""
+        masters = {master.container_id for master in self._cluster.masters.values()}
+        for agent in self._cluster.nodes:
+            for container_id, status in list(agent.containers.items()):
+                if status is None and self._ends(container_id in masters):
+                    self._cluster.end(agent, container_id, self._status(agent, container_id, masters))
+
+    def _ends(self, is_master: bool) -> bool:
+        return self.is_on and self._chance(self._master_odds) if is_master else self._chance(self._task_odds)
+
+    def _status(self, agent: Agent, container_id: ContainerId, masters: set[ContainerId]) -> int:
+        return 1 if container_id in masters or (self.is_on and self._chance(0.2)) else 0
+
+    def _chance(self, odds: float) -> bool:
+        return self._random.random() < odds
+
+
+class BindingStorm(Storm):
+    """Others come and go on the nodes, unheard of for a while."""
+
+    def __init__(self, cluster: BoundCluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._bound_cluster = cluster
+        cluster.refuses = lambda: self.is_on and self._chance(0.3)
+
+    def calm(self) -> None:
+        super().calm()
+        self._bound_cluster.others.clear()
+
+    def _deeds(self) -> list[Coroutine[Any, Any, object]]:
+        if self.is_on and self._chance(0.3):
+            host = self._random.choice(self._bound_cluster.kube_nodes).name
+            self._bound_cluster.others[host] = self._random.randrange(CORES + 1)
+        return []
+
+
+class BusyStorm(Storm):
+    """Decrees of people and wishes of ApplicationMasters on top."""
+
+    def __init__(self, cluster: Cluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._master_odds, self._task_odds = 0.04, 0.1
+        cluster.wants = self._wants
+        cluster.passes_on = lambda: not self.is_on or self._chance(0.6)
+
+    async def calm_down(self) -> None:
+        """All nodes may come back; nobody wishes anything more."""
+        self._task_odds = 0.4
+        self.calm()
+        await self._cluster.survive(self._refresh(HostLists()))
+
+    def _deeds(self) -> list[Coroutine[Any, Any, object]]:
+        if not self.is_on:
+            return []
+        cluster = self._cluster
+        deeds = [self._decree(job) for job in cluster.jobs if job.acknowledged and self._chance(0.2)]
+        if self._chance(0.1):
+            hosts = [agent.node_id.host for agent in cluster.nodes if self._chance(0.3)]
+            timeout_s = self._random.choice([-1, 5, 30])
+            deeds.append(self._refresh(HostLists(excluded=dict.fromkeys(hosts)), self._chance(0.7), timeout_s))
+        if self._chance(0.03):
+            deeds.append(self._expel())
+        return deeds
+
+    async def _decree(self, job: Job) -> None:
+        """Somebody changes an application; what is answered has to stay so."""
+        rm, application_id = self._cluster.rm, job.application_id
+        assert application_id is not None
+        kind = self._random.choice(["queue", "queue", "priority", "expires_ms", "kill", "fail"])
+        expected = job.agreed.pop(kind, None)  # unknown until it is answered
+        try:
+            if kind == "queue":
+                target = self._random.choice(["default", "root.other"])
+                job.agreed[kind] = await self._cluster.run(rm.changes.move(application_id, "alice", target))
+            elif kind == "priority":
+                priority = self._random.randrange(12)
+                job.agreed[kind] = await self._cluster.run(rm.changes.set_priority(application_id, "alice", priority))
+            elif kind == "expires_ms":
+                expires_ms = self._cluster.clock.now_ms() + self._random.choice([20_000, 10_000_000])
+                wanted = {LIFETIME: iso_8601(expires_ms)}
+                is_active = not self._cluster.application(application_id).state.is_final
+                await self._cluster.run(rm.changes.set_timeouts(application_id, "alice", wanted))
+                if is_active and self._cluster.application(application_id).expires_ms == expires_ms:
+                    job.agreed[kind] = expires_ms
+            elif kind == "kill" and self._chance(0.1):
+                await self._cluster.run(rm.submission.kill(application_id, "alice"))
+            elif kind == "fail" and self._chance(0.3):
+                attempt_id = self._cluster.application(application_id).current_attempt_id
+                await self._cluster.run(rm.submission.fail_attempt(attempt_id, "alice"))
+        except Refused:
+            if expected is not None:
+                job.agreed[kind] = expected
+        except (Unavailable, NotFound):
+            return
+
+    async def _refresh(self, lists: HostLists, is_graceful: bool = True, timeout_s: int = 30) -> None:
+        """yarn rmadmin -refreshNodes."""
+        while True:
+            try:
+                decommission = self._cluster.rm.decommission
+                await self._cluster.run(decommission.refresh(lists, is_graceful=is_graceful, timeout_s=timeout_s))
+            except Unavailable:
+                if self.is_on:
+                    return
+            else:
+                return
+
+    async def _expel(self) -> None:
+        try:
+            await self._cluster.run(self._cluster.rm.decommission.refresh_forcefully())
+        except Unavailable:
+            return
+
+    def _look_at_nodes(self) -> None:
+        nodes = self._cluster.rm.state.nodes.values()
+        self._cluster.has_shrunk |= any(node.state is not NodeState.RUNNING for node in nodes)
+
+    def _wants(self, master: Master) -> list[UpdateRequest]:
+        state = self._cluster.rm.state
+        if not self.is_on or not self._chance(0.5):
+            return []
+        held = [c for i in sorted(master.granted - master.ended.keys()) if (c := state.containers.get(i)) is not None]
+        wanted = []
+        for container in held:
+            memory_mib = self._random.choice([1024, 1024, 2048, 3072, 4096, 9000])
+            grows = memory_mib > container.capability.memory_mib
+            kind = ContainerUpdateType.INCREASE_RESOURCE if grows else ContainerUpdateType.DECREASE_RESOURCE
+            version = container.version if self._chance(0.9) else container.version + self._random.choice([-1, 1])
+            capability = Resource(memory_mib, 1)
+            wanted.append(UpdateRequest(container_id=container.id, version=version, type=kind, capability=capability))
+        return wanted
+
+
+async def rage(storm: Storm) -> None:
+    for _ in range(STORMY_ROUNDS):
+        await storm.round()
+
+
+async def come_to_rest(cluster: Cluster, storm: Storm, look: Callable[[int], None] = lambda _: None) -> None:
+    """Quiet rounds until every application has ended, each shown to ``look`` by its number; then what is left."""
+    cluster.relist()
+    for number in range(QUIET_ROUNDS_MAX):
+        await storm.round()
+        look(number)
+        if all(j.application_id and cluster.application(j.application_id).state.is_final for j in cluster.jobs):
+            break
+    for _ in range(3):
+        await cluster.pass_time(700)
+        await storm.round()
+    laws.check(cluster)
+    laws.check_at_rest(cluster)

@@ -1,0 +1,71 @@
+"""Nodes, sizes and settings of the storms; in a ``BoundCluster`` the ResourceManager chooses the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.support.actors import Cluster, Job
+from tests.support.playbook import Options
+from yodel.domain.pod import PodHolding, PodPhase
+from yodel.domain.queue import leaves_under_root
+from yodel.ports.kube_nodes import NodeObservation
+from yodel.services.liveness import LivenessSettings
+from yodel.services.submission import SubmissionLimits
+
+CORES = 4
+JOBS, NODES = 5, 3
+OPTIONS = Options(liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=90))
+BUSY_OPTIONS = Options(
+    liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=12),
+    queues=leaves_under_root(["default", "other"], maximum_lifetime_s=-1, default_lifetime_s=-1),
+    submission=SubmissionLimits(max_priority=10),
+)
+
+
+class BoundCluster(Cluster):
+    """Nodes of few cores with kubelets; every pod wants one core."""
+
+    def __init__(self, jobs: list[Job], nodes: int, options: Options) -> None:
+        super().__init__(jobs, nodes, options)
+        allocatable = {"cpu": str(CORES), "memory": "64Gi", "pods": "110"}
+        self.kube_nodes = [
+            NodeObservation(name=agent.node_id.host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
+            for agent in self.nodes
+        ]
+        self.others: dict[str, int] = {}
+        """Cores that pods of others have taken; the ResourceManager hears of them by its next listing."""
+        self.refuses: Callable[[], bool] = lambda: False
+        self.refused = 0
+
+    def relist(self) -> None:
+        super().relist()
+        for host, cores in self.others.items():
+            self.rm.binder.holding_seen(
+                PodHolding(
+                    namespace="others",
+                    name=host,
+                    uid="u",
+                    resource_version="",
+                    node_name=host,
+                    amounts={"cpu": cores * 1000, "pods": 1000},
+                )
+            )
+
+    def pods_step(self) -> None:
+        """Kubelets take the pods of their nodes, or refuse them."""
+        free = {node.name: CORES - self.others.get(node.name, 0) for node in self.kube_nodes}
+        bound = [pod for pod in self.pods.pods.values() if pod.node_name is not None]
+        for pod in bound:
+            free[str(pod.node_name)] -= pod.phase is PodPhase.RUNNING
+        for pod in bound:
+            host = str(pod.node_name)
+            if pod.phase is not PodPhase.PENDING:
+                continue
+            reason = "OutOfcpu" if free[host] < 1 else "UnexpectedAdmissionError" if self.refuses() else ""
+            if reason:
+                self.refused += 1
+                self.pods.change(pod.name, phase=PodPhase.FAILED, reason=reason)
+            else:
+                free[host] -= 1
+                self.pods.change(pod.name, phase=PodPhase.RUNNING, is_ready=True)
+        super().pods_step()
