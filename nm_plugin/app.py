@@ -56,10 +56,13 @@ from yodel.domain.tokens import NM_TOKEN_KIND
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
+from yodel.hadoop_rpc.framing import MIB
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import Dispatcher
-from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant
+from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant, rpc_limits
+from yodel.rpc_io.unfinished_frames import UnfinishedFrames
+from yodel.telemetry.limits import AGENT_FRAME
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 NODE_SECRET_BYTES_MAX = 4096
@@ -269,11 +272,14 @@ class NodeAgent:
                 raise RemoteFault(faults.INVALID_TOKEN, str(error)) from error
             return TokenGrant(password=password, user=str(identity.attempt_id), kind=NM_TOKEN_KIND)
 
+        settings = self._settings.rpc
         dispatcher = Dispatcher([container_management(service)], fault_for=_fault_for, retry_cache=None)
         return RpcServer(
             name="container-management",
             dispatcher=dispatcher,
             security=ServerSecurity(allow_simple=False, token_passwords=passwords),
+            limits=rpc_limits(settings, settings.frame_mib_max, AGENT_FRAME),
+            unfinished=UnfinishedFrames(settings.unfinished_frames_mib_max * MIB),
             nonce=lambda: base64.b64encode(secrets.token_bytes(NONCE_BYTES)).decode("ascii"),
         )
 

@@ -22,6 +22,7 @@ from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.spark_shuffle import AuxServiceName, SparkShuffle
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
+from yodel.rpc_settings import AgentRpcSettings
 
 ENV_PREFIX = "YODEL_NM_"
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
@@ -53,6 +54,10 @@ class Settings(BaseSettings):
     bind_host: str = "0.0.0.0"
     rpc_port: int = Field(default=8041, ge=0, le=65535, description="ContainerManagement; 0 takes any free port")
     http_port: int = Field(default=8042, ge=0, le=65535, description="logs and REST; 0 takes any free port")
+    rpc: AgentRpcSettings = Field(
+        default_factory=AgentRpcSettings,
+        description="what callers may send and hold on the RPC port, `[rpc]`: see below",
+    )
     resource_tracker_host: str = "127.0.0.1"
     resource_tracker_port: int = Field(default=8031, ge=1, le=65535)
     kubernetes_node_name: str = ""

@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings
 import nm_plugin.settings
 import yodel.settings
 from yodel.queue_settings import CustomDialect, CustomGang, QueueSettings, UserIds
+from yodel.rpc_settings import AgentRpcSettings, RmRpcSettings
 from yodel.web_settings import WebSettings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
@@ -80,6 +81,18 @@ cross_origin_origins = ["https://*.example.com"]
 ```""",
         WebSettings,
     ),
+    (
+        "Callers over RPC: `[rpc]`",
+        """What callers may send and hold. Refusals name the setting; all limits are in
+[compatibility](compatibility.md#limits).
+
+```toml
+[rpc]
+client_frame_mib_max = 8
+connections_per_address_max = 20000
+```""",
+        RmRpcSettings,
+    ),
     ("Users: `[user_ids.NAME]`", "Who a user is on the nodes.", UserIds),
 )
 
@@ -93,6 +106,7 @@ def render() -> str:
                 _section("ResourceManager", "`yodel serve --config FILE`", yodel.settings),
                 *(_table(heading, text, model) for heading, text, model in TABLES),
                 _section("Node agent", "`yodel-nm --config FILE`; one setting: `--set name=value`", nm_plugin.settings),
+                _table("Callers over RPC: `[rpc]`", "What ApplicationMasters may send and hold.", AgentRpcSettings),
             )
         )
         + "\n"

@@ -6,7 +6,7 @@ import getpass
 import hashlib
 import hmac
 import socket
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from yodel.domain.allocation import AllocationLimits
@@ -18,9 +18,12 @@ from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.kube.paced import PaceLimits
 from yodel.ports.identity import OsUsers
 from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.rpc_io.server import RpcLimits, rpc_limits
+from yodel.rpc_settings import RmRpcSettings
 from yodel.services.delegation_tokens import DelegationSettings
 from yodel.services.master_keys import RollingSettings
 from yodel.settings import Settings
+from yodel.telemetry import limits
 from yodel.translator.dialects import dialect
 from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
 from yodel.translator.pod_spec import PodSettings
@@ -79,6 +82,25 @@ def pod_settings(settings: Settings) -> PodSettings:
         scheduler_name=settings.scheduler_name,
         grace_s=settings.pod_grace_s,
         host_network=settings.host_network,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortLimits:
+    """Of each RPC port."""
+
+    client: RpcLimits
+    scheduler: RpcLimits
+    tracker: RpcLimits
+    admin: RpcLimits
+
+
+def rpc_limits_of_ports(settings: RmRpcSettings) -> PortLimits:
+    return PortLimits(
+        client=rpc_limits(settings, settings.client_frame_mib_max, limits.CLIENT_FRAME),
+        scheduler=rpc_limits(settings, settings.scheduler_frame_mib_max, limits.SCHEDULER_FRAME),
+        tracker=rpc_limits(settings, settings.tracker_frame_mib_max, limits.TRACKER_FRAME),
+        admin=rpc_limits(settings, settings.admin_frame_mib_max, limits.ADMIN_FRAME),
     )
 
 

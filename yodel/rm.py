@@ -23,6 +23,7 @@ from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queue import Queue
 from yodel.errors import Refused, Unavailable
+from yodel.hadoop_rpc.framing import MIB
 from yodel.kube.groups import GroupedPods
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.own_pod import OwnPod
@@ -44,7 +45,8 @@ from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rm_rpc.user_mappings import UserMappings
 from yodel.rpc_io.dispatch import Dispatcher, RetryCacheLimits, RpcProtocol
-from yodel.rpc_io.server import RpcServer, ServerSecurity
+from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
+from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services import recovery
 from yodel.services.admin import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
 from yodel.services.amrm_keys import AmrmKeys
@@ -355,11 +357,14 @@ class Rm:
         by_name_or_token = ServerSecurity(allow_simple=True, proxy_users=proxies, token_passwords=client.token_grant)
         by_am_token = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
         by_node_token = ServerSecurity(allow_simple=node_passwords is None, token_passwords=node_passwords)
+        by_name = ServerSecurity(allow_simple=True, proxy_users=proxies)
+        limits = from_settings.rpc_limits_of_ports(settings.rpc)
+        unfinished = UnfinishedFrames(settings.rpc.unfinished_frames_mib_max * MIB)
         servers = [
-            _server("client", [client.protocol()], by_name_or_token),
-            _server("scheduler", [master.protocol()], by_am_token),
-            _server("tracker", [tracker.protocol()], by_node_token),
-            _server("admin", self._admin_protocols(), ServerSecurity(allow_simple=True, proxy_users=proxies)),
+            _server("client", [client.protocol()], by_name_or_token, limits.client, unfinished),
+            _server("scheduler", [master.protocol()], by_am_token, limits.scheduler, unfinished),
+            _server("tracker", [tracker.protocol()], by_node_token, limits.tracker, unfinished),
+            _server("admin", self._admin_protocols(), by_name, limits.admin, unfinished),
         ]
         wanted = (settings.client_port, settings.scheduler_port, settings.tracker_port, settings.admin_port)
         ports = [
@@ -538,11 +543,15 @@ class Rm:
         return await self.reconciler.reconcile(container_id)
 
 
-def _server(name: str, protocols: list[RpcProtocol], security: ServerSecurity) -> RpcServer:
+def _server(
+    name: str, protocols: list[RpcProtocol], security: ServerSecurity, limits: RpcLimits, unfinished: UnfinishedFrames
+) -> RpcServer:
     return RpcServer(
         name=name,
         dispatcher=Dispatcher(protocols, fault_for=fault_for, retry_cache=RetryCacheLimits()),
         security=security,
+        limits=limits,
+        unfinished=unfinished,
         nonce=lambda: b64encode(os.urandom(30)).decode(),
     )
 

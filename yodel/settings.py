@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from yodel.errors import InvalidValue
 from yodel.queue_settings import CustomDialect, QueueSettings, UserIds
+from yodel.rpc_settings import RmRpcSettings
 from yodel.web_settings import WebSettings
 
 ENV_PREFIX = "YODEL_"
@@ -63,6 +64,10 @@ class Settings(BaseSettings):
     tracker_port: int = Field(default=8031, ge=0, le=65535, description="yarn.resourcemanager.resource-tracker.address")
     admin_port: int = Field(default=8033, ge=0, le=65535, description="yarn.resourcemanager.admin.address")
     webapp_port: int = Field(default=8088, ge=0, le=65535, description="yarn.resourcemanager.webapp.address")
+
+    rpc: RmRpcSettings = Field(
+        default_factory=RmRpcSettings, description="what callers may send and hold on the RPC ports, `[rpc]`: see below"
+    )
 
     # --- allocation
     minimum_allocation_mib: int = Field(default=1024, ge=1, description="yarn.scheduler.minimum-allocation-mb")

@@ -35,7 +35,7 @@ CALL_ID_SASL = -33
 
 MIB = 1024 * 1024
 FRAME_BYTES_MAX = 64 * MIB
-"""Half of Hadoop's ipc.maximum.data.length; the largest honest request, a submission, is below 1 MiB."""
+"""Of an answer, and of a request where a port has no limit of its own; half of Hadoop's ipc.maximum.data.length."""
 CLIENT_ID_BYTES_MAX = 64
 
 _INT32 = struct.Struct(">i")
@@ -52,9 +52,14 @@ class FrameTooLarge(YodelError):
         self.length_bytes, self.limit_bytes = length_bytes, limit_bytes
         super().__init__(
             f"Requested data length {length_bytes} is longer than maximum configured RPC length {limit_bytes}"
-            if length_bytes >= 0
+            if self.is_over_limit
             else f"Unexpected data length {length_bytes}"
         )
+
+    @property
+    def is_over_limit(self) -> bool:
+        """Else it is nonsense."""
+        return self.length_bytes >= 0
 
 
 class MalformedFrame(YodelError):

@@ -158,13 +158,17 @@ Authorize = Callable[[Identity], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPolicy:
-    """What a port asks of its clients, and the largest frames it takes (in bytes, without the length itself)."""
+    """What a port asks of its clients, and the largest frames it takes (in bytes, without the length itself).
+
+    ``frame_setting`` is what an operator changes to let larger ones in, for the refusal's text.
+    """
 
     allow_simple: bool
     token_passwords: TokenPasswords | None
     authorize: Authorize
     frame_bytes_max: int = FRAME_BYTES_MAX
     frame_bytes_before_open_max: int = FRAME_BYTES_BEFORE_OPEN_MAX
+    frame_setting: str | None = None
 
     def __post_init__(self) -> None:
         if not self.allow_simple and self.token_passwords is None:
@@ -200,9 +204,14 @@ class CallReceived:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The peer was refused or broke the protocol; the connection is closed.  ``fault`` is None for plain nonsense."""
+    """The peer was refused or broke the protocol; the connection is closed.  ``fault`` is None for plain nonsense.
+
+    ``too_large`` is set when a frame's length was over the limit; ``was_open`` says which limit that was.
+    """
 
     fault: RemoteFault | None
+    too_large: FrameTooLarge | None = None
+    was_open: bool = False
 
 
 Event = Opened | CallReceived | Refused
@@ -211,7 +220,18 @@ Event = Opened | CallReceived | Refused
 class ServerConnection:
     """One connection, seen from the server.  ``nonce`` is this connection's own, never used before."""
 
-    __slots__ = ("_buffer", "_frame_bytes_max", "_identity", "_nonce", "_out", "_policy", "_sasl", "_steps", "state")
+    __slots__ = (
+        "_buffer",
+        "_frame_bytes_max",
+        "_identity",
+        "_nonce",
+        "_out",
+        "_policy",
+        "_sasl",
+        "_steps",
+        "frames",
+        "state",
+    )
 
     def __init__(self, *, policy: ConnectionPolicy, nonce: str) -> None:
         self.state = State.PREFACE
@@ -223,6 +243,8 @@ class ServerConnection:
         self._identity: Identity | None = None
         self._sasl = False
         self._out: list[bytes] = []
+        self.frames = 0
+        """Taken whole since the connection was made."""
 
     @property
     def closed(self) -> bool:
@@ -269,9 +291,10 @@ class ServerConnection:
                 frame = self._buffer.take_frame(self._frame_bytes_max)
                 if frame is None:
                     return None
+                self.frames += 1
                 event = self._on_frame(frame)
             except FrameTooLarge as error:
-                return self._refuse(invalid_header(str(error)), CALL_ID_INVALID)
+                return self._refuse_frame(error)
             except MalformedFrame as error:
                 return self._refuse(_cannot_read(error), CALL_ID_INVALID)
             except RemoteFault as fault:
@@ -287,6 +310,19 @@ class ServerConnection:
             self._frame_bytes_max = self._policy.frame_bytes_max
         elif self.state is State.CLOSED:
             self._buffer.clear()
+
+    def refuse(self, fault: RemoteFault) -> None:
+        """End it for a reason that the shell has; ``data_to_send`` says it.  No event follows."""
+        if self.state is not State.CLOSED:
+            self._refuse(fault, CALL_ID_INVALID)
+
+    def _refuse_frame(self, error: FrameTooLarge) -> Refused:
+        is_open = self.state is State.OPEN
+        setting = self._policy.frame_setting
+        how = "before the connection is open" if not is_open else f"setting {setting}" if setting else ""
+        message = f"{error} ({how})" if how and error.is_over_limit else str(error)
+        refused = self._refuse(invalid_header(message), CALL_ID_INVALID)
+        return Refused(refused.fault, error if error.is_over_limit else None, is_open)
 
     def _refuse(self, fault: RemoteFault | None, call_id: int, reply: bytes | None = None) -> Refused:
         """Say why, unless there is nobody who would understand, and close."""

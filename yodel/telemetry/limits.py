@@ -35,7 +35,80 @@ class Limit:
     hadoop: str
 
 
-TABLE: tuple[Limit, ...] = ()
+_FRAME_ANSWER = "FATAL RpcServerException, FATAL_INVALID_RPC_HEADER; the connection is closed"
+_RPC_RETRY = "FATAL RetriableException, and the connection is closed: clients come again"
+
+
+def _frames(port: str, number: int, mib: int, setting: str) -> Limit:
+    return Limit(
+        name=f"{port}_frame_bytes",
+        setting=setting,
+        default=f"{mib} MiB",
+        what=f"bytes of one frame on {number}",
+        answer=_FRAME_ANSWER,
+        hadoop="`ipc.maximum.data.length`, 128 MiB",
+    )
+
+
+CLIENT_FRAME = _frames("client", 8032, 4, "rpc.client_frame_mib_max")
+SCHEDULER_FRAME = _frames("scheduler", 8030, 8, "rpc.scheduler_frame_mib_max")
+TRACKER_FRAME = _frames("tracker", 8031, 16, "rpc.tracker_frame_mib_max")
+ADMIN_FRAME = _frames("admin", 8033, 1, "rpc.admin_frame_mib_max")
+AGENT_FRAME = _frames("agent", 8041, 8, "rpc.frame_mib_max")
+RPC_FRAME_BEFORE_OPEN = Limit(
+    name="rpc_frame_before_open_bytes",
+    setting=None,
+    default="64 KiB",
+    what="bytes of one frame of a caller that has not said who it is",
+    answer=_FRAME_ANSWER,
+    hadoop="as for every frame",
+)
+RPC_FRAME_TIME = Limit(
+    name="rpc_frame_seconds",
+    setting="rpc.frame_timeout_s",
+    default="30 s",
+    what="seconds from the first byte of a frame to its last",
+    answer=_RPC_RETRY,
+    hadoop="none",
+)
+RPC_UNFINISHED_FRAMES = Limit(
+    name="rpc_unfinished_frames_bytes",
+    setting="rpc.unfinished_frames_mib_max",
+    default="64 MiB",
+    what="bytes of all frames that began and have not ended, of all ports; the first one of the address with most goes",
+    answer=_RPC_RETRY,
+    hadoop="none",
+)
+RPC_CONNECTIONS = Limit(
+    name="rpc_connections",
+    setting="rpc.connections_max",
+    default="10,000",
+    what="connections to one RPC port",
+    answer="the one idle for longest (10 s, or 1 s before it is open) is closed; where none is idle, the newcomer gets "
+    "a FATAL RetriableException",
+    hadoop="`ipc.server.max.connections`, no limit; newcomers are closed",
+)
+RPC_CONNECTIONS_PER_ADDRESS = Limit(
+    name="rpc_connections_per_address",
+    setting="rpc.connections_per_address_max",
+    default="5,000",
+    what="connections to one RPC port from one address",
+    answer=_RPC_RETRY,
+    hadoop="none",
+)
+
+TABLE: tuple[Limit, ...] = (
+    CLIENT_FRAME,
+    SCHEDULER_FRAME,
+    TRACKER_FRAME,
+    ADMIN_FRAME,
+    AGENT_FRAME,
+    RPC_FRAME_BEFORE_OPEN,
+    RPC_FRAME_TIME,
+    RPC_UNFINISHED_FRAMES,
+    RPC_CONNECTIONS,
+    RPC_CONNECTIONS_PER_ADDRESS,
+)
 """In the order of the documents."""
 
 

@@ -1,5 +1,7 @@
 """The server's machine as dialogues: what a client sends, what happens, what the server says."""
 
+from dataclasses import replace
+
 import pytest
 
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto, UserInformationProto
@@ -413,3 +415,58 @@ def test_every_state_can_end_and_closed_is_the_end() -> None:
 def test_reprs_hold_no_secrets_and_no_payload() -> None:
     assert "password" not in repr(TokenGrant(password=b"password", user="u", kind="k"))
     assert "payload" not in repr(CallReceived(0, b"", 0, "p", 1, "m", b"payload"))
+
+
+@pytest.mark.parametrize("preface", [SIMPLE_PREFACE, SASL_PREFACE])
+@pytest.mark.parametrize(("length", "is_refused"), [(1000, False), (1001, True), (5000, True), (-1, True)])
+def test_frame_before_a_connection_is_open_has_the_smaller_limit(preface: bytes, length: int, is_refused: bool) -> None:
+    policy = replace(BOTH, frame_bytes_before_open_max=1000, frame_bytes_max=5000, frame_setting="rpc.x_mib_max")
+    machine = connection(policy)
+    events = feed(machine, preface, length.to_bytes(4, "big", signed=True))
+    assert bool(events) is machine.closed is is_refused
+    if is_refused:
+        message = assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
+        (refused,) = events
+        assert isinstance(refused, Refused)
+        assert (refused.too_large is not None, refused.was_open) == (length > 0, False)
+        assert ("(before the connection is open)" in message) is (length > 0)
+
+
+@pytest.mark.parametrize(("length", "is_refused"), [(1001, False), (5000, False), (5001, True)])
+def test_open_connection_has_the_ports_limit_and_its_refusal_names_the_setting(length: int, is_refused: bool) -> None:
+    policy = replace(BOTH, frame_bytes_before_open_max=1000, frame_bytes_max=5000, frame_setting="rpc.x_mib_max")
+    machine = connection(policy)
+    events = feed(machine, SIMPLE_PREFACE, context(), length.to_bytes(4, "big"))
+    assert machine.closed is is_refused
+    if is_refused:
+        message = assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_INVALID_RPC_HEADER)
+        assert message == (
+            "Requested data length 5001 is longer than maximum configured RPC length 5000 (setting rpc.x_mib_max)"
+        )
+        refused = events[-1]
+        assert isinstance(refused, Refused)
+        assert refused.was_open
+
+
+@pytest.mark.parametrize("who", ["user", "real_user"])
+@pytest.mark.parametrize(
+    ("name", "is_taken"), [("h" * 256, True), ("h" * 257, False), ("h\ne", False), ("h\x00", False), ("h\u202e", False)]
+)
+def test_names_of_both_users_are_short_and_printable(who: str, name: str, is_taken: bool) -> None:
+    machine = connection(BOTH)
+    events = feed(machine, SIMPLE_PREFACE, context(**{"user": "bob", "real_user": "hue"} | {who: name}))
+    if is_taken:
+        assert events == [Opened(Identity(**{"user": "bob", "real_user": "hue"} | {who: name}), PROTOCOL)]
+    else:
+        message = assert_refused(machine, events, faults.AUTHORIZATION, RpcErrorCode.FATAL_UNAUTHORIZED)
+        assert message == "User name is too long or not printable"
+
+
+def test_shell_may_refuse_for_a_reason_of_its_own() -> None:
+    machine = connection(BOTH)
+    feed(machine, SIMPLE_PREFACE, context())
+    machine.refuse(RemoteFault(faults.RETRIABLE, "too much"))
+    header, _ = said(machine)
+    assert (header.status, header.exceptionClassName) == (RpcResponseHeaderProto.FATAL, faults.RETRIABLE)
+    machine.refuse(RemoteFault(faults.RETRIABLE, "again"))
+    assert (machine.closed, machine.data_to_send(), machine.next_event()) == (True, b"", None)

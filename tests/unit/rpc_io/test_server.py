@@ -16,6 +16,8 @@ from yodel.hadoop_rpc.client_connection import ClientConnection, ClientIdentity
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.server_connection import AuthMethod
 from yodel.hadoop_rpc.writable import WireToken
+from yodel.rpc_io import connection
+from yodel.rpc_io import server as rpc_server
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
 from yodel.rpc_io.proxy_users import ProxyUserRules
@@ -283,13 +285,65 @@ async def test_silent_and_idle_clients_are_cut_off() -> None:
         assert server.connection_count == 0
 
 
-async def test_connections_over_the_limit_are_closed() -> None:
+async def test_connections_over_the_limit_are_told_to_come_again() -> None:
     async with serving(Service(), limits=RpcLimits(connections_max=1)) as (server, port):
         first = client(port)
         await allocate(first, 1)
-        with pytest.raises(Unavailable):
+        with pytest.raises(RemoteFault, match=r"2 connections to this port, at most 1 \(setting rpc.connections_max\)"):
             await allocate(client(port), 1)
-        assert server.connection_count == 1
+        assert (server.connection_count, server.figures.dropped_connections) == (1, 1)
+        assert await allocate(first, 2) == 2
+        await first.close()
+
+
+async def test_connections_from_one_address_have_a_limit_of_their_own() -> None:
+    async with serving(Service(), limits=RpcLimits(connections_per_address_max=1)) as (_, port):
+        first = client(port)
+        await allocate(first, 1)
+        with pytest.raises(RemoteFault, match="2 connections from your address, at most 1"):
+            await allocate(client(port), 1)
+        await first.close()
+
+
+async def test_full_port_closes_who_is_idle_and_serves_the_newcomer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "IDLE_S", 0.0)
+    async with serving(Service(), limits=RpcLimits(connections_max=1)) as (server, port):
+        first, second = client(port), client(port)
+        assert await allocate(first, 1) == 1
+        assert await allocate(second, 2) == 2
+        assert (server.connection_count, server.figures.dropped_connections) == (1, 1)
+        await second.close()
+        assert await allocate(first, 3) == 3  # it connects again, and nobody notices
+        await first.close()
+
+
+async def test_whose_call_runs_does_not_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "IDLE_S", 0.0)
+    service = Service()
+    async with serving(service, limits=RpcLimits(connections_max=1)) as (_, port):
+        first = client(port)
+        slow = asyncio.create_task(first.call("finish", AllocateRequestProto(), AllocateResponseProto))
+        await service.started.wait()
+        with pytest.raises(RemoteFault, match=r"setting rpc\.connections_max"):
+            await allocate(client(port), 1)
+        service.gate.set()
+        assert (await slow).response_id == 99
+        await first.close()
+
+
+async def test_flood_of_newcomers_is_not_told_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rpc_server, "TURNED_AWAY_MAX", 2)
+    async with serving(Service(), limits=RpcLimits(connections_max=1, linger_s=600.0)) as (server, port):
+        first = client(port)
+        await allocate(first, 1)
+        peers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(8)]
+        told = 0
+        for reader, _ in peers:
+            with contextlib.suppress(ConnectionResetError):
+                told += b"connections_max" in await reader.read()
+        assert told == len(server._turned_away) == 2
+        for _, writer in peers:
+            writer.close()
         await first.close()
 
 
@@ -306,7 +360,7 @@ async def test_reader_who_takes_nothing_is_not_buffered_without_end() -> None:
         other = client(port)
         for number in range(200):
             await allocate(other, number)
-        (stuck,) = (connection for connection in server._connections if connection._peer and not connection._writable)
+        (stuck,) = (peer for peer in server._seats if peer._peer and not peer._writable)
         assert stuck._transport.get_write_buffer_size() < 8_000_000
         async with asyncio.timeout(20):
             await reader.readexactly(60 * 1_000_000)  # now it reads, and gets everything
