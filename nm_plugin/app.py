@@ -39,7 +39,7 @@ from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.assembly import build_aggregator, build_recalls
-from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app
+from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app, connection_limits
 from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node_store import NodeStore
 from nm_plugin.node_watch import NodeWatch, WatchSettings
@@ -169,7 +169,7 @@ class NodeAgent:
         # The RM may hand out this node as soon as it has registered it, and its answer brings the keys that tokens are
         # verified with: who comes before it has arrived waits.
         _, rpc_port = await server.start(self._settings.bind_host, self._settings.rpc_port, accept=False)
-        web = LogServer(self._settings.bind_host, self._settings.http_port)
+        web = LogServer(self._settings.bind_host, self._settings.http_port, connection_limits(self._settings))
         try:
             node_id = NodeId(self._settings.host, rpc_port)
             secrets_of_rm.node_id = node_id

@@ -133,6 +133,12 @@ class Settings(BaseSettings):
         description="hadoop.http.cross-origin.allowed-headers",
     )
     web_cross_origin_max_age_s: int = Field(default=1800, ge=0, description="hadoop.http.cross-origin.max-age")
+    web_connections_max: int = Field(
+        default=256, ge=8, le=100_000, description="connections to the web port; the oldest idle one goes first"
+    )
+    web_connections_per_address_max: int = Field(
+        default=128, ge=4, le=100_000, description="… of one address, or of one IPv6 network of 64 bits"
+    )
     web_frames_enabled: bool = Field(
         default=True, description="yarn.webapp.xfs-filter.enabled: answers say who may show them in a frame"
     )

@@ -29,6 +29,7 @@ from yodel.store.engine import is_shared
 from yodel.store.leadership import Leadership, LeaseTimes
 from yodel.store.sql_lease import SqlLease, new_holder
 from yodel.store.sql_store import SqlStore
+from yodel.web_rules import connection_limits
 
 __all__ = ["Addresses", "run_rm"]
 
@@ -72,7 +73,8 @@ async def _gain_lead(settings: Settings, clock: Clock, leadership: Leadership, s
     if await leadership.try_to_gain():
         return True
     pages = standby_app(clock.now_ms(), lambda: leadership.reason)
-    web, _ = await serve_rest(pages, settings.bind_host, settings.webapp_port)
+    limits = connection_limits(settings.web)
+    web, _ = await serve_rest(pages, settings.bind_host, settings.webapp_port, limits)
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(asyncio.to_thread(importlib.import_module, CLIENT_MODULE))  # a second: better now

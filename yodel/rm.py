@@ -84,7 +84,7 @@ from yodel.translator import names
 from yodel.translator.dialects import gang_kinds
 from yodel.translator.placement import Landmarks
 from yodel.translator.profiles import PodProfiles
-from yodel.web_rules import with_rules
+from yodel.web_rules import connection_limits, with_rules
 
 COMPANY_S = 0.025
 """Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
@@ -473,7 +473,8 @@ class Rm:
             group_lookups=self._users.group_lookups,
             not_ready=lambda: self._not_ready,
         )
-        return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port)
+        limits = connection_limits(settings.web)
+        return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port, limits)
 
     def _use(self, profiles: PodProfiles) -> None:
         self._maker.profiles = profiles

@@ -10,6 +10,8 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.csrf import CsrfRules
+from yodel.rm_api.server import LIMITS
+from yodel.rpc_io.rest.connections import ConnectionLimits
 from yodel.web_settings import WebSettings
 
 SECRET_BYTES_MAX = 64 * 1024
@@ -35,6 +37,10 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
         frame_options=web.frame_options if web.frames_enabled else "",
         log_dir=web.log_dir,
     )
+
+
+def connection_limits(web: WebSettings) -> ConnectionLimits:
+    return replace(LIMITS, connections_max=web.connections_max, per_address_max=web.connections_per_address_max)
 
 
 def _secret(path: Path) -> bytes:

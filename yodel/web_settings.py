@@ -78,6 +78,18 @@ class WebSettings(BaseModel):
         pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$",
         description="yarn.resourcemanager.webapp.xfs-filter.xframe-options",
     )
+    connections_max: int = Field(
+        default=2_000,
+        ge=8,
+        le=100_000,
+        description="connections to 8088; the oldest idle one goes where there are more",
+    )
+    connections_per_address_max: int = Field(
+        default=500,
+        ge=4,
+        le=100_000,
+        description="… of one address, or of one IPv6 network of 64 bits; a gateway's callers share one",
+    )
     log_dir: Path | None = Field(
         default=None, description="directory of logs that `/logs` shows to administrators; by default there is none"
     )

@@ -12,10 +12,11 @@ import html
 import secrets
 import socket
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -49,12 +50,20 @@ from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue, Unavailable, YodelError
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.rest.bounded_http import BoundedHttp
+from yodel.rpc_io.rest.connections import ConnectionLimits, Connections
 from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument, not_found
 from yodel.rpc_io.rest.negotiate import answer
+from yodel.telemetry.limits import NODE_HTTP_CONNECTIONS, NODE_HTTP_CONNECTIONS_PER_ADDRESS
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is
 BUILT_ON = "2026-03-24T16:56Z"
-CONNECTIONS_MAX = 256
+LIMITS = ConnectionLimits(
+    connections_max=256,
+    per_address_max=128,
+    of_all=NODE_HTTP_CONNECTIONS,
+    of_address=NODE_HTTP_CONNECTIONS_PER_ADDRESS,
+)
+BACKLOG = 128
 COOKIE_VALIDITY_S = 36_000  # hadoop.http.authentication.token.validity
 APPLICATION_STATES = (
     "NEW",
@@ -80,11 +89,20 @@ class NodeFacts:
     state: Callable[[], NodeState] = NodeState
 
 
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    return replace(
+        LIMITS,
+        connections_max=settings.web_connections_max,
+        per_address_max=settings.web_connections_per_address_max,
+    )
+
+
 class LogServer:
     """The listening socket, open from construction on, so that the port is known before anything is served."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_server((host, port), backlog=512)
+    def __init__(self, host: str, port: int, limits: ConnectionLimits = LIMITS) -> None:
+        self._limits = limits
+        self._socket = socket.create_server((host, port), backlog=BACKLOG)
         self.port = int(self._socket.getsockname()[1])
         self._server: uvicorn.Server | None = None
         self._ended = asyncio.Event()
@@ -93,12 +111,13 @@ class LogServer:
         """Until ``stop``."""
         config = uvicorn.Config(
             app,
-            http=BoundedHttp,
+            http=cast(type[asyncio.Protocol], partial(BoundedHttp, connections=Connections(self._limits))),
             ws="none",
             log_config=None,
             access_log=False,
             lifespan="off",
-            limit_concurrency=CONNECTIONS_MAX,
+            proxy_headers=False,
+            backlog=BACKLOG,
             timeout_graceful_shutdown=2,
         )
         self._server = _QuietServer(config)

@@ -6,7 +6,9 @@ import asyncio
 
 
 async def is_hung_up_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str) -> bool:
-    """Writes up to 16 MiB of one header.  Raises TimeoutError when the connection is still open ten seconds later."""
+    """Writes up to 16 MiB of one header; whether the reason arrived all the same.  Raises TimeoutError when the
+    connection is still open ten seconds later.
+    """
     writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\nX-Long: ".encode())
     closed = asyncio.create_task(reader.read())
     for _ in range(1_000):
@@ -16,4 +18,4 @@ async def is_hung_up_on(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
         await asyncio.sleep(0)
     async with asyncio.timeout(10):
         (ended,) = await asyncio.gather(closed, return_exceptions=True)
-    return ended == b"" or isinstance(ended, ConnectionError)
+    return isinstance(ended, bytes) and ended.startswith(b"HTTP/1.1 431 ") and b"http_head_bytes" in ended

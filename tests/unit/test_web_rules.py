@@ -10,7 +10,8 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.csrf import CsrfRules
-from yodel.web_rules import with_rules
+from yodel.rm_api.server import LIMITS
+from yodel.web_rules import connection_limits, with_rules
 from yodel.web_settings import WebSettings
 
 REST = RestSettings(cluster_id=1, started_ms=1, rm_web_address="rm:8088", login_user="yarn", cookie_secret=b"made")
@@ -25,6 +26,12 @@ def test_rules_are_there_when_they_are_switched_on() -> None:
     rest = with_rules(REST, web)
     assert (rest.csrf, rest.cross_origin) == (CsrfRules(), CrossOriginRules())
     assert (rest.frame_options, rest.authentication) == ("", "kerberos")
+
+
+def test_connections_are_as_many_as_is_set() -> None:
+    limits = connection_limits(WebSettings(connections_max=20, connections_per_address_max=10))
+    assert (limits.connections_max, limits.per_address_max) == (20, 10)
+    assert connection_limits(WebSettings()) == LIMITS
 
 
 def test_secret_of_other_daemons_is_taken_as_it_is(tmp_path: Path) -> None:

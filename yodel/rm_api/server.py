@@ -15,9 +15,14 @@ from starlette.applications import Starlette
 from yodel.errors import Unavailable
 from yodel.rm_api.replay import Replay, asked_in, may_be_kept
 from yodel.rpc_io.rest.bounded_http import BoundedHttp
+from yodel.rpc_io.rest.connections import ConnectionLimits, Connections
+from yodel.telemetry.limits import HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_ADDRESS
 
-CONNECTIONS_MAX = 2_000
-BACKLOG = 512
+LIMITS = ConnectionLimits(
+    connections_max=2_000, per_address_max=500, of_all=HTTP_CONNECTIONS, of_address=HTTP_CONNECTIONS_PER_ADDRESS
+)
+BACKLOG = 128
+"""Also how many connections are accepted in one turn of the loop: each takes some 50 µs."""
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5
 KEEP_ALIVE_S = 30
@@ -33,7 +38,8 @@ class ReplayingHttp(BoundedHttp):
         self._replay = replay
 
     def data_received(self, data: bytes) -> None:
-        if self._replay is not None and not self._is_begun and self._is_answered_again(data, self._replay):
+        is_next = not self._is_begun and not self._is_deaf and not self._is_lingering
+        if self._replay is not None and is_next and self._is_answered_again(data, self._replay):
             return
         super().data_received(data)
 
@@ -79,7 +85,7 @@ class RestServer:
             self._task.cancel()
 
 
-async def serve(app: Starlette, host: str, port: int) -> tuple[RestServer, int]:
+async def serve(app: Starlette, host: str, port: int, limits: ConnectionLimits = LIMITS) -> tuple[RestServer, int]:
     """Listen and serve until ``stop``; answers the server and the port it is bound to.
 
     Raises:
@@ -93,7 +99,8 @@ async def serve(app: Starlette, host: str, port: int) -> tuple[RestServer, int]:
     api = getattr(app.state, "api", None)
     if api is not None:
         api.bound_to(bound_port)
-    http = partial(ReplayingHttp, replay=api.replay if api is not None else None)
+    replay = api.replay if api is not None else None
+    http = partial(ReplayingHttp, replay=replay, connections=Connections(limits))
     config = uvicorn.Config(
         app,
         http=cast(type[asyncio.Protocol], http),
@@ -105,7 +112,7 @@ async def serve(app: Starlette, host: str, port: int) -> tuple[RestServer, int]:
         server_header=False,
         date_header=True,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS_MAX,
+        backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_TIMEOUT_S,
     )

@@ -97,6 +97,99 @@ RPC_CONNECTIONS_PER_ADDRESS = Limit(
     hadoop="none",
 )
 
+HTTP_CONNECTIONS = Limit(
+    name="http_connections",
+    setting="web.connections_max",
+    default="2,000",
+    what="Connections to the ResourceManager's web port",
+    answer="the oldest idle connection is closed; 503 where all others are being answered",
+    hadoop="none (`hadoop.http.max.threads` bounds what is answered at once)",
+)
+HTTP_CONNECTIONS_PER_ADDRESS = Limit(
+    name="http_connections_per_address",
+    setting="web.connections_per_address_max",
+    default="500",
+    what="… of one address (IPv6: of one network of 64 bits)",
+    answer="the oldest idle connection of that address is closed; 503 where all are being answered",
+    hadoop="none",
+)
+NODE_HTTP_CONNECTIONS = Limit(
+    name="node_http_connections",
+    setting="web_connections_max",
+    default="256",
+    what="Connections to a node agent's web port",
+    answer="as at the ResourceManager",
+    hadoop="none",
+)
+NODE_HTTP_CONNECTIONS_PER_ADDRESS = Limit(
+    name="node_http_connections_per_address",
+    setting="web_connections_per_address_max",
+    default="128",
+    what="… of one address (IPv6: of one network of 64 bits)",
+    answer="as at the ResourceManager",
+    hadoop="none",
+)
+HTTP_HEAD_BYTES = Limit(
+    name="http_head_bytes",
+    setting=None,
+    default="64 KiB",
+    what="Request line and headers together",
+    answer="431",
+    hadoop="64 KiB (`hadoop.http.max.request.header.size`), 431",
+)
+HTTP_HEADERS = Limit(
+    name="http_headers",
+    setting=None,
+    default="256",
+    what="Headers of a request",
+    answer="431",
+    hadoop="as many as fit in the head",
+)
+HTTP_HEAD_SECONDS = Limit(
+    name="http_head_seconds",
+    setting=None,
+    default="30 s",
+    what="From the first byte of a request to the end of its headers",
+    answer="408",
+    hadoop="none: each byte gives 60 s more (`hadoop.http.idle_timeout.ms`)",
+)
+HTTP_BODY_SECONDS = Limit(
+    name="http_body_seconds",
+    setting=None,
+    default="60 s",
+    what="For a request's body to arrive",
+    answer="408",
+    hadoop="none, likewise",
+)
+HTTP_BODY_PARTS = Limit(
+    name="http_body_parts",
+    setting=None,
+    default="16,384",
+    what="Parts of a body that is sent in chunks",
+    answer="400",
+    hadoop="none",
+)
+HTTP_PIPELINED = Limit(
+    name="http_pipelined",
+    setting=None,
+    default="64",
+    what="Requests of a connection behind the one that is being answered",
+    answer="the connection is closed after the answers to those",
+    hadoop="none",
+)
+HTTP = (
+    HTTP_CONNECTIONS,
+    HTTP_CONNECTIONS_PER_ADDRESS,
+    NODE_HTTP_CONNECTIONS,
+    NODE_HTTP_CONNECTIONS_PER_ADDRESS,
+    HTTP_HEAD_BYTES,
+    HTTP_HEADERS,
+    HTTP_HEAD_SECONDS,
+    HTTP_BODY_SECONDS,
+    HTTP_BODY_PARTS,
+    HTTP_PIPELINED,
+)
+
 TABLE: tuple[Limit, ...] = (
     CLIENT_FRAME,
     SCHEDULER_FRAME,
@@ -108,6 +201,7 @@ TABLE: tuple[Limit, ...] = (
     RPC_UNFINISHED_FRAMES,
     RPC_CONNECTIONS,
     RPC_CONNECTIONS_PER_ADDRESS,
+    *HTTP,
 )
 """In the order of the documents."""
 

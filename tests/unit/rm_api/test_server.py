@@ -7,11 +7,12 @@ import json
 import re
 import signal
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
@@ -20,7 +21,7 @@ from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState
 from yodel.rm_api.replay import Parts
-from yodel.rm_api.server import RestServer, serve
+from yodel.rm_api.server import LIMITS, RestServer, serve
 from yodel.rpc_io.rest import bounded_http
 from yodel.rpc_io.rest.bounded_http import HEAD_BYTES_MAX
 
@@ -119,6 +120,83 @@ async def test_long_body_is_no_long_head(served: Served) -> None:
                 "/ws/v1/cluster/apps?user.name=alice", json={"application-id": "x", "pad": "y" * (4 * HEAD_BYTES_MAX)}
             )
             assert answer.json()["RemoteException"]["message"] == "Could not parse application id x"
+
+
+BODILESS = (
+    b"POST /ws/v1/cluster/apps?user.name=alice HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 9\r\n\r\n{"
+)
+FEW = replace(LIMITS, connections_max=8, per_address_max=4)
+
+
+@pytest.mark.parametrize("first_bytes", [b"", b"GET / HTTP/1.1\r\nX: ", BODILESS], ids=["idle", "head", "body"])
+async def test_who_asks_is_answered_however_many_just_hold_connections(first_bytes: bytes) -> None:
+    async with rest_world(rm_web_address=f"{HOST}:0") as world:
+        server, port = await serve(world.app, HOST, 0, FEW)
+        holding = [await asyncio.open_connection(HOST, port) for _ in range(12)]
+        for _, writer in holding:
+            writer.write(first_bytes)
+        asking = await Asking.at(port)
+        assert b"clusterInfo" in (await asking.answers("/info"))[0][1]
+        async with asyncio.timeout(10):
+            gone = [await reader.read() for reader, _ in holding[:9]]
+        assert {answer[:12] for answer in gone} <= {b"", b"HTTP/1.1 503"}
+        assert all(b"web.connections_per_address_max" in answer for answer in gone if answer)
+        for writer in (asking.writer, *(writer for _, writer in holding)):
+            writer.close()
+        await server.stop()
+
+
+async def test_newcomer_is_told_why_there_is_no_room() -> None:
+    may_end = asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        await may_end.wait()
+        await Response("done")(scope, receive, send)
+
+    running, port = await serve(Starlette(routes=[Mount("/", slow)]), HOST, 0, FEW)
+    held = [await Asking.at(port) for _ in range(4)]
+    answers = [asyncio.create_task(who.answers("/info")) for who in held]
+    await asyncio.gather(*(who.writer.drain() for who in held))
+    async with asyncio.timeout(10):
+        while True:
+            reader, writer = await asyncio.open_connection(HOST, port)
+            writer.write(b"x" * 300_000)
+            told = await reader.read()
+            writer.close()
+            if told:
+                break
+    assert told.startswith(b"HTTP/1.1 503 ")
+    assert b"retry-after: 1\r\n" in told
+    assert told.endswith(
+        b"Refused by the limit http_connections_per_address: 5, where at most 4 are allowed "
+        b"(setting web.connections_per_address_max)"
+    )
+    may_end.set()
+    assert [answer[0][1] for answer in await asyncio.gather(*answers)] == [b"done"] * 4
+    for who in held:
+        who.writer.close()
+    await running.stop()
+
+
+@pytest.mark.parametrize("said", ["Connection: close\r\n", ""])
+async def test_refusal_of_a_body_arrives_at_who_is_still_sending_it(served: Served, said: str) -> None:
+    reader, writer = await asyncio.open_connection(HOST, served.port)
+    size = 24 * 1024 * 1024
+    head = f"POST /ws/v1/cluster/apps?user.name=alice HTTP/1.1\r\nHost: x\r\n{said}Content-Type: application/json\r\n"
+    writer.write(f"{head}Content-Length: {size}\r\n\r\n".encode())
+    sending = asyncio.create_task(sent_whole(writer, b"x" * size))
+    async with asyncio.timeout(20):
+        answer = await reader.read()
+        await sending
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"larger than" in answer
+    writer.close()
+
+
+async def sent_whole(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()
 
 
 class Asking:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -16,12 +17,13 @@ import pytest_asyncio
 from starlette.applications import Starlette
 
 from nm_plugin.containers import Container
-from nm_plugin.logs.serve import LogServer
+from nm_plugin.logs.serve import LIMITS, LogServer
 from tests.support.endless_head import is_hung_up_on
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, running_rig
 from yodel.domain.resource import Resource
 from yodel.rpc_io.rest import bounded_http
+from yodel.rpc_io.rest.connections import ConnectionLimits
 
 CONTAINER = container_id(2)
 Shown = tuple[Rig, httpx2.AsyncClient]
@@ -336,9 +338,11 @@ async def test_vanished_log_directory_is_an_empty_list(rig: Rig, own_web: httpx2
 
 
 @contextlib.asynccontextmanager
-async def empty_site() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def empty_site(
+    limits: ConnectionLimits = LIMITS,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A connection to a port that has nothing to show."""
-    server = LogServer("127.0.0.1", 0)
+    server = LogServer("127.0.0.1", 0, limits)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(Starlette()))
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -351,6 +355,20 @@ async def test_silent_caller_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(bounded_http, "IDLE_S", 0.01)
     async with empty_site() as (reader, _), asyncio.timeout(10):
         assert await reader.read() == b""
+
+
+async def test_who_asks_is_answered_however_many_just_hold_connections() -> None:
+    async with empty_site(replace(LIMITS, connections_max=3, per_address_max=2)) as (_, first):
+        port = first.get_extra_info("peername")[1]
+        holding = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        async with asyncio.timeout(10):
+            assert (await reader.read()).startswith(b"HTTP/1.1 404 ")
+            assert [await gone.read() for gone, _ in (holding[0], holding[1])] == [b"", b""]
+        for _, other in holding:
+            other.close()
+        writer.close()
 
 
 async def test_endless_head_is_cut_off() -> None:
@@ -373,6 +391,8 @@ async def test_settings_of_the_rim_reach_it(tmp_path: Path, users: FakeUsers, tr
         "web_cross_origin_methods": ["GET"],
         "web_cross_origin_headers": ["X-Mine"],
         "web_cross_origin_max_age_s": 7,
+        "web_connections_max": 20,
+        "web_connections_per_address_max": 4,
     }
     async with running_rig(tmp_path, users, tracker, **changes) as rig:
         base = f"http://127.0.0.1:{rig.running.http_port}"
@@ -383,3 +403,8 @@ async def test_settings_of_the_rim_reach_it(tmp_path: Path, users: FakeUsers, tr
             told = [refused.headers[f"access-control-{name}"] for name in ("allow-methods", "allow-headers", "max-age")]
             assert told == ["GET", "X-Mine", "7"]
             assert (await client.get("/ws/v1/node/info")).status_code == 200
+            holding = [await asyncio.open_connection("127.0.0.1", rig.running.http_port) for _ in range(5)]
+            async with asyncio.timeout(10):
+                assert await holding[0][0].read() == b""
+            for _, writer in holding:
+                writer.close()

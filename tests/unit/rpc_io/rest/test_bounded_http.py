@@ -12,7 +12,21 @@ from starlette.types import Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from yodel.rpc_io.rest.bounded_http import BODY_GRACE_S, HEAD_BYTES_MAX, IDLE_S, STALLED_S, BoundedHttp
+from yodel.rpc_io.rest.bounded_http import (
+    BODY_GRACE_S,
+    BODY_PARTS_MAX,
+    BODY_S,
+    DRAINED_BYTES_MAX,
+    HEAD_BYTES_MAX,
+    HEAD_S,
+    HEADERS_MAX,
+    IDLE_S,
+    LINGER_BYTES_MAX,
+    LINGER_S,
+    PIPELINED_MAX,
+    STALLED_S,
+    BoundedHttp,
+)
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
@@ -64,6 +78,7 @@ class Wire:
     unsent_bytes: int = 0
     is_open: bool = True
     is_aborted: bool = False
+    is_ended: bool = False
 
     def get_extra_info(self, _: str) -> None:
         return None
@@ -76,6 +91,9 @@ class Wire:
 
     def is_closing(self) -> bool:
         return not self.is_open
+
+    def write_eof(self) -> None:
+        self.is_ended = True
 
     def close(self) -> None:
         self.is_open = False
@@ -95,14 +113,20 @@ class Connection:
         self.clock, self.wire = Clock(), Wire()
         self.may_answer, self.may_end = asyncio.Event(), asyncio.Event()
         self._is_body_read = is_body_read
+        self.asked = 0
+        self.heard: list[str] = []
         config = Config(self._app, interface="asgi3", ws="none", log_config=None, timeout_keep_alive=30)
         loop = cast(asyncio.AbstractEventLoop, self.clock)
         self.http = BoundedHttp(config, ServerState(), {}, loop)
         self.http.connection_made(cast(asyncio.Transport, self.wire))
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        while self._is_body_read and (await receive()).get("more_body"):
-            pass
+        self.asked += 1
+        more = self._is_body_read
+        while more:
+            message = await receive()
+            self.heard.append(message["type"])
+            more = message.get("more_body", False)
         await self.may_answer.wait()
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"hel", "more_body": True})
@@ -126,28 +150,55 @@ class Connection:
     def is_open(self) -> bool:
         return self.wire.is_open
 
+    def told(self, status: int, words: str) -> bool:
+        """Whether the last of it was that, and the sending side is ended without the connection being closed."""
+        head, _, body = bytes(self.wire.sent).rpartition(b"\r\n\r\n")
+        is_told = head.rpartition(b"HTTP/1.1 ")[2].startswith(b"%d " % status) and words.encode() in body
+        return is_told and self.wire.is_ended
+
 
 @pytest.fixture
 def connection() -> Connection:
     return Connection()
 
 
-@pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET / HTTP/1.1\r\nHost:"])
-async def test_caller_that_says_nothing_more_is_hung_up_on(connection: Connection, sent: bytes) -> None:
-    await connection.sends(sent)
-    connection.clock.waits(IDLE_S - 0.1)
+@pytest.mark.parametrize("sent", [b"", b"\r\n"])
+async def test_caller_that_begins_nothing_is_hung_up_on(connection: Connection, sent: bytes) -> None:
+    for _ in range(6):
+        await connection.sends(sent)
+        connection.clock.waits((IDLE_S - 0.1) / 6)
     assert connection.is_open
     connection.clock.waits(0.2)
     assert not connection.is_open
 
 
-async def test_each_byte_of_a_head_gives_it_more_time(connection: Connection) -> None:
-    for part in (b"GET ", b"/ ", b"HTTP/1.1\r\n"):
-        connection.clock.waits(IDLE_S - 1)
-        await connection.sends(part)
+async def test_head_has_its_time_however_busily_it_comes(connection: Connection) -> None:
+    connection.clock.waits(IDLE_S - 1)
+    for byte in b"GET / HTTP/1.1\r\nX-Long: 12345":
+        await connection.sends(bytes([byte]))
+        connection.clock.waits(HEAD_S / 30)
     assert connection.is_open
-    connection.clock.waits(IDLE_S + 1)
+    assert connection.wire.sent == b""
+    connection.clock.waits(HEAD_S / 30)
+    assert connection.told(408, "http_head_seconds")
+
+
+async def test_late_head_is_told_why_before_the_connection_closes(connection: Connection) -> None:
+    """Counted from the first byte of the head, also when the connection is older or has been used."""
+    await connection.sends(REQUEST)
+    await connection.answers()
+    connection.wire.sent.clear()
+    connection.clock.waits(10)
+    await connection.sends(b"GET / HTTP/1.1\r\nHost:")
+    connection.clock.waits(HEAD_S - 0.1)
+    assert connection.wire.sent == b""
+    connection.clock.waits(0.2)
+    assert connection.told(408, "http_head_seconds")
+    assert connection.is_open
+    await connection.sends(b" x\r\n\r\n")
+    connection.clock.waits(LINGER_S + 0.1)
     assert not connection.is_open
+    assert connection.asked == 1
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
@@ -174,16 +225,19 @@ async def test_answer_that_has_begun_is_not_cut_for_a_body_that_does_not_come(co
     assert connection.is_open
 
 
-async def test_body_that_arrives_is_not_cut_and_one_that_stops_is() -> None:
+async def test_body_has_its_time_however_busily_it_comes() -> None:
     connection = Connection(is_body_read=True)
+    connection.clock.waits(IDLE_S - 1)
     await connection.sends(POST)
-    for _ in range(99):
-        connection.clock.waits(IDLE_S - 1)
+    for _ in range(64):
+        connection.clock.waits(1)
         await connection.sends(b"x")
-    assert connection.is_open
-    connection.clock.waits(IDLE_S + BODY_GRACE_S - 1)
-    assert connection.is_open  # who reads it speaks first
-    connection.clock.waits(2)
+    assert connection.wire.sent == b""  # who reads it speaks first
+    connection.clock.waits(BODY_S + BODY_GRACE_S - 63.9)
+    assert connection.told(408, "http_body_seconds")
+    await connection.settles()
+    assert connection.heard == ["http.request"] * 64 + ["http.disconnect"]
+    connection.clock.waits(LINGER_S + 0.1)
     assert not connection.is_open
 
 
@@ -247,9 +301,16 @@ async def test_lost_connection_leaves_no_timer(connection: Connection) -> None:
 )
 async def test_no_end_of_headers_is_cut_off(connection: Connection, begun: bytes) -> None:
     await connection.sends(begun)
-    for _ in range(HEAD_BYTES_MAX // 4096 + 2):
+    for _ in range(HEAD_BYTES_MAX // 4096):
         await connection.sends(b"x" * 4096)
-    assert not connection.is_open
+    if not connection.wire.is_ended:
+        await connection.sends(b"x")
+    assert connection.told(431, "http_head_bytes")
+    assert connection.is_open
+    await connection.sends(b"x" * LINGER_BYTES_MAX)
+    assert connection.is_open
+    await connection.sends(b"x")
+    assert connection.wire.is_aborted
 
 
 async def test_long_body_is_no_long_head() -> None:
@@ -287,3 +348,98 @@ async def test_answer_that_broke_off_is_not_under_way_for_ever() -> None:
     connection.clock.waits(3 * IDLE_S)
     assert connection.wire.is_aborted
     await connection.answers()
+
+
+@pytest.mark.parametrize(
+    ("head", "limit"),
+    [
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"a:\r\n" * (HEADERS_MAX + 1) + b"\r\n", "http_headers", id="many"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + b"a:%b\r\n" % (b"x" * 33_000) * 2 + b"\r\n", "http_head_bytes", id="long"),
+    ],
+)
+async def test_whole_head_that_is_too_much_is_not_answered(connection: Connection, head: bytes, limit: str) -> None:
+    await connection.sends(head)
+    assert connection.told(431, limit)
+    assert connection.asked == 0
+
+
+async def test_as_many_headers_as_are_allowed_are_read(connection: Connection) -> None:
+    await connection.sends(b"GET / HTTP/1.1\r\n" + b"a:\r\n" * HEADERS_MAX + b"\r\n")
+    await connection.answers()
+    assert connection.asked == 1
+
+
+async def test_body_in_tiny_parts_is_refused_and_its_reader_hears_of_the_end() -> None:
+    connection = Connection(is_body_read=True)
+    await connection.sends(CHUNKED + b"1\r\nx\r\n" * BODY_PARTS_MAX)
+    assert connection.wire.sent == b""
+    await connection.sends(b"1\r\nx\r\n")
+    assert connection.told(400, "http_body_parts")
+    assert connection.heard[-1] == "http.disconnect"
+
+
+async def test_what_is_no_http_is_told_so_and_what_follows_is_dropped(connection: Connection) -> None:
+    await connection.sends(b"\x16\x03\x01 hello")
+    assert connection.told(400, "Invalid HTTP request")
+    await connection.sends(REQUEST)
+    assert connection.asked == 0
+    connection.clock.waits(LINGER_S + 0.1)
+    assert not connection.is_open
+
+
+async def test_requests_behind_another_are_bounded_and_the_first_ones_are_answered(connection: Connection) -> None:
+    await connection.sends(REQUEST * (PIPELINED_MAX + 3))
+    assert connection.wire.sent == b""
+    for _ in range(PIPELINED_MAX + 1):
+        await connection.answers()
+    assert connection.asked == PIPELINED_MAX + 1
+    assert connection.wire.sent.count(b"HTTP/1.1 200 ") == PIPELINED_MAX + 1
+    assert connection.told(503, "http_pipelined")
+
+
+async def test_early_answer_arrives_at_who_is_still_sending(connection: Connection) -> None:
+    await connection.sends(POST.replace(b"100", b"999999999") + b"x")
+    await connection.answers()
+    assert connection.is_open
+    assert not connection.wire.is_ended
+    await connection.sends(b"x" * (DRAINED_BYTES_MAX + 1))
+    assert connection.wire.is_ended
+    assert connection.is_open
+    connection.clock.waits(LINGER_S + 0.1)
+    assert not connection.is_open
+
+
+async def test_last_answer_arrives_at_who_is_still_sending(connection: Connection) -> None:
+    """urllib says Connection: close with every request."""
+    await connection.sends(POST.replace(b"Host", b"Connection: close\r\nHost"))
+    await connection.answers()
+    assert connection.wire.is_ended
+    assert connection.is_open
+    await connection.sends(b"x" * 100)
+    connection.clock.waits(LINGER_S + 0.1)
+    assert not connection.is_open
+
+
+async def test_last_answer_to_a_whole_request_ends_the_connection(connection: Connection) -> None:
+    await connection.sends(REQUEST.replace(b"Host", b"Connection: close\r\nHost"))
+    await connection.answers()
+    assert not connection.is_open
+
+
+async def test_short_rest_of_a_body_keeps_the_connection(connection: Connection) -> None:
+    await connection.sends(POST)
+    await connection.answers()
+    await connection.sends(b"x" * 100 + REQUEST)
+    await connection.answers()
+    assert connection.asked == 2
+    assert not connection.wire.is_ended
+
+
+async def test_rest_of_a_body_is_not_waited_for(connection: Connection) -> None:
+    await connection.sends(POST)
+    await connection.answers()
+    for _ in range(5):
+        connection.clock.waits(LINGER_S / 5 - 0.01)
+        await connection.sends(b"x")
+    connection.clock.waits(0.1)
+    assert connection.wire.is_ended

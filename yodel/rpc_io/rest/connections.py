@@ -1,0 +1,145 @@
+"""How many connections a web port holds, over all and for each address, and which of them goes when there are too many.
+
+Who is kept waiting for nobody goes first: of the connections that ask for nothing the one that has done so for longest,
+then the one whose body has taken longest to arrive.  Only where every other one is being answered is a new one refused.
+An address behind a gateway is many callers, so its share is large and what it loses is its own idle connections.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from yodel.telemetry.limits import REFUSALS, Limit
+
+REFUSED_MAX = 256
+"""Newcomers that are being told that there is no room; more are closed without a word."""
+IPV6_SITE_BITS = 64
+"""What one customer gets at least: he has all addresses of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """``of_all`` and ``of_address`` are the rows by which refusals are told."""
+
+    connections_max: int
+    per_address_max: int
+    of_all: Limit
+    of_address: Limit
+
+
+class Evictable(Protocol):
+    """A connection, as this table sees it."""
+
+    def make_room(self, limit: Limit, maximum: int) -> None:
+        """Close, as ``limit`` is reached: ``left`` is called before this returns."""
+
+
+class Full(Exception):
+    """No room, and nobody to make some: all others are being answered."""
+
+    def __init__(self, limit: Limit, maximum: int) -> None:
+        self.limit, self.maximum = limit, maximum
+        super().__init__(limit.name)
+
+
+@dataclass(slots=True)
+class _Address:
+    """Dictionaries are used as ordered sets: the first has been there for longest."""
+
+    held: int = 0
+    idle: dict[Evictable, None] = field(default_factory=dict)
+    sending: dict[Evictable, None] = field(default_factory=dict)
+
+
+class Connections:
+    """Of one web port.  Everything takes the same time however many connections there are."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self._everybody = _Address()
+        self._addresses: dict[str, _Address] = {}
+        self._refused = 0
+
+    @property
+    def held(self) -> int:
+        """Connections that have a place."""
+        return self._everybody.held
+
+    def admit(self, connection: Evictable, address: str) -> None:
+        """A place for it, at somebody else's cost where it must be.  Raises Full."""
+        limits = self.limits
+        own = self._addresses.get(address)
+        if own is not None and own.held >= limits.per_address_max:
+            self._make_room(own, address, limits.of_address, limits.per_address_max)
+        elif self._everybody.held >= limits.connections_max:
+            self._make_room(self._everybody, address, limits.of_all, limits.connections_max)
+        own = self._addresses.setdefault(address, _Address())
+        for count in (own, self._everybody):
+            count.held += 1
+            count.idle[connection] = None
+
+    def has_room_to_refuse(self) -> bool:
+        """Whether one more may be told why it is refused; ``refused_left`` gives the place back."""
+        if self._refused >= REFUSED_MAX:
+            return False
+        self._refused += 1
+        return True
+
+    def refused_left(self) -> None:
+        self._refused -= 1
+
+    def asks_nothing(self, connection: Evictable, address: str) -> None:
+        """An answer has ended."""
+        for count in self._counts(address):
+            count.sending.pop(connection, None)
+            count.idle.pop(connection, None)
+            count.idle[connection] = None
+
+    def is_asking(self, connection: Evictable, address: str) -> None:
+        """A head is whole."""
+        for count in self._counts(address):
+            count.idle.pop(connection, None)
+
+    def is_sending(self, connection: Evictable, address: str) -> None:
+        """Its body has begun and is not whole."""
+        for count in self._counts(address):
+            count.sending.setdefault(connection)
+
+    def is_answered(self, connection: Evictable, address: str) -> None:
+        """Its body is whole."""
+        for count in self._counts(address):
+            count.sending.pop(connection, None)
+
+    def left(self, connection: Evictable, address: str) -> None:
+        """It is gone, or as good as gone."""
+        for count in self._counts(address):
+            count.held -= 1
+            count.idle.pop(connection, None)
+            count.sending.pop(connection, None)
+        if not self._addresses[address].held:
+            del self._addresses[address]
+
+    def _counts(self, address: str) -> tuple[_Address, _Address]:
+        return self._addresses[address], self._everybody
+
+    def _make_room(self, among: _Address, caller: str, limit: Limit, maximum: int) -> None:
+        REFUSALS.tell(limit, caller=caller, value=among.held + 1, maximum=maximum)
+        going = next(iter(among.idle), None) or next(iter(among.sending), None)
+        if going is None:
+            raise Full(limit, maximum)
+        going.make_room(limit, maximum)
+
+
+def site_of(address: str) -> str:
+    """By what callers are told apart: an IPv4 address, or the network of 64 bits that an IPv6 one is in."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, IPV6_SITE_BITS), strict=False))
