@@ -137,7 +137,12 @@ class Rm:
             mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
         )
         self.engine = Engine(state, store, clock, COMPANY_S)
-        self.topology = Topology(self.engine, settings.rack_label, are_labels_enabled=settings.node_labels_enabled)
+        self.topology = Topology(
+            self.engine,
+            settings.rack_label,
+            are_labels_enabled=settings.node_labels_enabled,
+            wake_scheduler=lambda: self.scheduler.wake(),
+        )
         self._wire_scheduler(limits)
         self._wire_applications(stored, limits)
         self._wire_pods()
@@ -186,9 +191,7 @@ class Rm:
             self._ask_rules,
         )
         self.amrm_keys = AmrmKeys(self.engine, tokens, clock, secrets.token_bytes, settings.am_key_rolling_interval_s)
-        self.changes = ApplicationChanges(
-            self.engine, self.submission, self.scheduler.wake, are_queues_guarded=settings.acl_enable
-        )
+        self.changes = ApplicationChanges(self.engine, self.submission, are_queues_guarded=settings.acl_enable)
         self.delegation_tokens = DelegationTokens(
             self.engine, clock, secrets.token_bytes, from_settings.delegation_settings(settings), stored
         )
@@ -283,7 +286,6 @@ class Rm:
                 self._clock,
                 self.reconciles.add,
                 self.launches.add,
-                self.scheduler.wake,
             )
         )
 
@@ -480,11 +482,13 @@ class Rm:
         self._maker.profiles = profiles
         if profiles.binds:
             self._kube.bind()
+        self.scheduler.wake()
 
     def _published(self, rows: Sequence[Row], removed: Sequence[ApplicationId]) -> None:
         self.inspection.published(rows, removed)
         self.transitions.published(rows, removed)
         self.binder.published(rows)
+        self.scheduler.published()
 
     def _inspection(self) -> Inspection:
         settings, kube = self._settings, self._kube.api

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, TypeVar
 
+from tests.support.laws import check_nothing_is_owed
 from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation import AllocationLimits
@@ -30,7 +32,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
-from yodel.ports.store import Commit, Snapshot
+from yodel.ports.store import Commit, Row, Snapshot
 from yodel.services import recovery
 from yodel.services.allocate import AllocateRequest, AllocateResult, Registration
 from yodel.services.binder import Binder
@@ -246,9 +248,9 @@ class ResourceManager:
         options, clock = world.options, world.clock
         self.state, self.tokens, self._world = state, tokens, world
         self.reconciles, self.launches = Due(clock), Due(clock)
-        self.scheduler_woken = True
+        self.scheduler_due_s = inf
         self.engine = Engine(state, store, clock)
-        self.topology = Topology(self.engine)
+        self.topology = Topology(self.engine, wake_scheduler=self.wake)
         self.misfits = Misfits(state, clock, options.constraints_handler)
         surroundings = Surroundings(
             state,
@@ -271,9 +273,7 @@ class ResourceManager:
             self.wake,
             options.ask_rules,
         )
-        self.changes = ApplicationChanges(
-            self.engine, self.submission, self.wake, are_queues_guarded=options.acl_enable
-        )
+        self.changes = ApplicationChanges(self.engine, self.submission, are_queues_guarded=options.acl_enable)
         self.delegation_tokens: DelegationTokens
         self.log_aggregation = LogAggregation(state, clock, is_enabled=options.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, options.allocation)
@@ -281,18 +281,22 @@ class ResourceManager:
         self.reconciler = Reconciler(
             self.engine, world.pods, clock, self.manifest_of, options.reconciler, self.reconciles.add, self.binder
         )
-        self.engine.follow_with(lambda rows, _: self.binder.published(rows))
+        self.engine.follow_with(self._published)
         self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
         self.decommission = Decommission(self.engine, self.nodes, clock)
         self.master_keys = MasterKeys(self.engine, tokens, clock, bytes, options.rolling, stored.master_keys)
         self.launcher = AmLauncher(self.engine, world.agents, tokens, clock)
         self.liveness = Liveness(self.engine, self.nodes, clock, options.liveness)
-        self.performer = EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add, self.wake)
+        self.performer = EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add)
         self.engine.perform_with(self.performer)
         self.writer: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
-        self.scheduler_woken = True
+        self.scheduler.wake()
+
+    def _published(self, rows: Sequence[Row], _: Sequence[ApplicationId]) -> None:
+        self.binder.published(rows)
+        self.scheduler.published()
 
     def manifest_of(self, container: Container) -> Manifest:
         submission = self.state.applications[container.id.application_id].submission
@@ -369,6 +373,7 @@ class World:
             rm.engine, self.clock, lambda count: bytes(count), self.options.delegation, snapshot
         )
         recovery.expect_attempts(rm.engine, self.clock)
+        rm.wake()
         rm.writer = asyncio.create_task(rm.engine.run(), name="engine")
         recovery.resume(rm.engine, self.clock, rm.launches.add, rm.reconciles.add)
         self.relist()
@@ -414,6 +419,7 @@ class World:
         """Take every step that is due until nothing is."""
         for _ in range(ROUNDS_MAX):
             if not await self.step():
+                check_nothing_is_owed(self.rm.scheduler)
                 return
         raise AssertionError(f"still busy after {ROUNDS_MAX} steps")
 
@@ -427,16 +433,22 @@ class World:
             await self._round(rm.launches, attempt_id, rm.launcher.launch(attempt_id))
         elif (container_id := rm.reconciles.take()) is not None:
             await self._round(rm.reconciles, container_id, rm.reconciler.reconcile(container_id))
-        elif rm.scheduler_woken:
-            rm.scheduler_woken = False
-            try:
-                more = await self.run(rm.scheduler.tick())
-                rm.scheduler_woken |= more  # not in one line: what woke it meanwhile would be lost
-            except Unavailable:
-                rm.scheduler_woken = True
+        elif rm.scheduler.is_woken or self.clock.monotonic_s() >= rm.scheduler_due_s:
+            await self._tick()
         else:
             return False
         return True
+
+    async def _tick(self) -> None:
+        """As the scheduler's own loop; what is due at once is due a millisecond later, or time would stand still."""
+        rm = self.rm
+        try:
+            more = await self.run(rm.scheduler.tick())
+        except Unavailable:
+            more = True
+        rm.scheduler_due_s = self.clock.monotonic_s() + max(rm.scheduler.again_in_s, 0.001)
+        if more:
+            rm.wake()
 
     def deliver_one_event(self) -> None:
         kind, pod = self.pods.events.pop(0)

@@ -178,7 +178,7 @@ async def rest_world(
         RestServices(
             queries=queries,
             submission=submission,
-            changes=ApplicationChanges(engine, submission, lambda: None),
+            changes=ApplicationChanges(engine, submission),
             nodes=nodes,
             log_aggregation=log_aggregation,
             delegation_tokens=delegation_tokens,

@@ -143,9 +143,9 @@ class AskBook:
         lines = self._lines.get(key)
         return lines.request if lines is not None else None
 
-    def withdraw(self, key: AskKey) -> None:
-        """Nothing of this key is wanted any more."""
-        self.replace(Ask(key=key, resource_name=ANY, count=0))
+    def withdraw(self, key: AskKey, *, but: int = 0) -> None:
+        """No more of this key is wanted but so many."""
+        self.replace(Ask(key=key, resource_name=ANY, count=but))
 
     def handed_over(self, key: AskKey, host: str, rack: str) -> None:
         """A container of this wish went into an allocate response: one less is wanted, there and in total."""

@@ -7,7 +7,7 @@ is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from yodel.domain import queue as queues
@@ -32,12 +32,10 @@ class ApplicationChanges:
         self,
         engine: Engine,
         submission: SubmissionService,
-        wake_scheduler: Callable[[], None],
         *,
         are_queues_guarded: bool = False,
     ) -> None:
-        self._engine, self._submission = engine, submission
-        self._wake_scheduler, self._are_queues_guarded = wake_scheduler, are_queues_guarded
+        self._engine, self._submission, self._are_queues_guarded = engine, submission, are_queues_guarded
 
     async def move(self, application_id: ApplicationId, user: str, target: str) -> str:
         """To another leaf queue, by its path or its leaf name; the path of the queue it is in now.
@@ -56,9 +54,7 @@ class ApplicationChanges:
             tx.put(replace(application, submission=replace(application.submission, queue=path)))
             return path
 
-        path = await self._engine.do(work)
-        self._wake_scheduler()
-        return path
+        return await self._engine.do(work)
 
     async def set_priority(self, application_id: ApplicationId, user: str, priority: int) -> int:
         """The priority it has now: the cluster's maximum when more was wanted, the old one when it is over.
@@ -75,9 +71,7 @@ class ApplicationChanges:
             tx.put(replace(application, submission=replace(application.submission, priority=capped)))
             return capped
 
-        effective = await self._engine.do(work)
-        self._wake_scheduler()
-        return effective
+        return await self._engine.do(work)
 
     async def set_timeouts(
         self, application_id: ApplicationId, user: str, timeouts: Mapping[str, str]

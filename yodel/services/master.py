@@ -153,6 +153,7 @@ class MasterService:
         runtime, replay = self._enter(attempt_id, request)
         if replay is not None:
             return replay
+        request = self._heard(runtime, request)
         if self._has_work(runtime, request):
             return None
         self._record(runtime, request)
@@ -261,6 +262,14 @@ class MasterService:
         if not submission.keep_containers_across_attempts:
             _check_releases(request.releases, attempt.id)
 
+    def _heard(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateRequest:
+        """Of an ApplicationMaster that has unregistered nothing but that it lives: it is answered with
+        EMPTY_ALLOCATION and the ends there are (DefaultAMSProcessor)."""
+        if self._engine.state.attempts[runtime.attempt_id].state is not AttemptState.FINISHING:
+            return request
+        runtime.granted.clear()
+        return AllocateRequest(response_id=request.response_id, progress=request.progress)
+
     def _has_work(self, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
         url = request.tracking_url
         url_changed = bool(url) and url != self._engine.state.attempts[runtime.attempt_id].tracking_url
@@ -272,8 +281,9 @@ class MasterService:
         )
 
     def _record(self, runtime: AttemptRuntime, request: AllocateRequest) -> None:
-        """What lives in memory only: asks, blacklist, progress."""
+        """What lives in memory only: asks, blacklist, progress.  What of it a decision reads wakes the scheduler."""
         self._engine.state.pulse += 1
+        is_changed = bool(request.asks or request.scheduling_asks)
         if request.asks:
             label = self._engine.state.applications[runtime.attempt_id.application_id].submission.node_label
             for ask in request.asks:
@@ -283,18 +293,15 @@ class MasterService:
         if request.blacklist_additions or request.blacklist_removals:
             wanted = runtime.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
             if len(wanted) <= BLACKLIST_MAX:  # beyond it, the places named first stay the ones avoided
+                is_changed |= wanted != runtime.blacklist
                 runtime.blacklist = wanted
         progress = request.progress
         runtime.progress = 0.0 if progress != progress or progress < 0 else min(progress, 1.0)
-        if request.asks or request.scheduling_asks:
+        if is_changed:
             self._wake_scheduler()
 
     async def _process(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
-        owner = runtime.attempt_id
-        if self._engine.state.attempts[owner].state is AttemptState.FINISHING:
-            # Nothing is wanted any more: DefaultAMSProcessor answers with EMPTY_ALLOCATION and the ends there are.
-            request = AllocateRequest(response_id=request.response_id, progress=request.progress)
-            runtime.granted.clear()
+        owner, request = runtime.attempt_id, self._heard(runtime, request)
         self._record(runtime, request)
         acknowledged, seen_updates = tuple(runtime.delivered), dict(runtime.updates_delivered)
         offered = runtime.granted[:GRANTS_PER_BEAT_MAX]
@@ -360,7 +367,7 @@ class MasterService:
         for container_id in updates.withdrawn:
             runtime.increases.pop(container_id, None)
         runtime.increases.update(updates.increases)
-        if updates.increases or updates.decreases:
+        if updates.increases:
             self._wake_scheduler()
 
     def _updated(self, runtime: AttemptRuntime) -> list[tuple[ContainerUpdateType, Granted]]:
@@ -389,6 +396,8 @@ class MasterService:
             key = ask_key(one.container)
             runtime.take_off(key, container_id)
             runtime.asks.handed_over(key, one.node.id.host, one.node.rack)
+        if granted:  # fewer lines of a wish may leave it another place to go
+            self._wake_scheduler()
         return granted
 
     def _granted(self, container_id: ContainerId) -> Granted | None:

@@ -72,7 +72,7 @@ class Misfits:
             if left_s > 0:
                 again_s = left_s if again_s is None else min(again_s, left_s)
                 continue
-            runtime.asks.withdraw(key)
+            runtime.asks.withdraw(key, but=len(runtime.in_flight.get(key, ())))
             runtime.rejected.append(RejectedAsk(request.message, misfit.is_constraint))
             self._state.explain_misfit((attempt_id, key), None)
             del self._since_s[(attempt_id, key)]

@@ -16,7 +16,6 @@ from yodel.domain.effects import (
     Grant,
     LaunchAm,
     NodeChanged,
-    NodeRelabelled,
     OutsideEffect,
     Reconcile,
     ReportCompleted,
@@ -45,10 +44,9 @@ class EffectPerformer:
         clock: Clock,
         reconcile: Callable[[ContainerId], object],
         launch: Callable[[ApplicationAttemptId], object],
-        wake_scheduler: Callable[[], None],
     ) -> None:
         self._state, self._nodes, self._clock = state, nodes, clock
-        self._reconcile, self._launch, self._wake_scheduler = reconcile, launch, wake_scheduler
+        self._reconcile, self._launch = reconcile, launch
 
     def perform(self, effect: OutsideEffect) -> None:
         match effect:
@@ -80,21 +78,16 @@ class EffectPerformer:
                 runtime = AttemptRuntime(attempt_id=attempt_id, last_seen_s=now_s, asks=AskBook(self._state.wanted))
                 runtime.completed = self._state.unheard_completions(attempt_id)
                 self._state.runtimes[attempt_id] = runtime
-                self._wake_scheduler()
             case ForgetAttempt(attempt_id):
                 forgotten = self._state.runtimes.pop(attempt_id, None)
                 if forgotten is not None:
                     forgotten.asks.clear()
-                self._wake_scheduler()
             case NodeChanged(node_id):
                 for runtime in self._state.runtimes.values():
                     # Its agent may have lost what it knew of tokens (NMTokenSecretManagerInRM.removeNodeKey).
                     runtime.nm_tokens_sent.pop(node_id, None)
                     if runtime.is_registered and len(runtime.changed_nodes) < CHANGED_NODES_MAX:
                         runtime.changed_nodes[node_id] = None
-                self._wake_scheduler()
-            case NodeRelabelled():
-                self._wake_scheduler()
 
     def _changed(self, container_id: ContainerId) -> None:
         container = self._state.containers[container_id]
@@ -104,7 +97,6 @@ class EffectPerformer:
                 runtime.take_off(ask_key(container), container_id)
                 if container_id in runtime.granted:
                     runtime.granted.remove(container_id)
-            self._wake_scheduler()
         self._reconcile(container_id)
 
     def _update_refused(self, runtime: AttemptRuntime, refused: ReportUpdateRefused) -> None:
@@ -122,8 +114,6 @@ class EffectPerformer:
 
     def _grant(self, runtime: AttemptRuntime, container_id: ContainerId) -> None:
         """Only what this life planned: one that another life planned and could not give back expires unused."""
-        if container_id in self._state.tagged:  # what waits for a neighbour, or to stand apart, may be placed now
-            self._wake_scheduler()
         if container_id in runtime.in_flight.get(ask_key(self._state.containers[container_id]), ()):
             runtime.granted.append(container_id)
 

@@ -61,21 +61,32 @@ class Scheduler:
     ) -> None:
         """``binds_itself``: whether this RM chooses the nodes for a queue's pods; Kubernetes' scheduler keeps no
         constraints there."""
-        self._engine, self._limits, self._clock = engine, limits, clock
+        self._engine, self.limits, self._clock = engine, limits, clock
         self._surroundings, self._misfits, self._binds_itself = surroundings, misfits, binds_itself
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
         self.activities.wake = self.wake
-        self._wanted = asyncio.Event()
+        self._wanted, self._stirs = asyncio.Event(), engine.state.stirs
         self.again_in_s = inf
         """When the last tick wants another, whatever happens."""
 
     def wake(self) -> None:
         self._wanted.set()
 
+    @property
+    def is_woken(self) -> bool:
+        """A tick is owed."""
+        return self._wanted.is_set()
+
+    def published(self) -> None:
+        """Rows were committed: whatever of them a decision reads wakes it.  Never waits."""
+        if self._stirs != self._engine.state.stirs:
+            self._stirs = self._engine.state.stirs
+            self.wake()
+
     def use_limits(self, limits: AllocationLimits) -> None:
         """From the next tick on."""
-        self._limits = limits
+        self.limits = limits
         self.wake()
 
     async def run(self) -> None:
@@ -83,7 +94,6 @@ class Scheduler:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.again_in_s if self.again_in_s < inf else None):
                     await self._wanted.wait()
-            self._wanted.clear()
             try:
                 more = await self.tick()
             except Unavailable as error:
@@ -96,9 +106,10 @@ class Scheduler:
 
     async def tick(self) -> bool:
         """One round.  True when the per-tick limit cut it short."""
-        demands = self._demands()
-        capacity, asked = self._capacity(demands), self.activities.asked(demands)
-        decision = decide(demands, capacity, self._limits, asked.attempts if asked is not None else ())
+        self._wanted.clear()
+        demands = self.demands()
+        capacity, asked = self.capacity(demands), self.activities.asked(demands)
+        decision = decide(demands, capacity, self.limits, asked.attempts if asked is not None else ())
         again_in_s = self._misfits.note(demands, decision)
         self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
         stranded = self._stranded()
@@ -120,9 +131,10 @@ class Scheduler:
                 runtime.waits_since_s[plan.key] = self._clock.monotonic_s()
         for increase in decision.increases:
             self._forget_increase(increase)
-        return len(decision.plans) >= self._limits.per_tick_max
+        return len(decision.plans) >= self.limits.per_tick_max
 
-    def _capacity(self, demands: Sequence[Demand]) -> Capacity:
+    def capacity(self, demands: Sequence[Demand]) -> Capacity:
+        """What there is to give, as a decision reads it."""
         state = self._engine.state
         usage = state.cluster_usage
         return Capacity(
@@ -134,7 +146,8 @@ class Scheduler:
             places=self._surroundings.places(is_locality_wanted=any(demand.waited_s for demand in demands)),
         )
 
-    def _demands(self) -> list[Demand]:
+    def demands(self) -> list[Demand]:
+        """What is wanted and under way, as a decision reads it."""
         found = []
         for runtime in self._engine.state.runtimes.values():
             demand = self._demand(runtime)

@@ -95,6 +95,21 @@ class AttemptRuntime:
                 del self.in_flight[key]
 
 
+def _standing(row: Application) -> tuple[object, ...]:
+    """What a decision reads of an application."""
+    return row.submission.priority, row.submission.queue
+
+
+def _room(row: Node) -> tuple[object, ...]:
+    """What a decision reads of a node."""
+    return row.state, row.capability, row.rack, row.labels, row.kubernetes_node_name
+
+
+def _burden(row: Container) -> tuple[object, ...]:
+    """What a decision reads of a container."""
+    return row.is_live, row.state is ContainerState.PLANNED, row.node_id, row.reserved, row.resize_to
+
+
 def ask_key(container: Container) -> AskKey:
     return AskKey(
         container.priority,
@@ -145,6 +160,8 @@ class ClusterState:
         """What no node can serve as things are; the key None is the attempt's ApplicationMaster."""
         self.tagged: dict[ContainerId, None] = {}
         """Live containers with allocation tags."""
+        self.stirs = 0
+        """Grows with every row, new or changed or gone, in a way that a decision of the scheduler reads."""
         self.nodes_version = 0
         """Grows with every row of a node."""
         self.addresses_version = 0
@@ -180,6 +197,7 @@ class ClusterState:
                     self.index.put(row, old)
                     self.totals.count_application(row, old)
                     self.applications[row.id] = row
+                    self.stirs += old is None or _standing(old) != _standing(row)
                 case Attempt():
                     self._publish_attempt(row)
                 case Node():
@@ -279,9 +297,11 @@ class ClusterState:
         self.used_by_application.pop(application_id, None)
         self.seconds_by_application.pop(application_id, None)
         self.version += 1
+        self.stirs += 1
 
     def remove_container(self, container_id: ContainerId) -> None:
         container = self.containers.pop(container_id)
+        self.stirs += container.is_live
         self._account(container, -1 if container.is_live else 0)
         self.unconfirmed.pop(container_id, None)
         self.waits.pop(container_id, None)
@@ -300,9 +320,14 @@ class ClusterState:
         old = self.attempts.get(attempt.id)
         if old is not None:
             self.awaited_masters -= old.state is AttemptState.SCHEDULED
+        self.stirs += old is None or old.state is not attempt.state
         self.attempts[attempt.id] = attempt
         self.index.touch(attempt.id.application_id)
         self.awaited_masters += attempt.state is AttemptState.SCHEDULED
+        runtime = self.runtimes.get(attempt.id)
+        if runtime is not None and old is not None and old.state is AttemptState.RUNNING is not attempt.state:
+            runtime.asks.clear()  # who has unregistered, or is over, wants nothing any more
+            runtime.increases.clear()
 
     def _publish_node(self, node: Node) -> None:
         old = self.nodes.get(node.id)
@@ -312,6 +337,7 @@ class ClusterState:
             if row is not None and row.is_usable:
                 self.usable_resource += row.capability * sign
                 self.usable_count += sign
+        self.stirs += old is None or _room(old) != _room(node)
         self.nodes[node.id] = node
         self.nodes_version += 1
         self.addresses_version += old is not None and old.http_address != node.http_address
@@ -334,6 +360,7 @@ class ClusterState:
         if old is not None:
             self._account(old, -1 if old.is_live else 0)
         self.totals.count_container(container, old)
+        self.stirs += old is None or _burden(old) != _burden(container)
         self.containers[container.id] = container
         self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None

@@ -7,7 +7,7 @@ listed yet keeps the place that its row has, and one without a rack label is in 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import structlog
 
@@ -25,14 +25,21 @@ class Topology:
     """``rack_label`` is the key of the label whose value names a node's rack; with ``are_labels_enabled`` nodes have
     YARN's node labels too."""
 
-    def __init__(self, engine: Engine, rack_label: str = RACK_LABEL, *, are_labels_enabled: bool = True) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        rack_label: str = RACK_LABEL,
+        *,
+        are_labels_enabled: bool = True,
+        wake_scheduler: Callable[[], None] = lambda: None,
+    ) -> None:
         self._engine, self._rack_label = engine, rack_label
-        self._are_labels_enabled = are_labels_enabled
+        self._are_labels_enabled, self._wake_scheduler = are_labels_enabled, wake_scheduler
         self._nodes: dict[str, NodeObservation] = {}
         self._by_name: dict[str, str] = {}
         """Kubernetes nodes by every name and address they have."""
         self.version = 0
-        """Grows when names may have changed."""
+        """Grows when names may have changed, which wakes the scheduler: asks name hosts by them."""
 
     def place_of(self, kubernetes_node_name: str) -> NodePlaced | None:
         """None: the node has not been seen."""
@@ -53,25 +60,30 @@ class Topology:
         return _names(node) if node is not None else (kubernetes_node_name,)
 
     def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
-        self.version += 1
         self._nodes = {node.name: node for node in nodes}
         self._by_name = {name: node.name for node in nodes for name in _names(node)}
+        self._rename()
         for row in self._engine.state.nodes.values():
             self._follow(row)
 
     def node_seen(self, node: NodeObservation) -> None:
         before = self._nodes.get(node.name)
         self._nodes[node.name] = node
-        self.version += before is None or _names(before) != _names(node)
         self._by_name.update(dict.fromkeys(_names(node), node.name))
+        if before is None or _names(before) != _names(node):
+            self._rename()
         if before is None or self._place(before) != self._place(node):
             for row in self._engine.state.nodes.values():
                 self._follow(row)
 
     def node_gone(self, node: NodeObservation) -> None:
         self._nodes.pop(node.name, None)
-        self.version += 1
         self._by_name = {name: owner for name, owner in self._by_name.items() if owner != node.name}
+        self._rename()
+
+    def _rename(self) -> None:
+        self.version += 1
+        self._wake_scheduler()
 
     def _follow(self, row: Node) -> None:
         place = self.place_of(row.kubernetes_node_name)

@@ -23,13 +23,11 @@ async def test_lists_of_an_attempt_that_is_gone_are_nobodys(world: World) -> Non
     assert world.rm.state.runtimes == {}
 
 
-async def test_attempt_is_expected_and_wakes_the_scheduler(world: World) -> None:
+async def test_attempt_is_expected(world: World) -> None:
     am = await world.running_am()
-    world.rm.scheduler_woken = False
     attempt_id = ApplicationAttemptId(am.application_id, 2)
     world.rm.performer.perform(ExpectAttempt(attempt_id))
     assert not world.rm.state.runtimes[attempt_id].is_registered
-    assert world.rm.scheduler_woken
 
 
 async def test_slow_things_are_queued(world: World) -> None:

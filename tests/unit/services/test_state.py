@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from tests.support.records import (
     a_container,
     a_container_id,
     a_node,
+    a_submission,
     an_application,
     an_application_id,
     an_attempt,
@@ -19,7 +21,7 @@ from yodel.domain.allocation import Misfit
 from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import ContainerState, ContainerType, NodeState
+from yodel.domain.states import AttemptState, ContainerState, ContainerType, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.state import AttemptRuntime, ClusterState, ask_key
 
@@ -187,3 +189,48 @@ def test_misfits_change_the_version_that_bodies_are_cached_by() -> None:
         state.explain_misfit(key, given_misfit)
         assert state.version == before + more
     assert state.misfits == {}
+
+
+NODE = a_node("n", state=NodeState.RUNNING, capability=Resource(4096, 4), kubernetes_node_name="n")
+TASK = a_container(container=2, node_id=NODE_ID, state=ContainerState.RUNNING, capability=Resource(1024, 1))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_read"),
+    [
+        (an_attempt(), an_attempt(state=AttemptState.RUNNING), True),
+        (an_attempt(), an_attempt(host="h"), False),
+        (an_application(), replace(an_application(), submission=a_submission(priority=3)), True),
+        (an_application(), replace(an_application(), submission=a_submission(queue="root.other")), True),
+        (an_application(), replace(an_application(), diagnostics="why"), False),
+        (NODE, replace(NODE, state=NodeState.DECOMMISSIONING), True),
+        (NODE, replace(NODE, capability=Resource(8192, 4)), True),
+        (NODE, replace(NODE, rack="/r2"), True),
+        (NODE, replace(NODE, labels=("gpu",)), True),
+        (NODE, replace(NODE, kubernetes_node_name="m"), True),
+        (NODE, replace(NODE, last_health_ms=7, health_report="fine"), False),
+        (TASK, replace(TASK, state=ContainerState.COMPLETED), True),
+        (replace(TASK, state=ContainerState.PLANNED), replace(TASK, state=ContainerState.ALLOCATED), True),
+        (replace(TASK, node_id=None), TASK, True),
+        (TASK, replace(TASK, resize_to=Resource(2048, 1)), True),
+        (replace(TASK, resize_to=Resource(1024, 1)), TASK, True),  # it may be resized again
+        (TASK, replace(TASK, capability=Resource(2048, 1)), True),
+        (replace(TASK, state=ContainerState.ALLOCATED), TASK, False),
+        (TASK, replace(TASK, is_acknowledged=True, version=1), False),
+    ],
+)
+def test_what_a_decision_reads_of_rows_is_told_by_a_number(before: Row, after: Row, is_read: bool) -> None:
+    state = state_of(an_application(current_attempt=1), an_attempt(), before)
+    stirs = state.stirs
+    state.publish([before])
+    assert state.stirs == stirs
+    state.publish([after])
+    assert (state.stirs > stirs) is is_read
+
+
+@pytest.mark.parametrize("row", [an_attempt(attempt=2), a_node("new"), a_container(container=9), an_application(7)])
+def test_new_rows_are_read_by_a_decision(row: Row) -> None:
+    state = state_of()
+    stirs = state.stirs
+    state.publish([row])
+    assert state.stirs == stirs + 1
