@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import socket
 from dataclasses import replace
 from pathlib import Path
 
+from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import RestSettings
@@ -32,6 +34,7 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
         is_cookie_persistent=web.cookie_persistent,
         authentication=web.authentication,
         anonymous_allowed=web.anonymous_allowed,
+        host_names=HostNames.of((socket.gethostname(), *web.host_names)),
         csrf=_csrf(web) if web.csrf_enabled else None,
         cross_origin=_cross_origin(web) if web.cross_origin_enabled else None,
         frame_options=web.frame_options if web.frames_enabled else "",

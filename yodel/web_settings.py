@@ -28,6 +28,7 @@ def _is_origin(text: str) -> str:
 Expression = Annotated[str, AfterValidator(_compiles)]
 Origin = Annotated[str, AfterValidator(_is_origin)]
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
+HostName = Annotated[str, Field(pattern=r"^(\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?)$")]
 Method = Annotated[str, Field(pattern=r"^[A-Z]{1,16}$")]
 
 
@@ -47,6 +48,11 @@ class WebSettings(BaseModel):
     signature_secret_file: Path | None = Field(
         default=None,
         description=f"{_HTTP}signature.secret.file; without one the cookies' key is made from one in the store",
+    )
+    host_names: tuple[HostName, ...] = Field(
+        default=(),
+        description="names in `Host` by which browsers may change something here, beside addresses, `localhost` and "
+        "this machine's own; one that begins with a dot is all below it, `*` is every name (no Hadoop property)",
     )
     csrf_enabled: bool = Field(default=False, description=f"{_CSRF}enabled")
     csrf_header: HeaderName = Field(default="X-XSRF-Header", description=f"{_CSRF}custom-header")

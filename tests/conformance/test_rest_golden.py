@@ -34,6 +34,7 @@ from yodel.domain.states import (
     NodeState,
 )
 from yodel.pb_convert import rest_submission
+from yodel.services.given_ids import Asker
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "rest"
 CLUSTER_ID = 1795247895247
@@ -272,6 +273,10 @@ def _refused() -> Application:
 
 
 async def asked_again(world: RestWorld, call: Recorded) -> Any:
+    """A submission comes with an id that its caller was given."""
+    if call.method == "POST" and call.path.partition("?")[0].endswith("/apps"):
+        for text in re.findall(r"application_\d+_\d{4,}", str(call.content)):
+            world.submission.ids.given(ApplicationId.parse(text), Asker(user="root", host=""))
     return await world.client.request(call.method, call.path, headers=call.headers, content=call.content or None)
 
 

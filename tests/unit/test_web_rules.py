@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,14 @@ REST = RestSettings(cluster_id=1, started_ms=1, rm_web_address="rm:8088", login_
 
 
 def test_defaults_change_nothing() -> None:
-    assert with_rules(REST, WebSettings()) == REST
+    rest = with_rules(REST, WebSettings())
+    assert replace(rest, host_names=REST.host_names) == REST
+
+
+def test_own_names_and_those_that_are_set_are_known() -> None:
+    known = with_rules(REST, WebSettings(host_names=("yarn.example.com", ".apps"))).host_names
+    assert all(map(known.knows, (socket.gethostname(), "yarn.example.com:80", "a.apps")))
+    assert not known.knows("example.com")
 
 
 def test_rules_are_there_when_they_are_switched_on() -> None:

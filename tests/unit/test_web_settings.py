@@ -33,6 +33,8 @@ def test_table_is_read_from_the_file(tmp_path: Path) -> None:
         {"cookie_validity_s": 0},
         {"cookie_domain": "a.com; Secure"},
         {"csrf_header": "X Y"},
+        {"host_names": ("http://rm",)},
+        {"host_names": ("rm:8088",)},
         {"csrf_browsers": ("(",)},
         {"cross_origin_origins": ("regex:(",)},
         {"cross_origin_methods": ("get",)},

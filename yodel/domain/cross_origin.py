@@ -53,6 +53,9 @@ class CrossOriginRules:
             ("Access-Control-Max-Age", str(self.max_age_s)),
         )
 
+    def lets_in(self, origin: str) -> bool:
+        return self._is_origin_allowed(origin.strip())
+
     def _is_origin_allowed(self, origins: str) -> bool:
         """Of several origins in one header, one is enough."""
         return any(pattern.fullmatch(origin) for origin in origins.split() for pattern in self._patterns)

@@ -10,6 +10,7 @@ from typing import Literal
 from starlette.requests import Request
 
 from yodel import __version__
+from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ContainerId
 from yodel.domain.pod import PodObservation
@@ -65,6 +66,8 @@ class RestSettings:
     is_cookie_persistent: bool = False
     authentication: Literal["simple", "kerberos"] = "simple"
     """hadoop.http.authentication.type."""
+    host_names: HostNames = field(default_factory=lambda: HostNames(frozenset()))
+    """What browsers may call this RM, beside addresses, ``localhost`` and the host of ``rm_web_address``."""
     csrf: CsrfRules | None = None
     cross_origin: CrossOriginRules | None = None
     frame_options: str = "SAMEORIGIN"

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yodel.rm_api.auth import caller_in
 from yodel.rm_api.context import Api
 from yodel.rpc_io.rest.errors import not_authenticated
+from yodel.services.given_ids import Asker
 
 REST_PREFIX = "/ws/v1/"
 ALWAYS = (
@@ -67,6 +68,11 @@ def writer(request: Request, api: Api) -> str:
     if user is None:
         raise not_authenticated()
     return user
+
+
+def asker(request: Request) -> Asker:
+    """Whom ids of applications are given to."""
+    return Asker(user=named_user(request), host=request.client.host if request.client else "")
 
 
 def named_user(request: Request) -> str | None:

@@ -11,11 +11,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from yodel.domain.browser_rules import HostNames, host_of
 from yodel.errors import InvalidValue, Unavailable
-from yodel.rm_api import csrf, token_operations
+from yodel.rm_api import token_operations
 from yodel.rm_api.auth import NOBODY, Caller, with_caller
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
 from yodel.rm_api.context import Api
+from yodel.rm_api.own_pages import OwnPages
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.rest.added_headers import add_headers
 from yodel.rpc_io.rest.errors import RestError, translated
@@ -31,7 +33,13 @@ class Gate:
     def __init__(self, app: ASGIApp, api: Api) -> None:
         self._app, services = app, api.services
         settings = services.settings
-        self._cross_origin, self._csrf, self._frames = settings.cross_origin, settings.csrf, settings.frame_options
+        self._cross_origin, self._frames = settings.cross_origin, settings.frame_options
+        self._own_pages = OwnPages(
+            hosts=HostNames.of((*settings.host_names.names, host_of(settings.rm_web_address))),
+            cross_origin=settings.cross_origin,
+            csrf=settings.csrf,
+            may_anonymous_write=settings.may_static_user_write,
+        )
         self._signer = CookieSigner(
             secret=settings.cookie_secret,
             validity_s=settings.cookie_validity_s,
@@ -67,13 +75,15 @@ class Gate:
 
         try:
             asked = Asked.of(scope)
+            if token_operations.is_operation(scope["method"], asked):
+                self._own_pages.check(scope, headers, asked, is_named=True)
             refusal = await self._operations.answer(scope["method"], asked)
             caller = NOBODY if refusal is not None else await self._caller(scope, asked)
             added += caller.headers
+            if refusal is None:
+                self._own_pages.check(scope, headers, asked, is_named=caller.user is not None)
         except (FilterRefusal, RestError, InvalidValue, Unavailable) as error:
             refusal = self._refused(scope, headers, error)
-        if refusal is None and self._is_forged(scope, headers):
-            refusal = refused_by_filter(scope["method"], scope["path"], headers.get("accept", ""), 400, csrf.REFUSAL)
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
@@ -97,12 +107,6 @@ class Gate:
             if error.challenge:
                 page.headers["WWW-Authenticate"] = error.challenge
         return page
-
-    def _is_forged(self, scope: Scope, headers: Headers) -> bool:
-        if self._csrf is None:
-            return False
-        header = headers.get(self._csrf.header)
-        return self._csrf.is_refused(scope["method"], headers.get("user-agent", ""), header)
 
     def _cross_origin_headers(self, headers: Headers) -> tuple[tuple[str, str], ...]:
         if self._cross_origin is None or "origin" not in headers:

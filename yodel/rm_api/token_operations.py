@@ -33,6 +33,11 @@ class Operation(StrEnum):
         return "GET" if self is Operation.GETDELEGATIONTOKEN else "PUT"
 
 
+def is_operation(method: str, asked: Asked) -> bool:
+    """Whether a request asks for something with tokens, instead of what its path says."""
+    return bool(asked.query) and method != "OPTIONS" and (asked.parameter("op") or "").upper() in Operation.__members__
+
+
 class TokenOperations:
     """Answers requests that carry one; leaves all others alone."""
 
@@ -47,7 +52,7 @@ class TokenOperations:
             RestError, InvalidValue: as ``Authenticator.caller``.
         """
         named = (asked.parameter("op") or "").upper() if asked.query else ""
-        if named not in Operation.__members__ or method == "OPTIONS":
+        if not is_operation(method, asked):
             return None
         operation = Operation(named)
         if method != operation.method:

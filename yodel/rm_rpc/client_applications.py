@@ -15,6 +15,7 @@ from yodel.pb_convert.texts import text
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.changes import ApplicationChanges
+from yodel.services.given_ids import Asker
 from yodel.services.queries import ApplicationFilter, Queries
 from yodel.services.submission import SubmissionService
 
@@ -43,9 +44,9 @@ class ApplicationCalls:
         }
 
     async def get_new_application(
-        self, _: CallContext, __: msg.GetNewApplicationRequestProto
+        self, context: CallContext, _: msg.GetNewApplicationRequestProto
     ) -> msg.GetNewApplicationResponseProto:
-        application_id = await self._submission.new_application_id()
+        application_id = await self._submission.give_id(_asker(context))
         return msg.GetNewApplicationResponseProto(
             application_id=ids.application_id_pb(application_id),
             maximumCapability=ids.resource_pb(self._submission.maximum_capability),
@@ -59,7 +60,8 @@ class ApplicationCalls:
             message = "ApplicationId is not provided in ApplicationSubmissionContext"
             raise RemoteFault(faults.APPLICATION_ID_NOT_PROVIDED, message)
         submission = submission_of(given, context.user)
-        await self._submission.submit(ids.application_id(given.application_id), submission)
+        application_id = ids.application_id(given.application_id)
+        await self._submission.submit_given(application_id, submission, _asker(context))
         return msg.SubmitApplicationResponseProto()
 
     def get_application_report(
@@ -142,3 +144,7 @@ class ApplicationCalls:
 
 def _timeout_name(kind: pb.ApplicationTimeoutTypeProto) -> str:
     return pb.ApplicationTimeoutTypeProto.Name(kind).removeprefix(TIMEOUT_PREFIX)
+
+
+def _asker(context: CallContext) -> Asker:
+    return Asker(user=context.user, host=context.remote_host)

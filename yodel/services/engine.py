@@ -236,6 +236,10 @@ class Engine:
         self._performer: Performer | None = None
         self._follower: Follower | None = None
 
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
     def perform_with(self, performer: Performer) -> None:
         """Who performs effects.  Set once by the composition root, before ``run``."""
         self._performer = performer

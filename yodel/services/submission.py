@@ -22,6 +22,7 @@ from yodel.domain.states import ApplicationState, FinalApplicationStatus
 from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue
 from yodel.ports.identity import Groups
 from yodel.services.engine import Engine, Transaction
+from yodel.services.given_ids import Asker, GivenIds
 
 ID_BLOCK = 100
 """Application numbers reserved on disk at a time: a crash skips at most this many, and none is given twice."""
@@ -70,7 +71,9 @@ class SubmissionService:
     ) -> None:
         self._engine, self._groups, self._rules = engine, groups, rules
         self._limits, self._allocation, self._asks = limits, allocation, asks
-        self._next = self._reserved = engine.state.identity.application_sequence
+        identity = engine.state.identity
+        self._next = self._reserved = identity.application_sequence
+        self.ids = GivenIds(engine.clock, ApplicationId(identity.cluster_timestamp_ms, self._next))
 
     def use_rules(self, rules: AccessRules) -> None:
         """From now on (refreshAdminAcls)."""
@@ -91,6 +94,24 @@ class SubmissionService:
         self._next += 1
         return ApplicationId(self._engine.state.identity.cluster_timestamp_ms, self._next)
 
+    async def give_id(self, asker: Asker) -> ApplicationId:
+        """The next id, which is this caller's to submit an application by."""
+        application_id = await self.new_application_id()
+        self.ids.given(application_id, asker)
+        return application_id
+
+    async def submit_given(self, application_id: ApplicationId, submission: Submission, asker: Asker) -> None:
+        """As ``submit``, for who was given the id.  An application that is here already was submitted by it.
+
+        Raises:
+            AccessDenied: the caller was not given this id; and as ``submit``.
+        """
+        checked = self._checked(submission)
+        if application_id not in self._engine.state.applications:
+            self.ids.require(application_id, asker)
+        await self._accept(application_id, checked)
+        self.ids.forget(application_id)
+
     async def _reserve(self, target: int) -> None:
         def work(tx: Transaction) -> None:
             tx.application_sequence = target
@@ -108,8 +129,9 @@ class SubmissionService:
             InvalidTags: in Hadoop's words.
             AccessDenied: the queue is not for this user (RMAppManager.createAndPopulateNewRMApp).
         """
-        checked = self._checked(submission)
+        await self._accept(application_id, self._checked(submission))
 
+    async def _accept(self, application_id: ApplicationId, checked: Submission) -> None:
         def work(tx: Transaction) -> None:
             if tx.has(application_id):
                 return

@@ -85,6 +85,15 @@ FAULTS_OF_HADOOP = (
         reason="the same fault",
     ),
     Allowed(
+        what="a body that is declared as nothing",
+        calls=r".*\(as nothing\)",
+        place=ANY,
+        yodel_shows="415|NotSupported",
+        hadoop="503 for a reader that is not there, or read as JSON",
+        yodel="415",
+        reason="a page of any site makes a browser send it without asking first",
+    ),
+    Allowed(
         what="queue access and one attempt as JSON",
         calls=r"GET /ws/v1/cluster/(queues/default/access.*|apps/\$APP\d/appattempts/\$ATT\d)(?: \(.*\))?",
         place="status",

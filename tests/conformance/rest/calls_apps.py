@@ -58,6 +58,7 @@ def refused_submissions() -> list[Step]:
         sent("POST", post, {**wrong, "application-tags": {"tag": ["x" * 101]}}, note="a long tag"),
         sent("POST", post, {**wrong, "reservation-id": "nonsense"}, note="a reservation that is none"),
         sent("POST", post, wrong, kind="text/plain", note="as text"),
+        sent("POST", post, wrong, kind="", note="as nothing"),
         sent("POST", post, wrong, kind="application/x-www-form-urlencoded", note="as a form"),
         sent("POST", post, {**wrong, "am-container-spec": {"credentials": {"tokens": {"entry": [
             {"key": "t", "value": "%%%"}]}}}}, note="a token that is none"),
@@ -206,6 +207,7 @@ def kills() -> list[Step]:
         sent("PUT", as_user(state), "{", note="half of an object"),
         sent("PUT", as_user(state), "KILLED", note="a bare word"),
         sent("PUT", as_user(state), '{"state":"KILLED"}', kind="text/plain", note="as text"),
+        sent("PUT", as_user(state), '{"state":"RUNNING"}', kind="", note="as nothing"),
         sent("PUT", as_user("/apps/application_1_0001/state"), KILL, accept=XML, note="of an unknown one"),
         sent("PUT", as_user("/apps/nonsense/state"), KILL),
         sent("PUT", as_user(state, "mallory"), {"state": "RUNNING"}, note="another user"),
@@ -234,6 +236,7 @@ def odd_submissions() -> list[Step]:
         "a foreign id": {**submission(11), "application-id": FOREIGN},
     }
     return [
+        *(new_application(f"application {number}") for number in range(7, 11)),
         *(sent("POST", as_user("/apps"), body, note=note) for note, body in bodies.items()),
         *(Until(application=each, attempt_state="LAUNCHED") for each in (6, 8, FOREIGN)),
         Until(application=7, state="FAILED", attempt_state="FAILED"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,35 @@ async def test_report_is_there_before_the_submission_is_answered(world: World, p
     assert report.final_application_status == pb.APP_UNDEFINED
     assert (report.host, report.rpc_port, report.originalTrackingUrl) == ("N/A", -1, "N/A")
     assert report.trackingUrl == f"http://rm:8088/proxy/{application_id}/"
+
+
+async def test_id_is_for_who_was_given_it_on_this_port_too(world: World, protocol: RpcProtocol) -> None:
+    application_id = ids.application_id((await call(protocol, "getNewApplication", context())).application_id)
+    with pytest.raises(AccessDenied, match=f"{application_id} was given to another caller than bob"):
+        await world.run(call(protocol, "submitApplication", context("bob"), submission(application_id)))
+    made_up = ApplicationId(application_id.cluster_timestamp_ms, application_id.sequence + 1)
+    with pytest.raises(AccessDenied, match=f"{made_up} was not given to alice"):
+        await world.run(call(protocol, "submitApplication", context(), submission(made_up)))
+    await world.run(call(protocol, "submitApplication", context(), submission(application_id)))
+    assert {*world.rm.state.applications} == {application_id}
+
+
+async def test_client_that_comes_back_by_another_connection_uses_its_id_and_repeats_itself(
+    world: World, protocol: RpcProtocol
+) -> None:
+    application_id = ids.application_id((await call(protocol, "getNewApplication", context())).application_id)
+    elsewhere = replace(context(), remote_host="10.0.0.10", remote_port=2, client_id=b"d" * 16)
+    for _ in range(2):
+        await world.run(call(protocol, "submitApplication", elsewhere, submission(application_id)))
+    assert world.application(application_id).submission.user == "alice"
+
+
+async def test_id_of_before_a_restart_is_taken_after_it(world: World, protocol: RpcProtocol) -> None:
+    application_id = ids.application_id((await call(protocol, "getNewApplication", context())).application_id)
+    await world.restart()
+    after = client_protocol(world).protocol()
+    await world.run(call(after, "submitApplication", context(), submission(application_id)))
+    assert world.application(application_id).submission.user == "alice"
 
 
 async def test_submission_without_an_id_is_refused_with_hadoops_class(protocol: RpcProtocol) -> None:

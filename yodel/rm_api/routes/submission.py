@@ -14,7 +14,7 @@ from yodel.pb_convert import rest_submission
 from yodel.pb_convert.rest_submission import InvalidReservationId
 from yodel.rm_api.bodies import read_bytes, read_object
 from yodel.rm_api.context import api_of
-from yodel.rm_api.front import writer
+from yodel.rm_api.front import asker, writer
 from yodel.rm_api.given import answer_text, is_given, null_pointer
 from yodel.rm_api.routes.reservations import require_reservation_id
 from yodel.rm_api.wire.resources import resource
@@ -33,7 +33,7 @@ async def new_application(request: Request) -> Response:
     require_acceptable(request)
     await read_bytes(request, api.services.settings.body_bytes_max)
     submission = api.services.submission
-    application_id = await submission.new_application_id()
+    application_id = await submission.give_id(asker(request))
     maximum = resource(submission.maximum_capability)
     value = {"application-id": str(application_id), "maximum-resource-capability": maximum}
     return answer(request, value, root="NewApplication")
@@ -53,7 +53,7 @@ async def submit(request: Request) -> Response:
     try:
         application_id, submission = rest_submission.submission(body, user)
         _require_fits(submission.am_asked_capability, service.maximum_capability)
-        await service.submit(application_id, submission)
+        await service.submit_given(application_id, submission, asker(request))
     except InvalidReservationId as error:
         require_reservation_id(error.text)
         raise bad_request(str(error)) from error

@@ -191,3 +191,37 @@ async def test_request_for_the_am_may_come_as_xml(world: RestWorld, more: str) -
     (request,) = pb.ApplicationSubmissionContextProto.FromString(row.context).am_container_resource_request
     assert (request.allocation_request_id, request.execution_type_request.enforce_execution_type) == (9, True)
     assert row.am_asked_capability == Resource(512, 1)
+
+
+async def test_id_is_for_who_was_given_it(world: RestWorld) -> None:
+    application_id = await world.new_id("alice")
+    world.client.cookies.clear()
+    answer = await world.post("/apps?user.name=bob", a_body(application_id))
+    assert answer.status_code == 400
+    assert f"{application_id} was given to another caller than bob" in answer.json()["RemoteException"]["message"]
+    assert world.state.applications == {}
+    world.client.cookies.clear()
+    assert (await world.post("/apps?user.name=alice", a_body(application_id))).status_code == 202
+
+
+async def test_id_that_was_never_given_out_is_refused(world: RestWorld) -> None:
+    following = ApplicationId.parse(await world.new_id("alice"))
+    made_up = ApplicationId(following.cluster_timestamp_ms, following.sequence + 1)
+    answer = await world.post("/apps?user.name=alice", a_body(str(made_up)))
+    assert answer.status_code == 400
+    assert f"{made_up} was not given to alice" in answer.json()["RemoteException"]["message"]
+    assert world.state.applications == {}
+
+
+async def test_body_that_was_refused_may_come_again_with_its_id(world: RestWorld) -> None:
+    application_id = await world.new_id()
+    assert (await world.post("/apps?user.name=alice", a_body(application_id, priority="x"))).status_code == 400
+    assert (await world.post("/apps?user.name=alice", a_body(application_id))).status_code == 202
+    assert len(world.submission.ids) == 0
+
+
+async def test_id_taken_without_a_name_is_for_the_first_who_has_one() -> None:
+    async with rest_world(may_static_user_write=True) as world:
+        application_id = (await world.post("/apps/new-application")).json()["application-id"]
+        assert (await world.post("/apps?user.name=alice", a_body(application_id))).status_code == 202
+        assert world.state.applications[ApplicationId.parse(application_id)].submission.user == "alice"
