@@ -47,11 +47,13 @@ class LongJobs:
         cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": MASTERS_BYTES}, nodes=(MASTERS_NODE,))
         try:
             self._bring_resource_manager()
-            self._spark_client, self._map_client = self._start_spark(), self._start_mapreduce()
+            self._spark_client = self._start_spark()
             self.spark = self._spark_client.application_id()
+            cluster.running_pods(self.spark, "am", 1, START_TIMEOUT_S)
+            # Only now: on a busy machine its map would be through before Spark has begun.
+            self._map_client = self._start_mapreduce()
             self.mapreduce = self._map_client.application_id()
-            for application_id in (self.spark, self.mapreduce):
-                cluster.running_pods(application_id, "am", 1, START_TIMEOUT_S)
+            cluster.running_pods(self.mapreduce, "am", 1, START_TIMEOUT_S)
         finally:
             cluster.kubectl("uncordon", *others)
         try:
