@@ -52,6 +52,10 @@ class Settings(BaseSettings):
         default="", description="network (CIDR) of nodes with several addresses: the one in it is the host"
     )
     bind_host: str = "0.0.0.0"
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="the least that is written to stderr"
+    )
+    log_format: Literal["json", "console"] = Field(default="json", description="a line of JSON each, or for people")
     rpc_port: int = Field(default=8041, ge=0, le=65535, description="ContainerManagement; 0 takes any free port")
     http_port: int = Field(default=8042, ge=0, le=65535, description="logs and REST; 0 takes any free port")
     rpc: AgentRpcSettings = Field(

@@ -37,6 +37,7 @@ from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import LEADER_GAUGE
 from yodel.rm_rpc.admin_protocol import AdminProtocol
+from yodel.rm_rpc.audited import audited_admin, audited_client
 from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
 from yodel.rm_rpc.ha_protocol import HaProtocol
 from yodel.rm_rpc.master_protocol import MasterProtocol
@@ -363,7 +364,7 @@ class Rm:
         limits = from_settings.rpc_limits_of_ports(settings.rpc)
         unfinished = UnfinishedFrames(settings.rpc.unfinished_frames_mib_max * MIB)
         servers = [
-            _server("client", [client.protocol()], by_name_or_token, limits.client, unfinished),
+            _server("client", [audited_client(client.protocol())], by_name_or_token, limits.client, unfinished),
             _server("scheduler", [master.protocol()], by_am_token, limits.scheduler, unfinished),
             _server("tracker", [tracker.protocol()], by_node_token, limits.tracker, unfinished),
             _server("admin", self._admin_protocols(), by_name, limits.admin, unfinished),
@@ -384,7 +385,8 @@ class Rm:
 
     def _admin_protocols(self) -> list[RpcProtocol]:
         mappings = UserMappings(self.admin).protocols()
-        return [AdminProtocol(self.admin).protocol(), HaProtocol(self.admin).protocol(), *mappings]
+        protocols = [AdminProtocol(self.admin).protocol(), HaProtocol(self.admin).protocol(), *mappings]
+        return [audited_admin(protocol) for protocol in protocols]
 
     def _reloads(self) -> Reloads:
         """What ``yarn rmadmin`` may change while we run."""

@@ -215,8 +215,12 @@ class Settings(BaseSettings):
     log_aggregation_enable: bool = Field(
         default=False, description="yarn.log-aggregation-enable: reports tell how far the node agents are"
     )
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    log_format: Literal["json", "console"] = "json"
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="the least that is written to stderr; lines of the audit log always are"
+    )
+    log_format: Literal["json", "console"] = Field(
+        default="json", description="a line of JSON each, or for people; lines of the audit log are always JSON"
+    )
 
     @field_validator("queues")
     @classmethod

@@ -11,10 +11,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import structlog
 import typer
 from typer.testing import CliRunner
 
+from tests.support.audit_lines import logs_as_before
 from yodel import __version__, checks, cli
 from yodel.checks import Finding, Verdict
 from yodel.errors import InvalidValue, Refused
@@ -26,9 +26,8 @@ RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200"})
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:
     """Commands set logging up for a whole process."""
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
+    with logs_as_before():
+        yield
 
 
 def test_help_lists_the_commands_and_says_where_to_begin() -> None:

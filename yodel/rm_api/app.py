@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from yodel.errors import YodelError
+from yodel.rm_api.audited import Audited
 from yodel.rm_api.compression import Compressed
 from yodel.rm_api.context import Api, RestServices, RestSettings
 from yodel.rm_api.front import REST_PREFIX, Front
@@ -81,6 +82,7 @@ def create_app(services: RestServices) -> FastAPI:
     app.add_middleware(Gate, api=api)
     app.add_middleware(ProblemRim)
     app.add_middleware(Front)
+    app.add_middleware(Audited)
     app.add_middleware(Compressed)
     app.add_middleware(Recording, replay=api.replay)
     app.add_exception_handler(YodelError, _refused)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from starlette.types import Scope
 
+from yodel.rm_api.audited import note
+
 _CALLER = "yodel.caller"
 
 
@@ -27,6 +29,7 @@ NOBODY = Caller(user=None)
 
 
 def with_caller(scope: Scope, caller: Caller) -> Scope:
+    note(scope, user=caller.user, real_user=caller.real_user)
     return {**scope, _CALLER: caller}
 
 

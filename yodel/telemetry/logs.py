@@ -1,4 +1,8 @@
-"""Logs: facts with fields, one line per transition, JSON by default, to stderr.  Secrets never get here."""
+"""Logs: facts with fields, one line per transition, JSON by default, to stderr.  Secrets never get here.
+
+What libraries say through Python's ``logging`` (uvicorn, asyncio, SQLAlchemy), and warnings, become lines of the same
+form, from ``warning`` on: what they tell of each connection is nothing for an operator, unless the level is ``debug``.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,20 @@ from typing import Any
 import structlog
 
 
+class _Routed(logging.Handler):
+    """Records of libraries as lines of ours, with the name of their logger."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            log = structlog.get_logger()
+            write = getattr(log, record.levelname.lower(), log.warning)
+            write(record.getMessage(), logger=record.name, exc_info=record.exc_info or None)
+        except Exception:
+            self.handleError(record)
+
+
 def configure(level: str = "info", style: str = "json") -> None:
-    """Set structlog up for the process.  ``style`` is ``json`` or ``console``."""
+    """Set structlog and ``logging`` up for the process.  ``style`` is ``json`` or ``console``."""
     renderer: Any = structlog.processors.JSONRenderer() if style == "json" else structlog.dev.ConsoleRenderer()
     structlog.configure(
         processors=[
@@ -24,6 +40,9 @@ def configure(level: str = "info", style: str = "json") -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+    logging.captureWarnings(True)
+    logging.getLogger().handlers = [_Routed()]
+    _let_libraries_speak(level)
 
 
 def level() -> str:
@@ -34,3 +53,9 @@ def level() -> str:
 def set_level(level: str) -> None:
     """From now on, for the whole process; loggers that were bound before keep theirs."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())))
+    _let_libraries_speak(level)
+
+
+def _let_libraries_speak(level: str) -> None:
+    wanted: int = getattr(logging, level.upper())
+    logging.getLogger().setLevel(wanted if wanted <= logging.DEBUG else max(wanted, logging.WARNING))

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
 import pytest
+import structlog
 import typer
 
 from nm_plugin import __main__ as program
 from nm_plugin.settings import Settings
+from tests.support.audit_lines import logs_as_before
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    with logs_as_before():
+        yield
 
 
 def test_the_host_is_the_address_in_the_named_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +36,16 @@ def test_a_network_without_an_address_here_is_one_line(capsys: pytest.CaptureFix
         program.run(None, ["host_cidr=198.51.100.0/24"])
     assert ended.value.exit_code == program.EXIT_MISCONFIGURED
     assert capsys.readouterr().err.startswith("Invalid host_cidr")
+
+
+def test_agent_logs_in_the_form_and_from_the_level_of_its_settings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def serve(_: Settings) -> None:
+        structlog.get_logger("x").info("hidden")
+        structlog.get_logger("x").warning("shown", n=1)
+
+    monkeypatch.setattr(program, "serve", serve)
+    program.run(None, ["host=x", "log_level=warning"])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (json.loads(line)["event"], json.loads(line)["level"]) == ("shown", "warning")

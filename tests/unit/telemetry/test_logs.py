@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 
 import pytest
 import structlog
 
+from tests.support.audit_lines import logs_as_before
 from yodel.telemetry import logs
 
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    before = structlog.get_config()
-    yield
-    structlog.configure(**before)
-    structlog.contextvars.clear_contextvars()
+    with logs_as_before():
+        yield
 
 
 def test_json_is_one_line_of_facts_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,3 +73,30 @@ def test_level_is_changed_while_running(capsys: pytest.CaptureFixture[str]) -> N
     logs.set_level("info")
     log.info("heard")
     assert (logs.level(), "unheard" in (said := capsys.readouterr().err), "heard" in said) == ("info", False, True)
+
+
+def test_libraries_write_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure()
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        logging.getLogger("uvicorn.error").exception("went %s\nwrong", "very")
+    line = json.loads(capsys.readouterr().err)
+    assert "ValueError: broken" in line["exception"]
+    assert (line["event"], line["level"], line["logger"]) == ("went very\nwrong", "error", "uvicorn.error")
+
+
+def test_libraries_chat_only_for_who_looks_closely(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info")
+    logging.getLogger("httpx2").info("hidden")
+    logs.set_level("debug")
+    logging.getLogger("httpx2").info("shown")
+    logs.configure("error")
+    logging.getLogger("httpx2").warning("hidden")
+    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["shown"]
+
+
+def test_warnings_are_lines_too(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure()
+    logging.getLogger("py.warnings").warning("%s", "x.py:1: DeprecationWarning: old")
+    assert json.loads(capsys.readouterr().err)["logger"] == "py.warnings"

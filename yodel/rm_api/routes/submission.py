@@ -12,6 +12,7 @@ from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.pb_convert import rest_submission
 from yodel.pb_convert.rest_submission import InvalidReservationId
+from yodel.rm_api.audited import note
 from yodel.rm_api.bodies import read_bytes, read_object
 from yodel.rm_api.context import api_of
 from yodel.rm_api.front import asker, writer
@@ -52,6 +53,7 @@ async def submit(request: Request) -> Response:
     service = api.services.submission
     try:
         application_id, submission = rest_submission.submission(body, user)
+        note(request.scope, app_id=str(application_id))
         _require_fits(submission.am_asked_capability, service.maximum_capability)
         await service.submit_given(application_id, submission, asker(request))
     except InvalidReservationId as error:

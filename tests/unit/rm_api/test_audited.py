@@ -1,0 +1,89 @@
+"""Which calls of the web side leave a line in the audit log, and what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.api_rows import RUNNING, fill
+from tests.support.audit_lines import AuditLines, audit_lines, shown
+from tests.support.rest_world import RestWorld
+
+
+@pytest.fixture
+async def filled(world: RestWorld) -> RestWorld:
+    await fill(world)
+    return world
+
+
+@pytest.fixture
+def audit(capsys: pytest.CaptureFixture[str]) -> Iterator[AuditLines]:
+    with audit_lines(capsys) as lines:
+        yield lines
+
+
+async def test_kill_leaves_a_line(filled: RestWorld, audit: AuditLines) -> None:
+    await filled.put_state(RUNNING.id, {"state": "KILLED"})
+    (line,) = audit()
+    assert shown(line, "USER", "IP", "OPERATION", "TARGET", "RESULT", "APPID") == [
+        *("alice", "127.0.0.1", "Kill Application Request", "RMWebService", "SUCCESS", str(RUNNING.id))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [(f"/ws/v1/cluster/apps/{RUNNING.id}/state", {"state": "KILLED"}), (f"/api/v1/applications/{RUNNING.id}/kill", {})],
+)
+async def test_refused_kill_says_who_and_what_was_missing(
+    filled: RestWorld, audit: AuditLines, path: str, body: dict[str, str]
+) -> None:
+    method = "PUT" if path.endswith("state") else "POST"
+    answer = await filled.client.request(method, path, json=body, params={"user.name": "mallory"})
+    assert answer.status_code == 403
+    (line,) = audit()
+    assert shown(line, "USER", "OPERATION", "RESULT", "DESCRIPTION", "APPID") == [
+        *("mallory", "Kill Application Request", "FAILURE", "Unauthorized user", str(RUNNING.id))
+    ]
+    assert "mallory" in line["PERMISSIONS"]
+
+
+async def test_submission_names_its_application(filled: RestWorld, audit: AuditLines) -> None:
+    new = (await filled.client.post("/ws/v1/cluster/apps/new-application?user.name=alice")).json()
+    given = {"application-id": new["application-id"], "application-name": 'x"}\n{"USER":"root"'}
+    given |= {"am-container-spec": {"commands": {"command": "true"}}, "resource": {"memory": 1024, "vCores": 1}}
+    answer = await filled.client.post("/ws/v1/cluster/apps?user.name=alice", json=given)
+    assert answer.status_code == 202
+    made, submitted = audit()
+    assert made["OPERATION"] == "POST /ws/v1/cluster/apps/new-application"
+    assert shown(submitted, "OPERATION", "RESULT", "APPID") == [
+        *("Submit Application Request", "SUCCESS", new["application-id"])
+    ]
+
+
+async def test_submission_that_fails_says_why(filled: RestWorld, audit: AuditLines) -> None:
+    await filled.client.post("/ws/v1/cluster/apps?user.name=alice", json={"application-id": "job\n_1"})
+    (line,) = audit()
+    assert shown(line, "OPERATION", "RESULT") == ["Submit Application Request", "FAILURE"]
+    assert line["DESCRIPTION"].startswith("HTTP 400: ")
+
+
+async def test_forbidden_read_leaves_a_line_and_others_none(filled: RestWorld, audit: AuditLines) -> None:
+    await filled.client.get("/ws/v1/cluster/apps?user.name=mallory")
+    assert audit() == []
+    answer = await filled.client.get("/logLevel?log=x&user.name=mallory&level=DEBUG")
+    assert answer.status_code == 403
+    (line,) = audit()
+    assert shown(line, "USER", "OPERATION", "TARGET", "RESULT") == [
+        *("mallory", "Set Log Level", "AdminService", "FAILURE")
+    ]
+
+
+async def test_nothing_of_a_token_gets_into_a_line(filled: RestWorld, audit: AuditLines) -> None:
+    secret = "SECRETWORD"
+    headers = {"Hadoop-YARN-RM-Delegation-Token": secret}
+    await filled.client.delete("/ws/v1/cluster/delegation-token?user.name=alice", headers=headers)
+    (line,) = audit()
+    assert line["RESULT"] == "FAILURE"
+    assert secret not in json.dumps(line)

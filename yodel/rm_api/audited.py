@@ -1,0 +1,124 @@
+"""The audit log's view of the web side: every changing call, and every one that was answered 403, leaves a line.
+
+Outside of what finds the caller, because that refuses too; whoever learns something of the call notes it on the way.
+A plain ASGI shell: answers stream through it untouched.  Requests' bodies are not looked at, of answers only the first
+words of an error.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from yodel.telemetry import audit
+from yodel.telemetry.audit import AUDIT, Act
+
+_NOTES = "yodel.audit"
+READS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+ERROR_BYTES_MAX = 4_096
+LOG_LEVEL = "/logLevel"
+"""A GET, and yet a change when it names a level."""
+_APPLICATION = re.compile(r"/(application_[0-9]{1,19}_[0-9]{1,10})(?=/|$)")
+_APPS = "/(?:ws/v1/cluster/apps|api/v1/applications)"
+_ACTS = tuple(
+    (method, re.compile(path), operation, target)
+    for method, path, operation, target in (
+        ("POST", r"/ws/v1/cluster/apps", audit.SUBMIT, audit.WEB_SERVICE),
+        ("PUT", rf"{_APPS}/[^/]+/state", audit.KILL, audit.WEB_SERVICE),
+        ("POST", rf"{_APPS}/[^/]+/kill", audit.KILL, audit.WEB_SERVICE),
+        ("PUT", rf"{_APPS}/[^/]+/queue", audit.MOVE, audit.WEB_SERVICE),
+        ("PUT", rf"{_APPS}/[^/]+/priority", audit.UPDATE_PRIORITY, audit.WEB_SERVICE),
+        ("PUT", rf"{_APPS}/[^/]+/timeout", audit.UPDATE_TIMEOUTS, audit.WEB_SERVICE),
+        ("POST", r"/ws/v1/cluster/containers/[^/]+/signal/[^/]+", audit.SIGNAL, audit.WEB_SERVICE),
+        ("PUT", r"/ws/v1/cluster/scheduler-conf", "Update Scheduler Configuration", audit.ADMIN_SERVICE),
+        ("POST", r"/ws/v1/cluster/nodes/[^/]+/resource", "updateNodeResource", audit.ADMIN_SERVICE),
+        ("GET", LOG_LEVEL, "Set Log Level", audit.ADMIN_SERVICE),
+    )
+)
+
+
+def note(scope: Scope, **facts: str | None) -> None:
+    """``user``, ``real_user``, ``app_id``: what the line will say.  Nothing when nobody writes one."""
+    notes = scope.get(_NOTES)
+    if notes is not None:
+        notes.update(facts)
+
+
+class Audited:
+    """Wraps the application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        notes: dict[str, Any] = {}
+        status, body = 500, bytearray()
+
+        async def send_and_look(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            elif status >= 400 and len(body) < ERROR_BYTES_MAX:
+                body.extend(message.get("body", b"")[: ERROR_BYTES_MAX - len(body)])
+            await send(message)
+
+        try:
+            await self._app({**scope, _NOTES: notes}, receive, send_and_look)
+        finally:
+            if status == 403 or _is_change(scope):
+                _tell(scope, notes, status, bytes(body))
+
+
+def _is_change(scope: Scope) -> bool:
+    if scope["path"] == LOG_LEVEL:
+        return b"level=" in scope["query_string"]
+    return scope["method"] not in READS and not scope["path"].startswith("/proxy/")
+
+
+def _tell(scope: Scope, notes: dict[str, Any], status: int, body: bytes) -> None:
+    path, client = scope["path"].rstrip("/"), scope.get("client")
+    named = _APPLICATION.search(path)
+    operation, target = _operation(scope["method"], path)
+    act = Act(
+        operation=operation,
+        target=target,
+        user=notes.get("user"),
+        real_user=notes.get("real_user"),
+        ip=client[0] if client else "",
+        app_id=notes.get("app_id") or (named.group(1) if named else ""),
+    )
+    words = "" if _is_about_secrets(path) else _words(body)
+    if status < 400:
+        AUDIT.success(act)
+    elif status in (401, 403):
+        AUDIT.failure(act, audit.UNAUTHORIZED, permissions=words)
+    else:
+        AUDIT.failure(act, f"HTTP {status}: {words}")
+
+
+def _operation(method: str, path: str) -> tuple[str, str]:
+    for wanted, pattern, operation, target in _ACTS:
+        if method == wanted and pattern.fullmatch(path):
+            return operation, target
+    return f"{method} {path}", audit.WEB_SERVICE
+
+
+def _words(body: bytes) -> str:
+    """What an error says: the message of a RemoteException, the detail of a problem, or the text as it is."""
+    try:
+        found = msgspec.json.decode(body)
+        text = found["RemoteException"]["message"] if "RemoteException" in found else found["detail"]
+    except (msgspec.DecodeError, LookupError, TypeError, UnicodeDecodeError):
+        text = body.decode("utf-8", "replace")
+    return str(text)
+
+
+def _is_about_secrets(path: str) -> bool:
+    """What is said of a token may quote it."""
+    return "delegation-token" in path
