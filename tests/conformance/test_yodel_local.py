@@ -112,6 +112,21 @@ def test_secrets_are_in_no_log_and_on_no_command_line(running: Cluster) -> None:
     assert not [text for text in texts for secret in secrets if secret in text]
 
 
+def test_logs_of_all_programs_have_one_form_with_levels(running: Cluster) -> None:
+    for path in (running.directory / "logs").iterdir():
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        assert all({"event", "level", "timestamp"} <= line.keys() for line in lines), path
+    agent = (running.directory / "logs" / "node-1.log").read_text()
+    assert '"level": "info"' in agent
+
+
+def test_calls_over_http_are_in_the_audit_log(running: Cluster) -> None:
+    running.curl("/apps/new-application", "-X", "POST")
+    text = (running.directory / "logs" / "rm.log").read_text()
+    lines = [json.loads(line) for line in text.splitlines() if '"logger": "yodel.audit"' in line]
+    assert [line["RESULT"] for line in lines if line["OPERATION"].endswith("/new-application")][-1:] == ["SUCCESS"]
+
+
 def test_hadoop_configuration_names_the_running_ports(running: Cluster) -> None:
     ready = json.loads((running.directory / "ready.json").read_text())
     conf = running.ready.hadoop_conf_dir
