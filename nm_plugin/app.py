@@ -60,6 +60,7 @@ from yodel.hadoop_rpc.framing import MIB
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import Dispatcher
+from yodel.rpc_io.rest.probe_port import ProbePort
 from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant, rpc_limits
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.telemetry.limits import AGENT_FRAME
@@ -170,7 +171,9 @@ class NodeAgent:
         # verified with: who comes before it has arrived waits.
         _, rpc_port = await server.start(self._settings.bind_host, self._settings.rpc_port, accept=False)
         web = LogServer(self._settings.bind_host, self._settings.http_port, connection_limits(self._settings))
+        probes = ProbePort(lambda: "" if late.tracker is not None else "starting")
         try:
+            await probes.start(self._settings.bind_host, self._settings.probe_port)
             node_id = NodeId(self._settings.host, rpc_port)
             secrets_of_rm.node_id = node_id
             late.command_node = self._node(node_id, web.port)
@@ -206,6 +209,7 @@ class NodeAgent:
         finally:
             await web.stop()
             await server.stop()
+            await probes.stop()
 
     def _tracker(
         self,

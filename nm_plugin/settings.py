@@ -62,6 +62,12 @@ class Settings(BaseSettings):
         default_factory=AgentRpcSettings,
         description="what callers may send and hold on the RPC port, `[rpc]`: see below",
     )
+    probe_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="/health/live and /health/ready for Kubernetes' probes; by default there is none",
+    )
     resource_tracker_host: str = "127.0.0.1"
     resource_tracker_port: int = Field(default=8031, ge=1, le=65535)
     kubernetes_node_name: str = ""

@@ -7,11 +7,12 @@ group: when one fails, all end, the process exits, and whoever supervises it sta
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 from yodel import from_settings
 from yodel.domain.queue import differing
@@ -22,6 +23,7 @@ from yodel.ports.store import Commit, Snapshot, Store
 from yodel.rm import Addresses, Rm
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import standby_app
+from yodel.rpc_io.rest.probe_port import ProbePort
 from yodel.services.state import ClusterState
 from yodel.services.tokens import TokenIssuer, missing_keys
 from yodel.settings import Settings
@@ -49,18 +51,44 @@ async def run_rm(
         OSError: a port is taken.
         LeadLost: another leads.  When that is known by the clock alone, the process is ended without an exception.
     """
-    clock = SystemClock()
-    serve = _Serving(settings, clock, reload or (lambda: settings), on_ready)
-    if not is_shared(settings.store_url):
-        if settings.leader_handover_s > 0:
-            raise InvalidValue(
-                "leader_handover_s", settings.leader_handover_s, "0: no standby can share an SQLite file"
-            )
-        await serve(stop, None)
-        return
+    clock, health = SystemClock(), _Health()
+    serve = _Serving(settings, clock, reload or (lambda: settings), on_ready, health)
+    if not is_shared(settings.store_url) and settings.leader_handover_s > 0:
+        raise InvalidValue("leader_handover_s", settings.leader_handover_s, "0: no standby can share an SQLite file")
+    async with _probed(settings, health):
+        if is_shared(settings.store_url):
+            await _serve_with_lead(settings, clock, serve, stop, health)
+        else:
+            await serve(stop, None)
+
+
+class _Health:
+    """Why nobody should be sent here, as who waits or serves tells it: one port of probes for both."""
+
+    def __init__(self) -> None:
+        self.not_ready: Callable[[], str] = lambda: "starting"
+
+    def reason(self) -> str:
+        return self.not_ready()
+
+
+@contextlib.asynccontextmanager
+async def _probed(settings: Settings, health: _Health) -> AsyncIterator[None]:
+    probes = ProbePort(health.reason)
+    await probes.start(settings.bind_host, settings.probe_port)
+    try:
+        yield
+    finally:
+        await probes.stop()
+
+
+async def _serve_with_lead(
+    settings: Settings, clock: Clock, serve: _Serving, stop: asyncio.Event, health: _Health
+) -> None:
     holder, times = new_holder(), LeaseTimes(lease_s=settings.leader_lease_s)
     lease = SqlLease(settings.store_url, holder, times)
     leadership = Leadership(lease, holder, times, clock, _end_process)
+    health.not_ready = lambda: f"standby: {leadership.reason}"
     try:
         if await _gain_lead(settings, clock, leadership, stop):
             await _lead(serve, leadership, stop, settings.leader_handover_s)
@@ -116,14 +144,17 @@ class _Serving:
         clock: Clock,
         reload: Callable[[], Settings],
         on_ready: Callable[[Addresses], None] | None,
+        health: _Health,
     ) -> None:
         self._settings, self._clock, self._reload, self._on_ready = settings, clock, reload, on_ready
+        self._health = health
 
     async def __call__(self, stop: asyncio.Event, lead: Leadership | None) -> None:
         store = SqlStore(self._settings.store_url, lead=lead)
         try:
             stored, state, tokens = await _open_state(store, self._clock, self._settings)
             rm = Rm(self._settings, self._clock, store, stored, state, tokens, self._reload, lead)
+            self._health.not_ready = rm.not_ready
             await rm.run(stop, self._on_ready)
         finally:
             await store.close()

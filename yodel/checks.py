@@ -52,6 +52,7 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
         ("tracker port", settings.tracker_port),
         ("admin port", settings.admin_port),
         ("web port", settings.webapp_port),
+        *((("probe port", settings.probe_port),) if settings.probe_port is not None else ()),
     ):
         yield port_finding(name, settings.bind_host, port)
     yield java_finding()

@@ -329,6 +329,10 @@ class Rm:
             for task in running:
                 task.cancel()
 
+    def not_ready(self) -> str:
+        """Why nothing should be sent here yet; empty when all ports are served."""
+        return self._not_ready
+
     async def _end_with_own_pod(self, stop: asyncio.Event) -> None:
         settings = self._settings
         if settings.own_pod_name:
@@ -475,7 +479,7 @@ class Rm:
             gauges=self._gauges,
             rpc_servers=lambda: self._rpc_servers,
             group_lookups=self._users.group_lookups,
-            not_ready=lambda: self._not_ready,
+            not_ready=self.not_ready,
         )
         limits = connection_limits(settings.web)
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port, limits)

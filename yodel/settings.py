@@ -64,6 +64,13 @@ class Settings(BaseSettings):
     tracker_port: int = Field(default=8031, ge=0, le=65535, description="yarn.resourcemanager.resource-tracker.address")
     admin_port: int = Field(default=8033, ge=0, le=65535, description="yarn.resourcemanager.admin.address")
     webapp_port: int = Field(default=8088, ge=0, le=65535, description="yarn.resourcemanager.webapp.address")
+    probe_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="/health/live and /health/ready for Kubernetes' probes, apart from the web port, which has them "
+        "too; by default there is none",
+    )
 
     rpc: RmRpcSettings = Field(
         default_factory=RmRpcSettings, description="what callers may send and hold on the RPC ports, `[rpc]`: see below"

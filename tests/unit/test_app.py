@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from tests.support.ports import free_ports
 from yodel import app
 from yodel.domain.queue import Queue, QueueState
 from yodel.domain.scheduler_conf import SchedulerConf
@@ -42,3 +44,23 @@ async def test_a_store_that_no_standby_can_share_is_not_handed_over(tmp_path: Pa
     with pytest.raises(InvalidValue, match="leader_handover_s"):
         await app.run_rm(settings, asyncio.Event())
     assert not (tmp_path / "rm.db").exists()
+
+
+async def test_probes_have_a_port_of_their_own_from_the_start_and_hear_who_serves() -> None:
+    (port,) = free_ports(1)
+    health = app._Health()
+    async with app._probed(Settings(bind_host="127.0.0.1", probe_port=port), health):
+        assert await asked(port, "/health/live") == (200, "OK")
+        assert await asked(port, "/health/ready") == (503, "starting")
+        health.not_ready = lambda: "standby: another leads"
+        assert await asked(port, "/health/ready") == (503, "standby: another leads")
+        health.not_ready = str
+        assert await asked(port, "/health/ready") == (200, "OK")
+    with pytest.raises(httpx2.ConnectError):
+        await asked(port, "/health/live")
+
+
+async def asked(port: int, path: str) -> tuple[int, str]:
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        answer = await client.get(f"http://127.0.0.1:{port}{path}")
+        return answer.status_code, answer.text

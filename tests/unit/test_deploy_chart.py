@@ -319,7 +319,8 @@ def test_the_values_of_plain_manifests_fit_the_schema(values: Path) -> None:
         ({"hostPaths": {"local": ["/a/../b"]}}, "hostPaths.local[0]: not"),
         ({"hostPaths": {"state": "var"}}, "hostPaths.state: pattern"),
         ({"priorityClasses": {"am": {"value": 0}}}, "priorityClasses.am.value: range"),
-        ({"nodeAgent": {"resources": {"limits": {"memory": "1Gi"}}}}, "nodeAgent.resources.limits: not"),
+        ({"nodeAgent": {"ports": {"probes": 0}}}, "nodeAgent.ports.probes: range"),
+        ({"networkPolicy": {"metadataCidrs": ["169.254.169.254"]}}, "networkPolicy.metadataCidrs[0]: pattern"),
         ({"users": {"accounts": [{"name": "a:b", "uid": 2000, "gid": 2000}]}}, "users.accounts[0].name: pattern"),
         ({"users": {"accounts": [{"name": "a", "uid": 2000}]}}, "users.accounts[0].gid: required"),
         ({"hadoop": {"properties": ["a=b"]}}, "hadoop.properties[0]: pattern"),
@@ -328,6 +329,20 @@ def test_the_values_of_plain_manifests_fit_the_schema(values: Path) -> None:
 )
 def test_what_the_schema_refuses(wrong: dict[str, Any], said: str) -> None:
     assert mistakes(wrong, SCHEMA) == [said]
+
+
+def test_limits_that_would_be_taken_for_the_nodes_size_are_refused() -> None:
+    text = (CHART / "templates" / "_helpers.tpl").read_text()
+    rule = re.search(r"\{\{- if (and \(eq \.Values\.nodeAgent\.capacity[^\n]*)-\}\}\n\{\{- fail \"([^\"]*)\"", text)
+    assert rule is not None
+    condition = (
+        'and (eq .Values.nodeAgent.capacity "allocatable") (or (hasKey $limits "cpu") (hasKey $limits "memory"))'
+    )
+    assert rule[1].strip() == condition
+    assert "set nodeAgent.capacity to fixed, with memoryMib and vcores" in rule[2]
+    daemonset = (CHART / "templates" / "nodeagent-daemonset.yaml").read_text()
+    asked = daemonset[daemonset.index('if eq .Values.nodeAgent.capacity "allocatable"') :]
+    assert asked.index("limits.memory") < asked.index("{{- end }}")
 
 
 # --- rights

@@ -7,6 +7,7 @@ of probes are looked up in the code, and what refers to another object finds it.
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
 import tomllib
 from collections.abc import Iterator
@@ -21,11 +22,12 @@ from typer.testing import CliRunner
 
 import nm_plugin.settings
 import yodel.settings
-from nm_plugin.logs import serve
 from yodel import cli
 from yodel.rm_api.routes import cluster
 from yodel.rm_api.standby import standby_app
+from yodel.rpc_io.rest import probe_port
 from yodel.translator import templates
+from yodel.translator.names import CLUSTER
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "deploy" / "manifests"
@@ -230,6 +232,7 @@ def test_bindings_give_the_rights_to_the_resource_managers_account(name: str) ->
 @pytest.mark.parametrize("name", NAMES)
 def test_services_policies_and_budgets_select_pods_that_are(name: str) -> None:
     pods = [workload["spec"]["template"]["metadata"]["labels"] for workload, _ in workloads(name)]
+    pods.append({CLUSTER: "yodel"})  # a container's
     every = [container for _, pod in workloads(name) for container in containers(pod)]
     ports = {port["name"] for container in every for port in container.get("ports", [])}
     selected = 0
@@ -341,11 +344,32 @@ def test_probes_ask_what_is_answered(name: str) -> None:
         names = {port["name"] for port in container["ports"]}
         for probe in probes:
             asked = container[probe].get("httpGet") or container[probe]["tcpSocket"]
-            assert asked["port"] in names
+            assert asked["port"] == "probes"
+        assert "probes" in names
     active, standby = ({route.path for route in routes} for routes in (cluster.ROUTES, standby_app(0, str).routes))
     assert {rm[probe]["httpGet"]["path"] for probe in probes} <= active & standby
-    assert agent["livenessProbe"]["httpGet"]["path"] == f"{serve.NODE_API}/info"
-    assert 'Route(f"{api}/info"' in Path(serve.__file__).read_text()
+    asked_of_agent = [agent[probe]["httpGet"]["path"] for probe in probes]
+    assert asked_of_agent == [probe_port.LIVE, probe_port.LIVE, probe_port.READY]
+    told = one(name, "ConfigMap", "yodel-node-agent")["data"]
+    for file, container in (("rm.toml", rm), ("nm.toml", agent)):
+        (port,) = (port["containerPort"] for port in container["ports"] if port["name"] == "probes")
+        assert tomllib.loads(told[file])["probe_port"] == port
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_metadata_services_are_closed_to_all_pods_with_addresses_of_their_own(name: str) -> None:
+    closed = [one(name, "NetworkPolicy", f"yodel-{whose}-egress")["spec"] for whose in ("rm", "containers")]
+    for spec in closed:
+        assert spec["policyTypes"] == ["Egress"]
+        everywhere = [peer["ipBlock"] for rule in spec["egress"] for peer in rule.get("to", []) if "ipBlock" in peer]
+        assert [block["cidr"] for block in everywhere] == ["0.0.0.0/0", "::/0"]
+        excepted = {cidr for block in everywhere for cidr in block["except"]}
+        assert {"169.254.169.254/32", "fd00:ec2::254/128"} <= excepted
+        for block in everywhere:
+            around = ipaddress.ip_network(block["cidr"])
+            assert all(ipaddress.ip_network(cidr).version == around.version for cidr in block["except"])
+        to_all = [port["port"] for rule in spec["egress"] if "to" not in rule for port in rule["ports"]]
+        assert 80 not in to_all, "metadata services listen there"
 
 
 def test_a_resource_manager_without_standby_is_replaced_and_never_doubled() -> None:

@@ -12,9 +12,7 @@ from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
 from yodel.rm_api.wire import cluster as wire
 from yodel.rpc_io.rest.negotiate import answer
-
-LIVE, READY = "/health/live", "/health/ready"
-"""Paths of probes: a standby answers them too."""
+from yodel.rpc_io.rest.probe_port import LIVE, READY
 
 
 async def info(request: Request) -> Response:

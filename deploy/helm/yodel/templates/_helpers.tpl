@@ -157,6 +157,7 @@ capabilities:
   "tracker_port" (int $ports.tracker)
   "admin_port" (int $ports.admin)
   "webapp_port" (int $ports.webapp)
+  "probe_port" (int $values.resourceManager.probePort)
   "image" $values.containers.image
   "host_network" $values.containers.hostNetwork
   "dialect" $values.containers.dialect
@@ -199,6 +200,7 @@ capabilities:
   "rpc_port" (int $values.nodeAgent.ports.rpc)
   "http_port" (int $values.nodeAgent.ports.http)
   "shuffle_port" (int $values.nodeAgent.ports.shuffle)
+  "probe_port" (int $values.nodeAgent.ports.probes)
   "resource_tracker_host" (include "yodel.resourceManagerHost" .)
   "resource_tracker_port" (int $values.service.ports.tracker)
   "node_token_file" "/etc/yodel/secrets/node-token"
@@ -247,6 +249,10 @@ capabilities:
 {{- end -}}
 {{- if and .Values.nodeAgent.addressCidr .Values.nodeAgent.bindToHostIP -}}
 {{- fail "nodeAgent: addressCidr names another address than hostIP, so bindToHostIP cannot go with it" -}}
+{{- end -}}
+{{- $limits := default (dict) .Values.nodeAgent.resources.limits -}}
+{{- if and (eq .Values.nodeAgent.capacity "allocatable") (or (hasKey $limits "cpu") (hasKey $limits "memory")) -}}
+{{- fail "nodeAgent.resources.limits: with capacity allocatable, limits of cpu and memory would be taken for the node's size; set nodeAgent.capacity to fixed, with memoryMib and vcores, or set no limits" -}}
 {{- end -}}
 {{- if and .Values.nodeToken.value .Values.nodeToken.existingSecret -}}
 {{- fail "nodeToken: expected value or existingSecret, not both" -}}

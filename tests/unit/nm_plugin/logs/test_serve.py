@@ -21,6 +21,7 @@ from nm_plugin.logs.serve import LIMITS, LogServer
 from tests.support.endless_head import is_hung_up_on
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, running_rig
+from tests.support.ports import free_ports
 from yodel.domain.resource import Resource
 from yodel.rpc_io.rest import bounded_http
 from yodel.rpc_io.rest.connections import ConnectionLimits
@@ -391,6 +392,7 @@ async def test_settings_of_the_rim_reach_it(tmp_path: Path, users: FakeUsers, tr
         "web_cross_origin_methods": ["GET"],
         "web_cross_origin_headers": ["X-Mine"],
         "web_cross_origin_max_age_s": 7,
+        "probe_port": (probe_port := free_ports(1)[0]),
         "web_connections_max": 20,
         "web_connections_per_address_max": 4,
     }
@@ -403,6 +405,7 @@ async def test_settings_of_the_rim_reach_it(tmp_path: Path, users: FakeUsers, tr
             told = [refused.headers[f"access-control-{name}"] for name in ("allow-methods", "allow-headers", "max-age")]
             assert told == ["GET", "X-Mine", "7"]
             assert (await client.get("/ws/v1/node/info")).status_code == 200
+            assert (await client.get(f"http://127.0.0.1:{probe_port}/health/ready")).text == "OK"
             holding = [await asyncio.open_connection("127.0.0.1", rig.running.http_port) for _ in range(5)]
             async with asyncio.timeout(10):
                 assert await holding[0][0].read() == b""
