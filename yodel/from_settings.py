@@ -17,6 +17,7 @@ from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.kube.paced import PaceLimits
 from yodel.ports.identity import OsUsers
+from yodel.ports.store import EndedKept
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.rpc_settings import RmRpcSettings
@@ -43,6 +44,14 @@ def queues(settings: Settings) -> tuple[Queue, ...]:
 
 def pace_limits(settings: Settings) -> PaceLimits:
     return PaceLimits(per_second=settings.kube_requests_per_second, burst=settings.kube_requests_burst)
+
+
+def ended_kept(settings: Settings) -> EndedKept:
+    return EndedKept(
+        per_application=settings.ended_containers_per_application_max,
+        in_all=settings.ended_containers_max,
+        age_s=settings.ended_containers_kept_s,
+    )
 
 
 def allocation_limits(settings: Settings) -> AllocationLimits:

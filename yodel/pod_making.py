@@ -54,7 +54,7 @@ class PodMaker:
 
     def live_groups(self) -> set[str]:
         """Names of those whose applications are not over."""
-        return {gang_name(app.id) for app in self._state.applications.values() if not app.state.is_final}
+        return set(map(gang_name, self._state.index.live))
 
 
 def image_asked(context: bytes) -> str:

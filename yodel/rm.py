@@ -57,6 +57,7 @@ from yodel.services.cordons import Cordons
 from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationTokens
 from yodel.services.engine import Engine
+from yodel.services.forgetting import Forgetting
 from yodel.services.inspection import Inspection, InspectionSettings
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
@@ -138,6 +139,7 @@ class Rm:
             mapped={name: PosixUser(**ids.model_dump()) for name, ids in settings.user_ids.items()},
         )
         self.engine = Engine(state, store, clock, COMPANY_S)
+        self._store = store
         self.topology = Topology(
             self.engine,
             settings.rack_label,
@@ -222,6 +224,13 @@ class Rm:
             state, clock, settings.namespace, lambda c: self._maker.profiles.of(c.queue).binds, self.reconciles.add
         )
         self._use(self._maker.profiles)
+        self.forgetting = Forgetting(
+            self.engine,
+            self._store,
+            clock,
+            from_settings.ended_kept(settings),
+            lambda container_id: self.reconciler.has_pod(container_id),
+        )
         self.reconciler = Reconciler(
             self.engine,
             self._pods,
@@ -230,6 +239,7 @@ class Rm:
             ReconcilerSettings(pod_retention_s=settings.pod_retention_s, resync_interval_s=settings.resync_interval_s),
             self.reconciles.add,
             self.binder,
+            self.forgetting.may_go,
         )
 
     def _wire_nodes(self, stored: Snapshot) -> None:
@@ -300,6 +310,7 @@ class Rm:
                 tasks.create_task(self.reconciles.run(), name="reconciler"),
                 tasks.create_task(self.launches.run(), name="launcher"),
                 tasks.create_task(self.liveness.run(), name="liveness"),
+                tasks.create_task(self.forgetting.run(), name="forgetting"),
                 tasks.create_task(self.delegation_tokens.run(), name="delegation tokens"),
                 tasks.create_task(self.amrm_keys.run(), name="AMRM keys"),
                 tasks.create_task(self.decommission.run(), name="decommission"),
@@ -471,6 +482,7 @@ class Rm:
             activities=self.scheduler.activities,
             scheduler_conf=self.scheduler_conf,
             transitions=self.transitions,
+            ended_page=self._store.ended_page,
             observed=self.reconciler.observed,
             namespace=settings.namespace,
             clock=self._clock,

@@ -112,6 +112,13 @@ class Settings(BaseSettings):
     queue_maximum_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.maximum-application-lifetime")
     queue_default_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.default-application-lifetime")
     completed_max: int = Field(default=1000, ge=1, description="yarn.resourcemanager.max-completed-applications")
+    ended_containers_per_application_max: int = Field(
+        default=1_000, ge=0, le=1_000_000, description="containers that ended and can still be looked up, the last ones"
+    )
+    ended_containers_max: int = Field(default=100_000, ge=0, le=10_000_000, description="the same, of all applications")
+    ended_containers_kept_s: int = Field(
+        default=7 * 24 * 3600, ge=0, le=10 * 365 * 24 * 3600, description="and for how long after their end"
+    )
 
     # --- pods
     dialect: str = Field(default="native", description="native, koordinator, katalyst, volcano, or one of `[dialects]`")

@@ -14,7 +14,7 @@ from yodel.ports.store import FencedOut
 from yodel.store.memory_store import MemoryStore
 
 ROUNDS_MAX = 40
-STEPS_OF_A_JOB = 60
+STEPS_OF_A_JOB = 64
 """Above what a job of two tasks takes; crashes planned beyond its end are runs without one."""
 
 

@@ -41,7 +41,11 @@ def check(cluster: Cluster) -> None:
             assert {**now, **job.agreed} == now, "an acknowledged change is lost"
     for master in cluster.masters.values():
         assert cluster.crashes or len(master.heard) == len({*master.heard}), "an end was reported twice"
-        assert master.granted <= state.containers.keys(), "a granted container is lost"
+        forgotten = master.granted - state.containers.keys()
+        assert forgotten <= cluster.disk.ended.keys(), "a granted container is lost"
+        attempt = state.attempts.get(master.am.attempt_id)
+        if attempt is not None and not attempt.state.is_final:
+            assert forgotten <= {*master.heard}, "an end was forgotten before its ApplicationMaster heard of it"
         held = len(master.granted - master.ended.keys()) + master.succeeded
         # Who takes containers over hears only in a beat which of them have ended, and may have asked too much.
         assert held <= master.tasks or master.keeps_containers, "more was granted than asked for"
@@ -65,6 +69,7 @@ def check_at_rest(cluster: Cluster) -> None:
         application = cluster.application(job.application_id)
         assert application.state.is_final, f"{application.id} is still {application.state}"
     assert list(cluster.rm.state.live_containers()) == []
+    assert cluster.rm.state.ended_containers() == [], "an ended container stays in memory"
     assert cluster.rm.state.runtimes == {}
     assert cluster.rm.state.wanted.count == 0
     for agent in cluster.nodes:
@@ -114,6 +119,7 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "by application": used(state.used_by_application),
         "by node": used(state.used_by_node),
         "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.seconds_by_application.items()},
+        "past": state.past_usage,
         "planned": state.planned_count,
         "usable": (state.usable_count, state.usable_resource),
         "containers of": {a: {c.id for c in state.containers_of(a)} for a in state.attempts},

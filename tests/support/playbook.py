@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, TypeVar
@@ -32,7 +33,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
-from yodel.ports.store import Commit, Row, Snapshot
+from yodel.ports.store import Commit, EndedKept, Row, Snapshot, Store
 from yodel.services import recovery
 from yodel.services.allocate import AllocateRequest, AllocateResult, Registration
 from yodel.services.binder import Binder
@@ -40,6 +41,7 @@ from yodel.services.changes import ApplicationChanges
 from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.engine import Engine
+from yodel.services.forgetting import Forgetting
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
@@ -237,14 +239,13 @@ class Options:
     """Nodes are chosen by the ResourceManager, from ``World.kube_nodes``."""
     ask_rules: AskRules = DEFAULT_RULES
     constraints_handler: ConstraintsHandler = "scheduler"
+    ended_kept: EndedKept = field(default_factory=EndedKept)
 
 
 class ResourceManager:
     """One life, from opening the store to the crash."""
 
-    def __init__(
-        self, world: World, state: ClusterState, tokens: TokenIssuer, store: MemoryStore, stored: Snapshot
-    ) -> None:
+    def __init__(self, world: World, state: ClusterState, tokens: TokenIssuer, store: Store, stored: Snapshot) -> None:
         options, clock = world.options, world.clock
         self.state, self.tokens, self._world = state, tokens, world
         self.reconciles, self.launches = Due(clock), Due(clock)
@@ -278,8 +279,18 @@ class ResourceManager:
         self.log_aggregation = LogAggregation(state, clock, is_enabled=options.log_aggregation_enable)
         self.queries = Queries(state, clock, tokens, options.allocation)
         self.binder = Binder(state, clock, POD_SETTINGS.namespace, lambda _: options.is_binding, self.reconciles.add)
+        self.forgetting = Forgetting(
+            self.engine, store, clock, options.ended_kept, lambda container_id: self.reconciler.has_pod(container_id)
+        )
         self.reconciler = Reconciler(
-            self.engine, world.pods, clock, self.manifest_of, options.reconciler, self.reconciles.add, self.binder
+            self.engine,
+            world.pods,
+            clock,
+            self.manifest_of,
+            options.reconciler,
+            self.reconciles.add,
+            self.binder,
+            self.forgetting.may_go,
         )
         self.engine.follow_with(self._published)
         self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
@@ -361,7 +372,7 @@ class World:
 
     async def start(self) -> None:
         """Begin a life as ``yodel.app`` does: open, keys, runtimes, writer, what was under way."""
-        store = MemoryStore(self.disk, hook=self._at_store)
+        store = self.new_store()
         snapshot = await store.open(now_ms=self.clock.now_ms(), default_queues=self.options.queues)
         new_keys = missing_keys(snapshot.master_keys, lambda count: bytes(count))
         if new_keys:
@@ -377,6 +388,9 @@ class World:
         rm.writer = asyncio.create_task(rm.engine.run(), name="engine")
         recovery.resume(rm.engine, self.clock, rm.launches.add, rm.reconciles.add)
         self.relist()
+
+    def new_store(self) -> Store:
+        return MemoryStore(self.disk, hook=self._at_store)
 
     async def stop(self) -> None:
         """The process is gone; nothing is said to anybody."""
@@ -485,6 +499,8 @@ class World:
         self.rm.binder.expire()
         await self.run(self.rm.master_keys.look())
         await self.settle()
+        with suppress(Unavailable):  # as its task does
+            await self.run(self.rm.forgetting.round())
 
     def _step(self, name: str) -> None:
         self.steps.append(name)
@@ -554,7 +570,8 @@ class World:
         return self.rm.state.attempts[attempt_id]
 
     def container(self, container_id: ContainerId) -> Container:
-        return self.rm.state.containers[container_id]
+        """Also one that ended and was forgotten, as it is kept for those who look it up."""
+        return self.rm.state.containers.get(container_id) or self.disk.ended[container_id]
 
     def has_pod(self, container_id: ContainerId) -> bool:
         return pod_name(container_id) in self.pods.pods

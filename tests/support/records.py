@@ -18,6 +18,7 @@ from yodel.domain.container import Container
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
+from yodel.domain.past import PastUsage, PastUsageId
 from yodel.domain.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import SchedulerConf
@@ -67,6 +68,7 @@ _BY_TYPE: dict[object, st.SearchStrategy[Any]] = {
     ApplicationAttemptId: attempt_ids,
     ContainerId: container_ids,
     NodeId: node_ids,
+    PastUsageId: st.builds(PastUsageId, application_ids, st.none() | node_ids),
 }
 
 
@@ -103,6 +105,7 @@ containers = records(Container)
 nodes = records(Node)
 queues = records(Queue)
 scheduler_confs = records(SchedulerConf)
+past_usages = records(PastUsage)
 master_keys = records(MasterKey)
 delegation_tokens = records(DelegationToken)
 

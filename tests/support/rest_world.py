@@ -195,6 +195,7 @@ async def rest_world(
                 are_acls_enabled=are_acls_enabled,
             ),
             transitions=transitions,
+            ended_page=store.ended_page,
             observed=pods.get,
             clock=clock,
             settings=RestSettings(**{**facts, **settings}),

@@ -18,6 +18,7 @@ from yodel.domain.constraints import TagRule
 from yodel.domain.effects import (
     CleanUpContainer,
     Effect,
+    Forgettable,
     Grant,
     Reconcile,
     ReportCompleted,
@@ -189,7 +190,7 @@ def _completed(
 
 
 def _acknowledged(container: Container, _: ContainerCompletionAcknowledged) -> Step[Container]:
-    return Step(replace(container, is_acknowledged=True))
+    return Step(replace(container, is_acknowledged=True), (Forgettable(container.id),))
 
 
 def _increase(container: Container, event: IncreaseDecided) -> Step[Container]:

@@ -59,6 +59,13 @@ class Reconcile:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgettable:
+    """The end of this container is known to whoever had to hear of it: it may leave memory once its pod is gone."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchAm:
     """Ask the node agent to start the attempt's AM in its bound pod."""
 
@@ -158,6 +165,7 @@ TransactionEffect = Tell | StartAttempt | StopContainers | StopContainersOnNode
 
 OutsideEffect = (
     Reconcile
+    | Forgettable
     | LaunchAm
     | Grant
     | Withdraw

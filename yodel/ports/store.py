@@ -15,12 +15,13 @@ from yodel.domain.container import Container
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.node import Node
+from yodel.domain.past import PastUsage
 from yodel.domain.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
 from yodel.errors import YodelError
 
-Row = Application | Attempt | Container | Node | Queue | DelegationToken | SchedulerConf
+Row = Application | Attempt | Container | Node | Queue | DelegationToken | SchedulerConf | PastUsage
 
 
 class FencedOut(YodelError):
@@ -55,6 +56,8 @@ class Snapshot:
     master_keys: tuple[tuple[str, MasterKey], ...]
     """(purpose, key) with purpose one of ``amrm``, ``nm``, ``container``, ``delegation``; newest key last."""
     delegation_tokens: tuple[DelegationToken, ...] = ()
+    past_usage: tuple[PastUsage, ...] = ()
+    """Of containers that were forgotten.  These themselves are never read whole."""
     scheduler_conf: SchedulerConf = field(default_factory=SchedulerConf)
 
 
@@ -69,6 +72,9 @@ class Commit:
     removed_applications: Sequence[ApplicationId] = ()
     """With their attempts and containers."""
     removed_containers: Sequence[ContainerId] = ()
+    ended_containers: Sequence[Container] = ()
+    """Containers that leave the others for the table of those that ended, as ``domain.past.remembered`` makes them.
+    They go with their application; ``removed_attempts`` leaves them."""
     removed_attempts: Sequence[ApplicationAttemptId] = ()
     delegation_sequence: int | None = None
     """Delegation tokens up to this number were given out."""
@@ -87,6 +93,7 @@ class Commit:
             or self.application_sequence is not None
             or self.removed_applications
             or self.removed_containers
+            or self.ended_containers
             or self.removed_attempts
             or self.delegation_sequence is not None
             or self.removed_delegation_tokens
@@ -95,7 +102,25 @@ class Commit:
         )
 
 
-class Store(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedKept:
+    """How many of the containers that ended are kept for those who look them up, and for how long."""
+
+    per_application: int = 1_000
+    in_all: int = 100_000
+    age_s: int = 7 * 24 * 3600
+
+
+class EndedContainers(Protocol):
+    """Reads what is kept of containers that ended.  Raises Unavailable."""
+
+    async def ended_page(
+        self, application_id: ApplicationId, after: ContainerId | None, limit: int
+    ) -> Sequence[Container]:
+        """At most ``limit`` of an application's, in the order of their ids, behind ``after``; none if it is unknown."""
+
+
+class Store(EndedContainers, Protocol):
     """Opened once by the composition root; closed at the end.
 
     Raises (all): yodel.errors.Unavailable when the database does not answer in time.
@@ -109,6 +134,14 @@ class Store(Protocol):
 
     async def commit(self, commit: Commit) -> None:
         """Write one transaction.
+
+        Raises:
+            FencedOut: the epoch in the store is not the one we opened.
+        """
+
+    async def prune_ended(self, kept: EndedKept, now_ms: int, batch: int) -> int:
+        """One transaction that removes what is too old, then too many in all, then too many of one application, oldest
+        ends first; at most ``batch`` rows.  Returns how many went: fewer than ``batch`` when nothing is left to remove.
 
         Raises:
             FencedOut: the epoch in the store is not the one we opened.

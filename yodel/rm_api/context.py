@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -11,8 +11,9 @@ from starlette.requests import Request
 
 from yodel import __version__
 from yodel.domain.browser_rules import HostNames
+from yodel.domain.container import Container
 from yodel.domain.cross_origin import CrossOriginRules
-from yodel.domain.ids import ContainerId
+from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.pod import PodObservation
 from yodel.ports.clock import Clock
 from yodel.rm_api.body_room import BodyRoom
@@ -104,6 +105,8 @@ class RestServices:
     activities: Activities
     scheduler_conf: SchedulerConfService
     transitions: Transitions
+    ended_page: Callable[[ApplicationId, ContainerId | None, int], Awaitable[Sequence[Container]]]
+    """What is kept of an application's containers that were forgotten (``EndedContainers`` of the store's port)."""
     observed: Callable[[ContainerId], PodObservation | None] = lambda _: None
     """A container's pod as it was last seen."""
     namespace: str = "default"

@@ -139,12 +139,7 @@ class Decommission:
 
     def _nodes_of_live_applications(self) -> set[NodeId]:
         """Where a live application has or had a container: its shuffle files may still be fetched from there."""
-        state = self._engine.state
-        return {
-            container.node_id
-            for container in state.containers.values()
-            if container.node_id is not None and not state.applications[container.id.application_id].state.is_final
-        }
+        return self._engine.state.nodes_of_live_applications()
 
     def _in_state(self, *states: NodeState) -> list[Node]:
         return [node for node in self._engine.state.nodes.values() if node.state in states]

@@ -32,6 +32,7 @@ from yodel.domain.effects import (
 from yodel.domain.events import AmContainerCompleted, StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
+from yodel.domain.past import PastUsage, PastUsageId, remembered
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound, Unavailable
 from yodel.ports.clock import Clock
@@ -45,7 +46,8 @@ BATCH_MAX = 512
 TELLS_MAX = 100_000
 """Events one work item may cause; a cycle between tables would otherwise spin for ever."""
 
-EntityId = ApplicationId | ApplicationAttemptId | ContainerId | NodeId
+TargetId = ApplicationId | ApplicationAttemptId | ContainerId | NodeId
+EntityId = TargetId | PastUsageId
 ResultT = TypeVar("ResultT")
 log = structlog.get_logger("yodel.engine")
 
@@ -71,6 +73,7 @@ class Transaction:
         self.application_sequence: int | None = None
         self.queues = QueueChanges()
         self.removed_applications: list[ApplicationId] = []
+        self.forgotten: list[Container] = []
         self.secrets = SecretChanges()
 
     def application(self, application_id: ApplicationId) -> Application:
@@ -103,7 +106,15 @@ class Transaction:
     def put(self, row: Application | Attempt | Container | Node) -> None:
         self.rows[row.id] = row
 
-    def tell(self, target: EntityId, event: Any) -> None:
+    def forget(self, container_id: ContainerId) -> None:
+        """One that has ended leaves memory; its application keeps what it used.  Once a container and a batch."""
+        container = self.container(container_id)
+        usage_id = PastUsageId(container_id.application_id, container.node_id)
+        usage = self._find(usage_id, self._state.past_usage)
+        self.rows[usage_id] = cast(PastUsage, usage or PastUsage(id=usage_id)).plus(container)
+        self.forgotten.append(remembered(container))
+
+    def tell(self, target: TargetId, event: Any) -> None:
         """Deliver an event and, in order, all that it causes within this transaction.
 
         Raises:
@@ -149,7 +160,7 @@ class Transaction:
         self.effects.append(ExpectAttempt(attempt_id))
         return attempt
 
-    def _step(self, target: EntityId, event: Any) -> tuple[Any, ...]:
+    def _step(self, target: TargetId, event: Any) -> tuple[Any, ...]:
         if isinstance(target, ContainerId):
             container = CONTAINER_MACHINE.apply(self.container(target), event)
             self.put(container.entity)
@@ -211,7 +222,7 @@ def _table(state: ClusterState, entity_id: EntityId) -> dict[Any, Any]:
         return state.attempts
     if isinstance(entity_id, ApplicationId):
         return state.applications
-    return state.nodes
+    return state.past_usage if isinstance(entity_id, PastUsageId) else state.nodes
 
 
 Work = Callable[[Transaction], ResultT]
@@ -280,7 +291,7 @@ class Engine:
 
         self._later(work)
 
-    def tell_later(self, target: EntityId, event: Any) -> None:
+    def tell_later(self, target: TargetId, event: Any) -> None:
         """Deliver an event without waiting; for facts that will be seen again should the write fail."""
 
         def work(tx: Transaction) -> None:
@@ -327,6 +338,7 @@ class Engine:
         overlay: dict[EntityId, Row] = {}
         effects: list[OutsideEffect] = []
         removed: list[ApplicationId] = []
+        forgotten: list[Container] = []
         secrets = SecretChanges()
         queues = QueueChanges()
         sequence: int | None = None
@@ -342,6 +354,7 @@ class Engine:
             overlay.update(tx.rows)
             effects += tx.effects
             removed += tx.removed_applications
+            forgotten += tx.forgotten
             secrets.add(tx.secrets)
             queues.add(tx.queues)
             sequence = tx.application_sequence if tx.application_sequence is not None else sequence
@@ -350,6 +363,7 @@ class Engine:
             rows=[*queues.rows, *(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
             application_sequence=sequence,
             removed_applications=removed,
+            ended_containers=forgotten,
             delegation_sequence=secrets.last_sequence,
             removed_delegation_tokens=secrets.removed_tokens,
             master_keys=secrets.keys,
@@ -377,6 +391,8 @@ class Engine:
     ) -> None:
         if commit.rows:
             self.state.publish(commit.rows)
+        for container in commit.ended_containers:
+            self.state.remove_container(container.id)
         for application_id in commit.removed_applications:
             self.state.remove_application(application_id)
         for path in commit.removed_queues:

@@ -315,7 +315,8 @@ class MasterService:
                 if tx.has(container_id):
                     tx.tell(container_id, ContainerUpdateAcknowledged(version))
             for container_id, target in updates.decreases.items():
-                tx.tell(container_id, DecreaseRequested(target))
+                if tx.has(container_id):
+                    tx.tell(container_id, DecreaseRequested(target))
             for container_id in request.releases:
                 if container_id.application_id == owner.application_id and tx.has(container_id):
                     event = StopRequested(ContainerExitStatus.ABORTED, "Container released by application", tx.now_ms)

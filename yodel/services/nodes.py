@@ -200,6 +200,7 @@ class NodeService:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
             return None
+        self._clean_up_unknown(runtime, beat.containers)
         return self._answer(runtime, node)
 
     async def heartbeat_slow(self, beat: Heartbeat) -> HeartbeatAnswer:
@@ -212,6 +213,7 @@ class NodeService:
             report = beat.health_report[:HEALTH_REPORT_LENGTH_MAX]
             self._engine.tell_later(beat.node_id, NodeHealthReported(beat.is_healthy, report, self._clock.now_ms()))
         await self._take_reports(beat.node_id, beat.containers)
+        self._clean_up_unknown(runtime, beat.containers)
         return self._answer(runtime, self._engine.state.nodes[beat.node_id])
 
     async def unregister(self, node_id: NodeId) -> None:
@@ -340,6 +342,13 @@ class NodeService:
                 table[report.container_id] = None
             elif container.version > 0:  # it may have missed a resize while one of us was away
                 runtime.updates[report.container_id] = None
+
+    def _clean_up_unknown(self, runtime: NodeRuntime, reports: Sequence[ContainerReport]) -> None:
+        """What runs there and has no row any more was stopped long ago; the order to end it was lost."""
+        containers = self._engine.state.containers
+        for report in reports:
+            if report.is_running and report.container_id not in containers:
+                runtime.clean_up[report.container_id] = None
 
     def _answer(self, runtime: NodeRuntime, node: Node) -> HeartbeatAnswer:
         runtime.response_id += 1

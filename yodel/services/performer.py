@@ -13,6 +13,7 @@ from yodel.domain.effects import (
     CleanUpContainer,
     ExpectAttempt,
     ForgetAttempt,
+    Forgettable,
     Grant,
     LaunchAm,
     NodeChanged,
@@ -52,6 +53,8 @@ class EffectPerformer:
         match effect:
             case Reconcile(container_id):
                 self._changed(container_id)
+            case Forgettable(container_id):
+                self._reconcile(container_id)
             case Grant(container_id):
                 self._runtime(container_id, lambda runtime: self._grant(runtime, container_id))
             case Withdraw(container_id):
@@ -82,6 +85,9 @@ class EffectPerformer:
                 forgotten = self._state.runtimes.pop(attempt_id, None)
                 if forgotten is not None:
                     forgotten.asks.clear()
+                for container in self._state.containers_of(attempt_id):
+                    if not container.is_live:  # what this attempt has not heard of, nobody may have to hear any more
+                        self._reconcile(container.id)
             case NodeChanged(node_id):
                 for runtime in self._state.runtimes.values():
                     # Its agent may have lost what it knew of tokens (NMTokenSecretManagerInRM.removeNodeKey).

@@ -81,11 +81,14 @@ class Reconciler:
         settings: ReconcilerSettings,
         enqueue: Callable[[ContainerId], object],
         binder: Binder | None = None,
+        forget: Callable[[ContainerId], object] = lambda _: None,
     ) -> None:
-        """``binder`` chooses nodes where a queue wants that; without one Kubernetes always does."""
+        """``binder`` chooses nodes where a queue wants that; without one Kubernetes always does.  ``forget`` hears of
+        containers that ended and have no pod any more."""
         self._binder = binder or Binder(engine.state, clock, "", lambda _: False, enqueue)
         self._engine, self._pods, self._clock = engine, pods, clock
         self._manifest_of, self._settings, self._enqueue = manifest_of, settings, enqueue
+        self._forget = forget
         self._observed: dict[str, PodObservation] = {}
         self._unexplained_since_s: dict[ContainerId, float] = {}
         self._gone: dict[str, PodObservation] = {}
@@ -322,7 +325,10 @@ class Reconciler:
         self._turned_away.pop(container_id, None)
         self._binder.over(container_id)
         self._gone.pop(pod_name(container_id), None)
-        if pod is None or pod.deletion_requested:
+        if pod is None:
+            self._forget(container_id)
+            return None
+        if pod.deletion_requested:
             return None
         left_s = self._retention_left_s(container)
         if left_s > 0:

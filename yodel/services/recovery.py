@@ -52,6 +52,8 @@ def resume(
             engine.tell_later(container.id, event)
             given_back += 1
         reconcile(container.id)
+    for container_id in state.ended_containers():
+        reconcile(container_id)
     for attempt in state.attempts.values():
         if attempt.state is AttemptState.ALLOCATED:
             launch(attempt.id)

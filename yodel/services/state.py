@@ -18,6 +18,7 @@ from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateError
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
+from yodel.domain.past import PastUsage, PastUsageId, used_by
 from yodel.domain.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
@@ -134,6 +135,7 @@ class ClusterState:
         self.index = ApplicationIndex()
         self.attempts: dict[ApplicationAttemptId, Attempt] = {}
         self.containers: dict[ContainerId, Container] = {}
+        """Live ones, and ended ones until they are forgotten."""
         self.nodes: dict[NodeId, Node] = {}
         self.queues: dict[str, Queue] = {}
         self.totals = TotalsBook(self.queues.keys())
@@ -144,6 +146,8 @@ class ClusterState:
         self.used_by_application: dict[ApplicationId, Usage] = {}
         self.used_by_node: dict[NodeId, Usage] = {}
         self.seconds_by_application: dict[ApplicationId, ResourceSeconds] = {}
+        self.past_usage: dict[PastUsageId, PastUsage] = {}
+        """What containers used that were forgotten; in ``seconds_by_application`` too."""
         self.planned_count = 0
         self.wanted = Tally()
         """Containers that ApplicationMasters have asked for and not been granted."""
@@ -166,6 +170,9 @@ class ClusterState:
         """Grows with every row of a node."""
         self.addresses_version = 0
         """Grows when a known node's web address changes."""
+        self._live: dict[ContainerId, None] = {}
+        self._ended: dict[ContainerId, None] = {}
+        self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
         self._closed_by_kubernetes_name: dict[str, NodeId] = {}
@@ -183,6 +190,9 @@ class ClusterState:
         state.publish(snapshot.attempts)
         state.publish(snapshot.nodes)
         state.publish(containers)
+        state.publish(snapshot.past_usage)
+        for usage in snapshot.past_usage:
+            state._count_past(usage)
         return state
 
     def publish(self, rows: Iterable[Row]) -> None:
@@ -206,6 +216,9 @@ class ClusterState:
                     self.queues[row.path] = row
                 case SchedulerConf():
                     self.scheduler_conf = row
+                case PastUsage():
+                    self.past_usage[row.id] = row
+                    self._past_of.setdefault(row.id.application_id, {})[row.id] = None
 
     def containers_of(self, attempt_id: ApplicationAttemptId) -> list[Container]:
         return [self.containers[i] for i in self._containers_of.get(attempt_id, ())]
@@ -225,7 +238,20 @@ class ClusterState:
         return [c.id for c in self._held_by(attempt_id) if c.is_live and c.update_type is not None]
 
     def live_containers(self) -> Iterator[Container]:
-        return (c for c in self.containers.values() if c.is_live)
+        return (self.containers[container_id] for container_id in self._live)
+
+    def ended_containers(self) -> list[ContainerId]:
+        """Those that are over and not forgotten; ApplicationMasters' own stay as long as their attempts."""
+        return list(self._ended)
+
+    def nodes_of_live_applications(self) -> set[NodeId]:
+        """Where a live application has or had a container, a forgotten one too."""
+        found: set[NodeId | None] = set()
+        for application_id in self.index.live:
+            found |= {usage_id.node_id for usage_id in self._past_of.get(application_id, ())}
+            for attempt in self.attempts_of(application_id):
+                found |= {container.node_id for container in self.containers_of(attempt.id)}
+        return {node_id for node_id in found if node_id is not None}
 
     def node_of_kubernetes(self, name: str) -> Node | None:
         """The registered node agent behind a Kubernetes node."""
@@ -296,12 +322,16 @@ class ClusterState:
         self.index.remove(self.applications.pop(application_id))
         self.used_by_application.pop(application_id, None)
         self.seconds_by_application.pop(application_id, None)
+        for usage_id in self._past_of.pop(application_id, ()):
+            del self.past_usage[usage_id]
         self.version += 1
         self.stirs += 1
 
     def remove_container(self, container_id: ContainerId) -> None:
         container = self.containers.pop(container_id)
         self.stirs += container.is_live
+        self._live.pop(container_id, None)
+        self._ended.pop(container_id, None)
         self._account(container, -1 if container.is_live else 0)
         self.unconfirmed.pop(container_id, None)
         self.waits.pop(container_id, None)
@@ -365,6 +395,12 @@ class ClusterState:
         self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None
         self._account(container, 1 if container.is_live else 0)
+        if container.is_live:
+            self._live[container.id] = None
+        else:
+            self._live.pop(container.id, None)
+            if not container.is_am:
+                self._ended[container.id] = None
         if container.is_live and container.allocation_tags:
             self.tagged[container.id] = None
         else:
@@ -392,7 +428,15 @@ class ClusterState:
             self.planned_count += sign
 
     def _integrate(self, container: Container) -> None:
-        seconds = self.seconds_by_application.setdefault(container.id.application_id, ResourceSeconds())
-        duration_s = max(0, container.finished_ms - container.created_ms) // 1000
-        seconds.memory_mib_s += container.capability.memory_mib * duration_s
-        seconds.vcore_s += container.capability.vcores * duration_s
+        self._add_seconds(container.id.application_id, *used_by(container))
+
+    def _count_past(self, usage: PastUsage) -> None:
+        """As if its containers were still here."""
+        application = self.applications[usage.id.application_id]
+        self.totals.count_past(application.submission.queue, usage.containers)
+        self._add_seconds(application.id, usage.memory_mib_s, usage.vcore_s)
+
+    def _add_seconds(self, application_id: ApplicationId, memory_mib_s: int, vcore_s: int) -> None:
+        seconds = self.seconds_by_application.setdefault(application_id, ResourceSeconds())
+        seconds.memory_mib_s += memory_mib_s
+        seconds.vcore_s += vcore_s

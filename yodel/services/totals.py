@@ -70,6 +70,12 @@ class TotalsBook:
             totals.containers_allocated += old is None
             totals.containers_released += is_end
 
+    def count_past(self, queue: str, containers: int) -> None:
+        """That many began and ended there, and are forgotten."""
+        for totals in self._line(queue):
+            totals.containers_allocated += containers
+            totals.containers_released += containers
+
     def remove_queue(self, path: str) -> None:
         """Those above keep what was counted there."""
         self._by_queue.pop(path, None)

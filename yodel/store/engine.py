@@ -62,9 +62,10 @@ def engine_for(
     foreign_keys: bool = True,
     application_name: str = "yodel",
     connections: int = 1,
+    is_reader: bool = False,
 ) -> AsyncEngine:
     """An engine with one connection, because there is one writer; more are for PostgreSQL, which lists them by
-    ``application_name``.
+    ``application_name``.  With ``is_reader`` it is for reading beside the writer: nothing can be written with it.
 
     For SQLite it makes the file (mode 0600) and the folders that are missing (0700).
 
@@ -74,8 +75,10 @@ def engine_for(
     """
     parsed = parsed_url(url)
     if parsed.drivername == SQLITE:
-        return _sqlite_engine(parsed, lock_timeout_s, foreign_keys)
-    return _postgres_engine(parsed, statement_timeout_s, lock_timeout_s, application_name, connections)
+        return _sqlite_engine(parsed, lock_timeout_s, foreign_keys, is_reader)
+    return _postgres_engine(
+        parsed, statement_timeout_s, lock_timeout_s, application_name, connections, is_reader=is_reader
+    )
 
 
 @asynccontextmanager
@@ -104,7 +107,7 @@ def _reason(error: Exception) -> str:
 # --- SQLite --------------------------------------------------------------------------------------------------------
 
 
-def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool) -> AsyncEngine:
+def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reader: bool) -> AsyncEngine:
     assert url.database is not None
     try:
         _make_private(Path(url.database))
@@ -127,12 +130,13 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool) -> Async
         cursor.execute("PRAGMA journal_mode = WAL")
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+        cursor.execute(f"PRAGMA query_only = {'ON' if is_reader else 'OFF'}")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin(connection: Connection) -> None:
         # IMMEDIATE takes the write lock at once: a transaction that has begun cannot fail for want of it.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
 
     return engine
 
@@ -154,7 +158,13 @@ def _make_private(path: Path) -> None:
 
 
 def _postgres_engine(
-    url: URL, statement_timeout_s: float, lock_timeout_s: float, application_name: str, connections: int
+    url: URL,
+    statement_timeout_s: float,
+    lock_timeout_s: float,
+    application_name: str,
+    connections: int,
+    *,
+    is_reader: bool,
 ) -> AsyncEngine:
     settings = {
         "application_name": application_name,
@@ -162,6 +172,7 @@ def _postgres_engine(
         "lock_timeout": _ms(lock_timeout_s),
         # A writer that froze in the middle of a transaction would keep its successor from taking over.
         "idle_in_transaction_session_timeout": _ms(statement_timeout_s),
+        "default_transaction_read_only": "on" if is_reader else "off",
     }
     return create_async_engine(
         url,

@@ -17,10 +17,11 @@ from yodel.domain.container import Container
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
+from yodel.domain.past import PastUsage, PastUsageId
 from yodel.domain.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
-from yodel.ports.store import Commit, FencedOut, Identity, Row, Snapshot
+from yodel.ports.store import Commit, EndedKept, FencedOut, Identity, Row, Snapshot
 from yodel.store.errors import OrphanRow
 from yodel.store.snapshots import snapshot_of
 
@@ -53,6 +54,8 @@ class MemoryDisk:
     master_keys: dict[tuple[str, int], MasterKey] = field(default_factory=dict)
     delegation_tokens: dict[int, DelegationToken] = field(default_factory=dict)
     scheduler_conf: SchedulerConf | None = None
+    ended: dict[ContainerId, Container] = field(default_factory=dict)
+    past_usage: dict[PastUsageId, PastUsage] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -85,13 +88,32 @@ class MemoryStore:
         assert self._epoch is not None, "the store is not open"
         self._hook(Point.BEFORE_COMMIT)
         _prove_epoch(self.disk, self._epoch)
-        _refuse_orphans(self.disk, commit.rows)
+        _refuse_orphans(self.disk, [*commit.rows, *commit.ended_containers])
         _reserve(self.disk, commit.application_sequence, commit.delegation_sequence)
         _write(self.disk, commit.rows)
         for purpose, key in commit.master_keys:
             self.disk.master_keys[purpose, key.key_id] = key
+        self.disk.ended |= {container.id: container for container in commit.ended_containers}
         _remove(self.disk, commit)
         self._hook(Point.AFTER_COMMIT)
+
+    async def ended_page(
+        self, application_id: ApplicationId, after: ContainerId | None, limit: int
+    ) -> Sequence[Container]:
+        """See the port."""
+        found = (row for row in self.disk.ended.values() if row.id.application_id == application_id)
+        return sorted((row for row in found if after is None or row.id > after), key=lambda row: row.id)[:limit]
+
+    async def prune_ended(self, kept: EndedKept, now_ms: int, batch: int) -> int:
+        """See the port."""
+        assert self._epoch is not None, "the store is not open"
+        self._hook(Point.BEFORE_COMMIT)
+        _prove_epoch(self.disk, self._epoch)
+        gone = _outdated(self.disk, kept, now_ms)[:batch]
+        for container_id in gone:
+            del self.disk.ended[container_id]
+        self._hook(Point.AFTER_COMMIT)
+        return len(gone)
 
     async def close(self) -> None:
         """Let go.  Closing twice is harmless."""
@@ -111,6 +133,7 @@ def read(disk: MemoryDisk) -> Snapshot:
         master_keys=[(purpose, key) for (purpose, _), key in disk.master_keys.items()],
         delegation_tokens=disk.delegation_tokens.values(),
         scheduler_conf=disk.scheduler_conf,
+        past_usage=disk.past_usage.values(),
     )
 
 
@@ -137,6 +160,8 @@ def _refuse_orphans(disk: MemoryDisk, rows: Sequence[Row]) -> None:
             raise OrphanRow(row.id)
         if isinstance(row, Container) and row.id.attempt_id not in attempts:
             raise OrphanRow(row.id)
+        if isinstance(row, PastUsage) and row.id.application_id not in applications:
+            raise OrphanRow(row.id)
 
 
 def _write(disk: MemoryDisk, rows: Sequence[Row]) -> None:
@@ -156,6 +181,8 @@ def _write(disk: MemoryDisk, rows: Sequence[Row]) -> None:
                 disk.delegation_tokens[row.sequence] = row
             case SchedulerConf():
                 disk.scheduler_conf = row
+            case PastUsage():
+                disk.past_usage[row.id] = row
 
 
 def _remove(disk: MemoryDisk, commit: Commit) -> None:
@@ -165,10 +192,14 @@ def _remove(disk: MemoryDisk, commit: Commit) -> None:
         disk.queues.pop(path, None)
     for key in commit.removed_master_keys:
         disk.master_keys.pop(key, None)
-    for container_id in commit.removed_containers:
+    for container_id in (*commit.removed_containers, *(row.id for row in commit.ended_containers)):
         disk.containers.pop(container_id, None)
     for application_id in commit.removed_applications:
         disk.applications.pop(application_id, None)
+    if commit.removed_applications:
+        known = disk.applications
+        disk.ended = {key: row for key, row in disk.ended.items() if key.application_id in known}
+        disk.past_usage = {key: row for key, row in disk.past_usage.items() if key.application_id in known}
     gone = set(commit.removed_attempts) | {
         attempt_id for attempt_id in disk.attempts if attempt_id.application_id not in disk.applications
     }
@@ -176,3 +207,17 @@ def _remove(disk: MemoryDisk, commit: Commit) -> None:
         disk.attempts.pop(attempt_id, None)
     if gone:
         disk.containers = {key: row for key, row in disk.containers.items() if key.attempt_id not in gone}
+
+
+def _outdated(disk: MemoryDisk, kept: EndedKept, now_ms: int) -> list[ContainerId]:
+    """Oldest first: of all that are too old, too many, or too many of one application."""
+    rows = sorted(disk.ended.values(), key=lambda row: (row.finished_ms, row.id))
+    old = [row for row in rows if row.finished_ms < now_ms - kept.age_s * 1000]
+    gone = {row.id: None for row in [*old, *rows[: max(0, len(rows) - kept.in_all)]]}
+    by_application: dict[ApplicationId, list[ContainerId]] = {}
+    for row in rows:
+        if row.id not in gone:
+            by_application.setdefault(row.id.application_id, []).append(row.id)
+    for ids in by_application.values():
+        gone |= dict.fromkeys(ids[: max(0, len(ids) - kept.per_application)])
+    return list(gone)

@@ -5,7 +5,7 @@ Kinds are listed parents first, which is the order in which foreign keys let the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,10 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Container, Placement
 from yodel.domain.delegation_token import DelegationToken
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.node import Node
+from yodel.domain.past import PastUsage
 from yodel.domain.queue import Queue
-from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import (
     ApplicationState,
@@ -35,13 +35,9 @@ from yodel.domain.states import (
 from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Row
 from yodel.store import tables
+from yodel.store.ended_rows import past_usage_from, past_usage_values
 from yodel.store.queue_rows import queue_from, queue_values, scheduler_conf_from, scheduler_conf_values
-
-Values = dict[str, Any]
-"""A row to write: column name to value."""
-
-Columns = Mapping[Any, Any]
-"""A row that was read: column name to value (SQLAlchemy's RowMapping, whose keys may also be columns)."""
+from yodel.store.values import Columns, Values, node_id_from, resource_from, resource_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +60,7 @@ def node_values(node: Node) -> Values:
         "id": str(node.id),
         "state": node.state.name,
         "http_port": node.http_port,
-        **_resource_values("capability", node.capability),
+        **resource_values("capability", node.capability),
         "rack": node.rack,
         "labels": list(node.labels),
         "kubernetes_node_name": node.kubernetes_node_name,
@@ -73,16 +69,16 @@ def node_values(node: Node) -> Values:
         "last_health_ms": node.last_health_ms,
         "decommissioning_since_ms": node.decommissioning_since_ms,
         "decommissioning_timeout_s": node.decommissioning_timeout_s,
-        **_resource_values("ordered_capability", node.ordered_capability),
+        **resource_values("ordered_capability", node.ordered_capability),
     }
 
 
 def node_from(row: Columns) -> Node:
     return Node(
-        id=_node_id(row["id"]),
+        id=node_id_from(row["id"]),
         state=NodeState[row["state"]],
         http_port=row["http_port"],
-        capability=_resource("capability", row),
+        capability=resource_from("capability", row),
         rack=row["rack"],
         labels=tuple(row["labels"]),
         kubernetes_node_name=row["kubernetes_node_name"],
@@ -91,7 +87,7 @@ def node_from(row: Columns) -> Node:
         last_health_ms=row["last_health_ms"],
         decommissioning_since_ms=row["decommissioning_since_ms"],
         decommissioning_timeout_s=row["decommissioning_timeout_s"],
-        ordered_capability=_resource("ordered_capability", row),
+        ordered_capability=resource_from("ordered_capability", row),
     )
 
 
@@ -141,8 +137,8 @@ def _submission_values(submission: Submission) -> Values:
         "attempt_failures_validity_interval_ms": submission.attempt_failures_validity_interval_ms,
         "keep_containers_across_attempts": submission.keep_containers_across_attempts,
         "is_unmanaged": submission.is_unmanaged,
-        **_resource_values("am_capability", submission.am_capability),
-        **_resource_values("am_asked_capability", submission.am_asked_capability),
+        **resource_values("am_capability", submission.am_capability),
+        **resource_values("am_asked_capability", submission.am_asked_capability),
         "am_node_label": submission.am_node_label,
         "node_label": submission.node_label,
         "view_acl": submission.view_acl,
@@ -165,8 +161,8 @@ def _submission(row: Columns) -> Submission:
         attempt_failures_validity_interval_ms=row["attempt_failures_validity_interval_ms"],
         keep_containers_across_attempts=row["keep_containers_across_attempts"],
         is_unmanaged=row["is_unmanaged"],
-        am_capability=_resource("am_capability", row),
-        am_asked_capability=_resource("am_asked_capability", row),
+        am_capability=resource_from("am_capability", row),
+        am_asked_capability=resource_from("am_asked_capability", row),
         am_node_label=row["am_node_label"],
         node_label=row["node_label"],
         view_acl=row["view_acl"],
@@ -222,8 +218,8 @@ def container_values(container: Container) -> Values:
         "type": container.type.name,
         "user": container.user,
         "queue": container.queue,
-        **_resource_values("capability", container.capability),
-        **_resource_values("asked_capability", container.asked_capability),
+        **resource_values("capability", container.capability),
+        **resource_values("asked_capability", container.asked_capability),
         "priority": container.priority,
         "allocation_request_id": container.allocation_request_id,
         "execution_type": container.execution_type.name,
@@ -245,9 +241,9 @@ def container_values(container: Container) -> Values:
         "diagnostics": container.diagnostics,
         "is_acknowledged": container.is_acknowledged,
         "version": container.version,
-        **_resource_values("resize_to", container.resize_to),
+        **resource_values("resize_to", container.resize_to),
         "update_type": None if container.update_type is None else container.update_type.name,
-        **_resource_values("confirmed", container.confirmed),
+        **resource_values("confirmed", container.confirmed),
     }
 
 
@@ -258,8 +254,8 @@ def container_from(row: Columns) -> Container:
         type=ContainerType[row["type"]],
         user=row["user"],
         queue=row["queue"],
-        capability=_resource("capability", row),
-        asked_capability=_resource("asked_capability", row),
+        capability=resource_from("capability", row),
+        asked_capability=resource_from("asked_capability", row),
         priority=row["priority"],
         allocation_request_id=row["allocation_request_id"],
         execution_type=ExecutionType[row["execution_type"]],
@@ -268,16 +264,16 @@ def container_from(row: Columns) -> Container:
         allocation_tags=tuple(row["allocation_tags"]),
         state=ContainerState[row["state"]],
         target=ContainerTarget[row["target"]],
-        node_id=None if node_id is None else _node_id(node_id),
+        node_id=None if node_id is None else node_id_from(node_id),
         created_ms=row["created_ms"],
         finished_ms=row["finished_ms"],
         exit_status=row["exit_status"],
         diagnostics=row["diagnostics"],
         is_acknowledged=row["is_acknowledged"],
         version=row["version"],
-        resize_to=_resource("resize_to", row),
+        resize_to=resource_from("resize_to", row),
         update_type=None if row["update_type"] is None else ContainerUpdateType[row["update_type"]],
-        confirmed=_resource("confirmed", row),
+        confirmed=resource_from("confirmed", row),
     )
 
 
@@ -321,27 +317,6 @@ def master_key_from(row: Columns) -> tuple[str, MasterKey]:
     return row["purpose"], MasterKey(key_id=row["key_id"], secret=row["secret"])
 
 
-def _resource_values(name: str, resource: Resource) -> Values:
-    return {
-        f"{name}_memory_mib": resource.memory_mib,
-        f"{name}_vcores": resource.vcores,
-        f"{name}_extras": [list(pair) for pair in resource.extras],
-    }
-
-
-def _resource(name: str, row: Columns) -> Resource:
-    extras: Sequence[tuple[str, int]] = row[f"{name}_extras"]
-    return Resource(
-        row[f"{name}_memory_mib"], row[f"{name}_vcores"], tuple((extra, amount) for extra, amount in extras)
-    )
-
-
-def _node_id(text: str) -> NodeId:
-    """Our own text comes back whole; ``NodeId.parse`` is for texts from outside and refuses more."""
-    host, _, port = text.rpartition(":")
-    return NodeId(host, int(port))
-
-
 def delegation_token_values(token: DelegationToken) -> Values:
     return {"sequence": token.sequence, "identifier": token.identifier, "expires_ms": token.expires_ms}
 
@@ -372,4 +347,6 @@ SCHEDULER_CONF = Kind(
     from_columns=scheduler_conf_from,
 )
 
-KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS, DELEGATION_TOKENS, SCHEDULER_CONF)
+PAST_USAGE = Kind(record=PastUsage, table=tables.past_usage, to_values=past_usage_values, from_columns=past_usage_from)
+
+KINDS = (QUEUES, NODES, APPLICATIONS, ATTEMPTS, CONTAINERS, DELEGATION_TOKENS, SCHEDULER_CONF, PAST_USAGE)

@@ -10,6 +10,7 @@ from yodel.domain.container import Container
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.node import Node
+from yodel.domain.past import PastUsage
 from yodel.domain.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
@@ -27,6 +28,7 @@ def snapshot_of(
     master_keys: Iterable[tuple[str, MasterKey]],
     delegation_tokens: Iterable[DelegationToken] = (),
     scheduler_conf: SchedulerConf | None = None,
+    past_usage: Iterable[PastUsage] = (),
 ) -> Snapshot:
     """Everything, sorted; ``master_keys`` have to come in the order in which they were first committed."""
     return Snapshot(
@@ -39,7 +41,12 @@ def snapshot_of(
         master_keys=tuple(master_keys),
         delegation_tokens=tuple(sorted(delegation_tokens, key=lambda token: token.sequence)),
         scheduler_conf=scheduler_conf or SchedulerConf(),
+        past_usage=tuple(sorted(past_usage, key=_past_key)),
     )
+
+
+def _past_key(usage: PastUsage) -> tuple[int, int, str]:
+    return (*_application_key(usage.id.application_id), str(usage.id.node_id or ""))
 
 
 def _application_key(application_id: ApplicationId) -> tuple[int, int]:

@@ -18,15 +18,18 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.queue import Queue
 from yodel.domain.tokens import MasterKey
-from yodel.ports.store import Commit, FencedOut, Identity, Row, Snapshot
-from yodel.store import queue_rows, rows, tables
+from yodel.ports.store import Commit, EndedKept, FencedOut, Identity, Row, Snapshot
+from yodel.store import ended_rows, queue_rows, rows, tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import OrphanRow
 from yodel.store.schema import require_head
 from yodel.store.snapshots import snapshot_of
 from yodel.store.sql_lease import LEADER_PREFIX, cut_off_others, require_lease
+from yodel.store.values import Values
 
 OPEN_TIMEOUT_S = 120.0
 """Reading everything: about 40 µs a row, so two orders of magnitude of room at ten thousand containers."""
@@ -63,9 +66,15 @@ class SqlStore:
             lock_timeout_s=statement_timeout_s,
             application_name="yodel" if lead is None else f"{LEADER_PREFIX}{lead.holder}",
         )
+        self._readers = engine_for(
+            url, statement_timeout_s=statement_timeout_s, lock_timeout_s=statement_timeout_s, is_reader=True
+        )
+        """A connection of its own for pages of what ended: whoever reads them keeps no commit waiting."""
+        self._statement_timeout_s = statement_timeout_s
         self._lead = lead
         self._commit_timeout_s = STATEMENTS_IN_TIME * statement_timeout_s
         self._upserts = {kind: _upsert(self._engine.dialect.name, kind.table) for kind in rows.KINDS}
+        self._upsert_ended = _upsert(self._engine.dialect.name, tables.ended_containers)
         self._upsert_master_key = _master_key_upsert(self._engine.dialect.name)
         self._epoch: int | None = None
 
@@ -109,6 +118,7 @@ class SqlStore:
                 await self._prove_epoch(connection, self._epoch, commit)
                 await self._write(connection, commit.rows)
                 await self._write_master_keys(connection, commit.master_keys)
+                await self._write_ended(connection, commit.ended_containers)
                 await _remove(connection, tables.containers, commit.removed_containers)
                 await _remove(connection, tables.attempts, commit.removed_attempts)
                 await _remove(connection, tables.applications, commit.removed_applications)
@@ -117,10 +127,32 @@ class SqlStore:
         except IntegrityError as error:
             raise OrphanRow from error
 
+    async def ended_page(
+        self, application_id: ApplicationId, after: ContainerId | None, limit: int
+    ) -> Sequence[Container]:
+        """See the port."""
+        statement = ended_rows.page(application_id, after, limit)
+        async with (
+            answering("read ended containers", self._statement_timeout_s),
+            self._readers.connect() as connection,
+        ):
+            found = (await connection.execute(statement)).mappings().all()
+        return [ended_rows.ended_from(row) for row in found]
+
+    async def prune_ended(self, kept: EndedKept, now_ms: int, batch: int) -> int:
+        """See the port.  Raises as ``commit`` does."""
+        assert self._epoch is not None, "the store is not open"
+        if self._lead is not None:
+            self._lead.require()
+        async with answering("prune", self._commit_timeout_s), self._engine.begin() as connection:
+            await self._prove_epoch(connection, self._epoch, Commit())
+            return await _prune(connection, kept, now_ms, batch)
+
     async def close(self) -> None:
         """Let go.  Closing twice is harmless."""
         self._epoch = None
         async with answering("close", CLOSE_TIMEOUT_S):
+            await self._readers.dispose()
             await self._engine.dispose()
 
     async def _take_over(self, connection: AsyncConnection, now_ms: int) -> Identity:
@@ -159,15 +191,34 @@ class SqlStore:
         for kind in rows.KINDS:
             await _execute_many(connection, self._upserts[kind], rows.rows_of(kind, records))
 
+    async def _write_ended(self, connection: AsyncConnection, containers: Sequence[Container]) -> None:
+        await _execute_many(connection, self._upsert_ended, [ended_rows.ended_values(row) for row in containers])
+        await _remove(connection, tables.containers, [row.id for row in containers])
+
     async def _write_master_keys(self, connection: AsyncConnection, keys: Iterable[tuple[str, MasterKey]]) -> None:
         values = [{"purpose": purpose, "key_id": key.key_id, "secret": key.secret} for purpose, key in keys]
         await _execute_many(connection, self._upsert_master_key, values)
 
 
-async def _execute_many(connection: AsyncConnection, statement: Executable, values: list[rows.Values]) -> None:
+async def _execute_many(connection: AsyncConnection, statement: Executable, values: list[Values]) -> None:
     """One prepared statement, run once a row: no row count meets the databases' limit of variables a statement."""
     if values:
         await connection.execute(statement, values)
+
+
+async def _prune(connection: AsyncConnection, kept: EndedKept, now_ms: int, batch: int) -> int:
+    gone = (await connection.execute(ended_rows.older_than(now_ms - kept.age_s * 1000, batch))).rowcount
+    excess = (await connection.execute(ended_rows.counted())).scalar_one() - kept.in_all
+    if gone < batch and excess > 0:
+        gone += (await connection.execute(ended_rows.oldest(min(excess, batch - gone)))).rowcount
+    if gone == batch:
+        return gone
+    crowded = (await connection.execute(ended_rows.crowded(kept.per_application, batch))).all()
+    for application_id, count in crowded:
+        most = min(count - kept.per_application, batch - gone)
+        if most > 0:
+            gone += (await connection.execute(ended_rows.oldest_of(application_id, most))).rowcount
+    return gone
 
 
 async def _remove(connection: AsyncConnection, table: Table, ids: Iterable[object]) -> None:
@@ -232,6 +283,7 @@ async def _read(connection: AsyncConnection, identity: Identity) -> Snapshot:
         containers=map(rows.container_from, read[rows.CONTAINERS]),
         master_keys=map(rows.master_key_from, key_rows),
         delegation_tokens=map(rows.delegation_token_from, read[rows.DELEGATION_TOKENS]),
+        past_usage=map(ended_rows.past_usage_from, read[rows.PAST_USAGE]),
         scheduler_conf=next(map(queue_rows.scheduler_conf_from, read[rows.SCHEDULER_CONF]), None),
     )
 

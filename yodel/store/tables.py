@@ -15,6 +15,7 @@ from sqlalchemy import (
     Column,
     Double,
     ForeignKey,
+    Index,
     LargeBinary,
     MetaData,
     SmallInteger,
@@ -187,6 +188,38 @@ class ContainerColumns(TypedColumns):
     confirmed_extras = Column(JSON, nullable=False)
 
 
+class EndedContainerColumns(TypedColumns):
+    """What is shown of containers that ended; no decision reads it, and rows go when they are too old or too many."""
+
+    application_id = Column(Text, ForeignKey("applications.id", ondelete="CASCADE"), primary_key=True)
+    attempt = Column(BigInteger, primary_key=True, autoincrement=False)
+    number = Column(BigInteger, primary_key=True, autoincrement=False)
+    type = Column(Text, nullable=False)
+    user = Column(AnyText, nullable=False)
+    queue = Column(AnyText, nullable=False)
+    capability_memory_mib = Column(BigInteger, nullable=False)
+    capability_vcores = Column(BigInteger, nullable=False)
+    capability_extras = Column(JSON, nullable=False)
+    priority = Column(BigInteger, nullable=False)
+    allocation_request_id = Column(BigInteger, nullable=False)
+    allocation_tags = Column(JSON, nullable=False)
+    node_id = Column(AnyText)
+    created_ms = Column(BigInteger, nullable=False)
+    finished_ms = Column(BigInteger, nullable=False, index=True)
+    exit_status = Column(BigInteger, nullable=False)
+    diagnostics = Column(AnyText, nullable=False)
+
+
+class PastUsageColumns(TypedColumns):
+    """``node_id`` is empty for containers that never had a node."""
+
+    application_id = Column(Text, ForeignKey("applications.id", ondelete="CASCADE"), primary_key=True)
+    node_id = Column(AnyText, primary_key=True)
+    containers = Column(BigInteger, nullable=False)
+    memory_mib_s = Column(BigInteger, nullable=False)
+    vcore_s = Column(BigInteger, nullable=False)
+
+
 class MasterKeyColumns(TypedColumns):
     purpose = Column(AnyText, primary_key=True)
     key_id = Column(BigInteger, primary_key=True, autoincrement=False)
@@ -216,6 +249,10 @@ nodes = Table("nodes", metadata, NodeColumns)
 applications = Table("applications", metadata, ApplicationColumns)
 attempts = Table("attempts", metadata, AttemptColumns)
 containers = Table("containers", metadata, ContainerColumns)
+ended_containers = Table(
+    "ended_containers", metadata, EndedContainerColumns, Index(None, "application_id", "finished_ms")
+)
+past_usage = Table("past_usage", metadata, PastUsageColumns)
 master_keys = Table("master_keys", metadata, MasterKeyColumns)
 delegation_tokens = Table("delegation_tokens", metadata, DelegationTokenColumns)
 scheduler_conf = Table(

@@ -19,6 +19,7 @@ STRATEGIES = {
     rows.CONTAINERS: records.containers,
     rows.DELEGATION_TOKENS: records.delegation_tokens,
     rows.SCHEDULER_CONF: records.scheduler_confs,
+    rows.PAST_USAGE: records.past_usages,
 }
 
 
@@ -56,7 +57,7 @@ def test_parents_are_written_before_what_refers_to_them() -> None:
     order = [kind.table.name for kind in rows.KINDS]
     references = [(kind.table.name, key.column.table.name) for kind in rows.KINDS for key in kind.table.foreign_keys]
 
-    assert references == [("attempts", "applications"), ("containers", "attempts")]
+    assert references == [("attempts", "applications"), ("containers", "attempts"), ("past_usage", "applications")]
     assert all(order.index(parent) < order.index(child) for child, parent in references)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -11,7 +10,7 @@ from starlette.requests import Request
 
 from yodel.domain.application import Application
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.ids import ApplicationId
 from yodel.domain.node import Node
 from yodel.domain.states import ApplicationState, ContainerState, FinalApplicationStatus
 from yodel.errors import InvalidValue
@@ -28,6 +27,7 @@ from yodel.rm_api.v1.callers import (
     viewer,
     visible_application,
 )
+from yodel.rm_api.v1.container_pages import container_page
 from yodel.services.queries import ApplicationFilter
 
 router = APIRouter(prefix="/applications", tags=["applications"])
@@ -113,10 +113,16 @@ async def list_containers(
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> models.ContainerPage:
-    """The containers of all attempts with their pods, live and ended, the oldest first."""
+    """The containers of all attempts with their pods, the oldest first: live ones, and the last of those that ended."""
     api, view = visible_application(request, application_id)
-    wanted = (row for row in _containers(api, view.application) if not state or row.state in state)
-    shown, next_cursor = _container_page(wanted, limit, cursor)
+
+    def is_wanted(row: Container) -> bool:
+        return not state or row.state in state
+
+    are_ended_wanted = not state or ContainerState.COMPLETED in state
+    shown, next_cursor = await container_page(
+        api, view.application, is_wanted, limit, cursor, are_ended_wanted=are_ended_wanted
+    )
     state_of, reader = api.services.queries.state, _reader(api)
     items = [
         shapes.container(
@@ -142,8 +148,11 @@ async def list_logs(
     """
     api, view = visible_application(request, application_id)
     reader = _reader(api)
-    placed = (row for row in _containers(api, view.application) if _logs_of(api, row, reader) is not None)
-    shown, next_cursor = _container_page(placed, limit, cursor)
+
+    def has_logs(row: Container) -> bool:
+        return _logs_of(api, row, reader) is not None
+
+    shown, next_cursor = await container_page(api, view.application, has_logs, limit, cursor)
     found = [(row, _logs_of(api, row, reader)) for row in shown]
     items = [shapes.container_logs(row, logs) for row, logs in found if logs is not None]
     return models.LogsPage(items=items, next_cursor=next_cursor)
@@ -181,25 +190,6 @@ def _key(row: Application) -> _Key:
 
 def _key_in(cursor: str | None) -> tuple[str | int, ...] | None:
     return cursors.decoded("applications", cursor, int, int, int)
-
-
-def _containers(api: Api, application: Application) -> Iterator[Container]:
-    """Of all attempts, in the order of their ids."""
-    queries = api.services.queries
-    for attempt in queries.attempts(application.id):
-        yield from sorted(queries.state.containers_of(attempt.id), key=lambda row: row.id)
-
-
-def _container_page(
-    rows: Iterator[Container], limit: int, cursor: str | None
-) -> tuple[Sequence[Container], str | None]:
-    key = cursors.decoded("containers", cursor, str)
-    after = ContainerId.parse(str(key[0])) if key is not None else None
-    found: list[Container] = []
-    for row in rows:
-        if (after is None or row.id > after) and len(found) <= limit:
-            found.append(row)
-    return cursors.page(found, limit, lambda row: cursors.encoded("containers", str(row.id)))
 
 
 def _reader(api: Api) -> Node | None:

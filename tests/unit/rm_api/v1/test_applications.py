@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from tests.support.api_rows import ENDED, FAILED, GONE, MASTER, NODE, RUNNING, TASK, WAITING, api_get
-from tests.support.records import a_container, an_application
+from tests.support.records import a_container, an_application, an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.past import remembered
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
+from yodel.ports.store import Commit
 
 LIST = "/api/v1/applications"
+APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
 
 
 async def listed(world: RestWorld, query: str) -> list[str]:
@@ -226,3 +229,46 @@ async def test_where_acls_are_on_nobody_sees_the_applications_of_others(guarded:
         await api_get(guarded, f"{LIST}/{RUNNING.id}{below}?user.name=bob", 403)
         guarded.client.cookies.clear()
         await api_get(guarded, f"{LIST}/{RUNNING.id}{below}?user.name=alice")
+
+
+async def test_containers_that_were_forgotten_stand_among_the_others_page_by_page(world: RestWorld) -> None:
+    rows = [a_container(1, container=n, state=ContainerState.COMPLETED, node_id=NODE.id) for n in range(2, 8)]
+    await world.put(NODE, APP, an_attempt(1), *rows[1::2])
+    await world.store.commit(Commit(ended_containers=[remembered(row) for row in (*rows[::2], rows[1])]))
+
+    found: list[str] = []
+    cursor, pages = None, 0
+    while pages == 0 or cursor:
+        query = {"limit": "2", **({"cursor": cursor} if cursor else {})}
+        answer = await world.client.get(f"/api/v1/applications/{APP.id}/containers", params=query)
+        assert answer.status_code == 200, answer.text
+        found += [item["id"] for item in answer.json()["items"]]
+        cursor, pages = answer.json()["next_cursor"], pages + 1
+
+    assert (found, pages) == ([str(row.id) for row in rows], 3)
+
+
+async def test_logs_of_forgotten_containers_are_found_behind_those_without_a_node(world: RestWorld) -> None:
+    rows = [a_container(1, container=n, state=ContainerState.COMPLETED, node_id=None) for n in range(2, 260)]
+    last = a_container(1, container=900, state=ContainerState.COMPLETED, node_id=NODE.id)
+    await world.put(NODE, APP, an_attempt(1))
+    await world.store.commit(Commit(ended_containers=[remembered(row) for row in (*rows, last)]))
+
+    answer = await world.client.get(f"/api/v1/applications/{APP.id}/logs", params={"limit": "1"})
+
+    assert [item["container_id"] for item in answer.json()["items"]] == [str(last.id)]
+    assert answer.json()["next_cursor"] is None
+
+
+async def test_live_containers_alone_are_no_question_to_the_store(world: RestWorld) -> None:
+    rows = [a_container(1, container=n, state=ContainerState.RUNNING, node_id=NODE.id) for n in (2, 3)]
+    await world.put(NODE, APP, an_attempt(1), *rows)
+
+    async def never(*_: object) -> list[Any]:
+        raise AssertionError("what ended is not asked for")
+
+    world.app.state.api.services.ended_page = never
+
+    answer = await world.client.get(f"/api/v1/applications/{APP.id}/containers", params={"state": "RUNNING"})
+
+    assert [item["id"] for item in answer.json()["items"]] == [str(row.id) for row in rows]

@@ -1,0 +1,73 @@
+"""What is left of containers that ended and were forgotten: what people may look up, and what they used.
+
+An application's figures, and where it once ran, do not change when its containers leave memory: ``PastUsage`` has the
+sums.  ``remembered`` is a container as it is shown afterwards; no decision reads it any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationId, NodeId
+from yodel.domain.states import ContainerState, ContainerTarget
+
+REMEMBERED_DIAGNOSTICS_MAX = 4_096
+"""Characters, the last ones: a hundred thousand rows are kept, and a row's text is whatever a process printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastUsageId:
+    """``node_id`` is None for containers that never had a node."""
+
+    application_id: ApplicationId
+    node_id: NodeId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastUsage:
+    """How many containers there were, and the integrals of their memory and cores over their lives, in seconds."""
+
+    id: PastUsageId
+    containers: int = 0
+    memory_mib_s: int = 0
+    vcore_s: int = 0
+
+    def plus(self, container: Container) -> PastUsage:
+        """With one that has ended."""
+        memory_mib_s, vcore_s = used_by(container)
+        return replace(
+            self,
+            containers=self.containers + 1,
+            memory_mib_s=self.memory_mib_s + memory_mib_s,
+            vcore_s=self.vcore_s + vcore_s,
+        )
+
+
+def remembered(container: Container) -> Container:
+    """What is kept of one that has ended, for reports: nothing of how it was asked for and placed."""
+    return Container(
+        id=container.id,
+        type=container.type,
+        user=container.user,
+        queue=container.queue,
+        capability=container.capability,
+        asked_capability=container.capability,
+        priority=container.priority,
+        allocation_request_id=container.allocation_request_id,
+        allocation_tags=container.allocation_tags,
+        state=ContainerState.COMPLETED,
+        target=ContainerTarget.STOP,
+        node_id=container.node_id,
+        created_ms=container.created_ms,
+        finished_ms=container.finished_ms,
+        exit_status=container.exit_status,
+        diagnostics=container.diagnostics[-REMEMBERED_DIAGNOSTICS_MAX:],
+        is_acknowledged=True,
+    )
+
+
+def used_by(container: Container) -> tuple[int, int]:
+    """The integrals of memory (MiB seconds) and cores (vcore seconds) of a container that has ended."""
+    duration_s = max(0, container.finished_ms - container.created_ms) // 1000
+    return container.capability.memory_mib * duration_s, container.capability.vcores * duration_s

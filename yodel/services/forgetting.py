@@ -1,0 +1,110 @@
+"""Containers that are over leave memory, and what is kept of them does not grow for ever.
+
+A container is forgotten when whoever has to hear of its end has heard (the ApplicationMaster; a node agent repeats
+itself and needs no row to be answered) and its pod is gone.  It goes into the table of those that ended, for people to
+look up, and what it used is added to its application, in one transaction.  An ApplicationMaster's own container stays
+as long as its attempt: reports name its node.
+
+It decides nothing twice: what cannot be forgotten yet is told of again, by the acknowledgement, by the end of the
+attempt or by the pod that goes; and ``look_at_all`` finds whatever was missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
+
+import structlog
+
+from yodel.domain.container import Container
+from yodel.domain.ids import ContainerId
+from yodel.errors import Unavailable
+from yodel.ports.clock import Clock
+from yodel.ports.store import EndedKept, Store
+from yodel.services.engine import Engine, Transaction
+
+INTERVAL_S = 1.0
+"""Between rounds: what ended meanwhile shares a transaction."""
+BATCH_MAX = 100
+"""Containers forgotten, and rows pruned, in one transaction: a few milliseconds of the loop's time."""
+PRUNE_INTERVAL_S = 60.0
+"""By how much the table may be late."""
+log = structlog.get_logger("yodel.forgetting")
+
+
+class Forgetting:
+    """``may_go`` is told of candidates, ``run`` forgets them.  ``has_pod`` is of what was seen last."""
+
+    def __init__(
+        self, engine: Engine, store: Store, clock: Clock, kept: EndedKept, has_pod: Callable[[ContainerId], bool]
+    ) -> None:
+        self._engine, self._store, self._clock, self._kept, self._has_pod = engine, store, clock, kept, has_pod
+        self._candidates: dict[ContainerId, None] = {}
+        self._prune_at_s = clock.monotonic_s()
+
+    def may_go(self, container_id: ContainerId) -> None:
+        """Its pod is gone, or nobody has to hear of its end any more: look whether it can be forgotten."""
+        if container_id in self._engine.state.containers:
+            self._candidates[container_id] = None
+
+    def look_at_all(self) -> None:
+        """Whatever is over is a candidate."""
+        self._candidates |= dict.fromkeys(self._engine.state.ended_containers())
+
+    async def run(self) -> None:
+        """Until cancelled.  A store that does not answer is asked again."""
+        while True:
+            await asyncio.sleep(INTERVAL_S)
+            try:
+                await self.round()
+            except Unavailable as error:
+                log.warning("ended containers are kept in memory until the store answers", error=str(error))
+
+    async def round(self) -> None:
+        """Forget what can be forgotten; now and then, prune what is kept.
+
+        Raises:
+            Unavailable: the store did not answer; what is left is tried again.
+        """
+        while self._candidates:
+            batch = list(islice(self._candidates, BATCH_MAX))
+            ids = [container_id for container_id in batch if self._is_forgettable(container_id)]
+            if ids:
+                await self._engine.do(partial(_forget, ids), may_wait=True)
+            for container_id in batch:
+                self._candidates.pop(container_id, None)
+            await asyncio.sleep(0)
+        if self._clock.monotonic_s() >= self._prune_at_s:
+            await self._prune()
+
+    async def _prune(self) -> None:
+        """All that is too much, a batch at a time; the next one later, even if this one fails."""
+        self._prune_at_s = self._clock.monotonic_s() + PRUNE_INTERVAL_S
+        self.look_at_all()
+        gone = BATCH_MAX
+        while gone == BATCH_MAX:
+            gone = await self._store.prune_ended(self._kept, self._clock.now_ms(), BATCH_MAX)
+
+    def _is_forgettable(self, container_id: ContainerId) -> bool:
+        container = self._engine.state.containers.get(container_id)
+        return container is not None and self._is_over(container) and not self._has_pod(container_id)
+
+    def _is_over(self, container: Container) -> bool:
+        """It has ended, and everybody who has to hear of that has heard."""
+        if container.is_live or container.is_am:
+            return False
+        state, attempt_id = self._engine.state, container.id.attempt_id
+        application = state.applications[attempt_id.application_id]
+        if container.is_acknowledged or application.state.is_final:
+            return True
+        keeps = application.submission.keep_containers_across_attempts
+        return state.attempts[attempt_id].state.is_final and not keeps
+
+
+def _forget(container_ids: Sequence[ContainerId], tx: Transaction) -> None:
+    """What went with its application meanwhile is passed over."""
+    for container_id in container_ids:
+        if tx.has(container_id):
+            tx.forget(container_id)
