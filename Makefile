@@ -10,7 +10,7 @@ PYTEST := $(VENV)/pytest
 QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
 SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -66,6 +66,9 @@ e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down wh
 
 bench: setup ## measure; results are printed and never judged
 	@for name in heartbeats submissions latency rest pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
+
+mutants: setup ## small faults put into the code, one at a time: says which the tests do not find (ten minutes)
+	@$(VENV)/python -m tests.mutants $(ONLY)
 
 demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end
 	@scripts/spark-venv 4.x >/dev/null
