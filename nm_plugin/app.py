@@ -333,6 +333,7 @@ class NodeAgent:
                 bytes_max=settings.archive_bytes_max,
                 ratio_max=settings.archive_ratio_max,
             ),
+            unpack_user=OsUser(name="", uid=settings.unpack_uid, gid=settings.unpack_uid),
             concurrency=settings.localizer_concurrency,
             fetch_timeout_s=settings.fetch_timeout_s,
         )
@@ -412,7 +413,11 @@ class _Late:
 def _users(settings: Settings) -> UserDatabase:
     if settings.user_mode == "single":
         return SingleUser(uid=os.geteuid(), gid=os.getegid())
-    return PwdUsers(min_user_id=settings.min_user_id, allowed_system_users=frozenset(settings.allowed_system_users))
+    return PwdUsers(
+        min_user_id=settings.min_user_id,
+        allowed_system_users=frozenset(settings.allowed_system_users),
+        reserved_uid=settings.unpack_uid,
+    )
 
 
 def _aux_services(settings: Settings, users: UserDatabase) -> dict[str, AuxService]:

@@ -42,6 +42,11 @@ DEFAULT_ENV_WHITELIST = (
 )
 
 
+DEFAULT_UNPACK_UID = 65533
+"""Beside ``nobody`` (65534), which other services of a node may run as; in the range that systemd leaves unused."""
+UID_MAX = 2**32 - 2
+
+
 class Settings(BaseSettings):
     """What one node agent needs to know."""
 
@@ -202,6 +207,12 @@ class Settings(BaseSettings):
     archive_entries_max: int = Field(default=500_000, gt=0)
     archive_bytes_max: int = Field(default=64 << 30, gt=0, description="content of one archive")
     archive_ratio_max: int = Field(default=2000, gt=0, description="content over compressed size, above 64 MiB")
+    unpack_uid: int = Field(
+        default=DEFAULT_UNPACK_UID,
+        ge=1,
+        le=UID_MAX,
+        description="uid and gid that a root agent unpacks PUBLIC archives with; containers never get it",
+    )
     containers_max: int = Field(default=2000, gt=0, description="known containers, finished ones included")
 
     shuffle_enabled: bool = Field(default=True, description="the auxiliary service mapreduce_shuffle")

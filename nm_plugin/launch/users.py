@@ -65,6 +65,8 @@ class PwdUsers:
 
     min_user_id: int
     allowed_system_users: frozenset[str]
+    reserved_uid: int
+    """The agent's own for what strangers made; nobody's container may have it."""
 
     def lookup(self, name: str) -> OsUser:
         if not is_safe_name(name):
@@ -77,6 +79,11 @@ class PwdUsers:
             raise AccessDenied(
                 f"Requested user {name} is not whitelisted and has id {entry.pw_uid},"
                 f"which is below the minimum allowed {self.min_user_id}"
+            )
+        if entry.pw_uid == self.reserved_uid:
+            raise AccessDenied(
+                f"Requested user {name} has id {entry.pw_uid}, which the node agent keeps for unpacking archives "
+                "(unpack_uid); use another user, or set another unpack_uid"
             )
         groups = tuple(os.getgrouplist(name, entry.pw_gid))
         return OsUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)

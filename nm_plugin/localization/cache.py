@@ -16,19 +16,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import tarfile
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from nm_plugin.directories import USER_DIR_MODE, make_dir, make_user_dir, remove_tree
+from nm_plugin.directories import PUBLIC_DIR_MODE, USER_DIR_MODE, make_dir, make_user_dir, remove_tree
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase, acting_as
 from nm_plugin.localization import archive
 from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
 from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
+from nm_plugin.localization.unpacking import Packed, Unpacking
 from nm_plugin.node_store import write_atomically
 from nm_plugin.task_owner import TaskOwner
 from yodel.domain.ids import ContainerId
@@ -44,13 +43,14 @@ class LocalizationFailure(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSettings:
-    """Limits of the cache; sizes in bytes."""
+    """Limits of the cache; sizes in bytes.  ``unpack_user`` unpacks what is public when the agent is root."""
 
     local_dirs: tuple[Path, ...]
     state_dir: Path
     target_bytes: int
     resource_bytes_max: int
     archive_limits: archive.Limits
+    unpack_user: OsUser
     concurrency: int
     fetch_timeout_s: float
 
@@ -101,6 +101,9 @@ class ResourceCache:
     ) -> None:
         self._settings, self._sources, self._threads = settings, sources, threads
         self._agent, self._tasks = agent, tasks
+        self._unpacking = Unpacking(
+            threads=threads, agent=agent, reserved=settings.unpack_user, limits=settings.archive_limits
+        )
         self._entries: dict[tuple[Scope, ResourceKey], _Entry] = {}
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._numbers = itertools.count(FIRST_NUMBER)
@@ -224,9 +227,13 @@ class ResourceCache:
         except TimeoutError:
             self._fail(entry, f"{entry.key.url}: not fetched within {self._settings.fetch_timeout_s:.0f} s")
             await self._discard(entry, claim)
-        except (YodelError, OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError, RuntimeError) as error:
-            # RuntimeError is what zipfile raises for encrypted entries; ValueError for names it cannot decode.
+        except (YodelError, OSError) as error:
             self._fail(entry, str(error) or type(error).__name__)
+            await self._discard(entry, claim)
+        except Exception as error:
+            # The boundary of one download: what a stranger named must cost at most this resource.  In the agent's task
+            # group it would end the supervision of every container.
+            self._fail(entry, f"{entry.key.url}: {type(error).__name__}: {error}")
             await self._discard(entry, claim)
         else:
             if not entry.ready.done():
@@ -275,20 +282,27 @@ class ResourceCache:
         if not await self._threads.run_as(owner, destination.is_dir):
             check_size(entry.key.url, entry.expected_bytes, size_bytes)
         if unpacks and not await self._threads.run_as(owner, destination.is_dir):
-            size_bytes = await self._threads.run_as(owner, self._unpack, entry, destination, temporary, public)
+            size_bytes = await self._unpack(entry, destination, owner)
         elif unpacks:
             await self._threads.run_as(owner, destination.rename, temporary / entry.name)
+        if public:
+            await self._threads.run(temporary.chmod, PUBLIC_DIR_MODE)
         await self._threads.run_as(owner, temporary.rename, entry.directory)
         entry.size_bytes = size_bytes
         await self._threads.run(self._write_index, entry)
         return size_bytes
 
-    def _unpack(self, entry: _Entry, packed: Path, temporary: Path, public: bool) -> int:
-        modes = archive.PUBLIC_MODES if public else archive.PRIVATE_MODES
-        limits = self._settings.archive_limits
-        pattern = entry.key.pattern if entry.key.type is ResourceType.PATTERN else ""
-        size_bytes = archive.unpack(packed, entry.name, temporary / entry.name, limits, modes, pattern)
-        packed.unlink()
+    async def _unpack(self, entry: _Entry, file: Path, owner: OsUser) -> int:
+        packed = Packed(
+            file=file,
+            name=entry.name,
+            pattern=entry.key.pattern if entry.key.type is ResourceType.PATTERN else "",
+            target=file.parent / entry.name,
+            owner=owner,
+            public=entry.scope.visibility is Visibility.PUBLIC,
+        )
+        size_bytes = await self._unpacking.unpack(packed)
+        await self._threads.run_as(owner, file.unlink)
         return size_bytes
 
     async def _remove(self, entry: _Entry, users: UserDatabase) -> None:
@@ -368,7 +382,7 @@ def _prepare(scope: Scope, directory: Path, owner: OsUser, agent: OsUser) -> Non
     cache_dir = directory.parent
     if scope.visibility is Visibility.PUBLIC:
         make_dir(cache_dir, 0o755)
-        make_dir(_temporary(directory), 0o755)
+        make_dir(_temporary(directory), 0o700)  # until it is whole
         return
     above = cache_dir.parent if scope.visibility is Visibility.PRIVATE else cache_dir.parent.parent.parent
     make_user_dir(above, owner)

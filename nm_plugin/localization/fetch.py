@@ -2,8 +2,8 @@
 
 A source checks that what it reads is what the client saw (exact modification time in milliseconds, as ``FSDownload``
 does; the cache checks the size when one was given), that a PUBLIC resource really is public, and that no more than
-the allowed bytes arrive.  ``file:`` is read with the submitting user's rights: naming a file must not give more than
-reading it would.
+the allowed bytes arrive.  ``file:`` is read with the submitting user's rights and through no magic link
+(``plain_paths``): naming a file must not give more than reading it would, not even its time stamp.
 
 Refuses: unknown schemes, and anything over ``resource_bytes_max``.
 """
@@ -22,6 +22,7 @@ from typing import Protocol
 import httpx2
 
 from nm_plugin.launch.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization.plain_paths import open_plainly
 from nm_plugin.localization.plan import SourceUrl
 from yodel.errors import YodelError
 
@@ -127,24 +128,25 @@ class LocalFiles:
 
 
 def _copy_local(request: FetchRequest) -> int:
-    source = Path(request.url.path)
+    source = request.url.path
     try:
         with acting_as(request.reader):
-            descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            opened = open_plainly(source)
     except FileNotFoundError as error:
         raise FetchFailed(f"File {request.url} does not exist") from error
     except OSError as error:
         raise FetchFailed(f"{source}: {error.strerror} (user {request.reader.name})") from error
+    descriptor = opened.descriptor
     try:
         status = os.fstat(descriptor)
         check_unchanged(request.url, request.timestamp_ms, status.st_mtime_ns // 1_000_000, now_ms())
         if request.must_be_public:
-            check_public(request.url, _is_public(source, status))
+            check_public(request.url, opened.all_may_pass and _all_may_read(status))
         budget = _Budget(request.bytes_max)
         if stat.S_ISDIR(status.st_mode):
             _copy_directory(descriptor, request, request.destination, budget, 0)
         elif stat.S_ISREG(status.st_mode):
-            _copy_file(descriptor, status, request.destination, request.owner, budget)
+            _copy_file(descriptor, status, request.destination, request, budget)
         else:
             raise FetchFailed(f"{source} is neither a file nor a directory")
     finally:
@@ -152,12 +154,10 @@ def _copy_local(request: FetchRequest) -> int:
     return budget.used_bytes
 
 
-def _is_public(source: Path, status: os.stat_result) -> bool:
-    """World readable, and every directory above world executable (FSDownload.isPublic)."""
+def _all_may_read(status: os.stat_result) -> bool:
+    """FSDownload.checkPublicPermsForAll, of one file or directory."""
     needed = 0o005 if stat.S_ISDIR(status.st_mode) else 0o004
-    if status.st_mode & needed != needed:
-        return False
-    return all(os.stat(parent).st_mode & 0o001 for parent in source.resolve().parents)
+    return status.st_mode & needed == needed
 
 
 class _Budget:
@@ -179,12 +179,11 @@ class _Budget:
             raise FetchFailed(f"Directory has more than {DIRECTORY_ENTRIES_MAX} entries")
 
 
-def _copy_file(descriptor: int, status: os.stat_result, target: Path, owner: OsUser, budget: _Budget) -> None:
-    output = create_file(target, owner)
+def _copy_file(descriptor: int, status: os.stat_result, target: Path, request: FetchRequest, budget: _Budget) -> None:
+    output, public = create_file(target, request.owner), request.must_be_public
     try:
         while copied := _copy_range(descriptor, output):
             budget.add(copied)
-        public = stat.S_IMODE(os.stat(target.parent).st_mode) & 0o005
         mode = 0o600 | (0o044 if public else 0) | (status.st_mode & (0o111 if public else 0o100))
         os.fchmod(output, mode)
     finally:
@@ -214,17 +213,18 @@ def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget
         budget.add_entry()
         with acting_as(request.reader):
             try:
-                child = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=descriptor)
+                opened = open_plainly(name, descriptor)
             except OSError as error:
                 raise FetchFailed(f"{name}: {error.strerror} (user {request.reader.name})") from error
+        child = opened.descriptor
         try:
             status = os.fstat(child)
+            if request.must_be_public and (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+                check_public(request.url, opened.all_may_pass and _all_may_read(status))
             if stat.S_ISDIR(status.st_mode):
                 _copy_directory(child, request, target / name, budget, depth + 1)
             elif stat.S_ISREG(status.st_mode):
-                if request.must_be_public:
-                    check_public(request.url, bool(status.st_mode & 0o004))
-                _copy_file(child, status, target / name, request.owner, budget)
+                _copy_file(child, status, target / name, request, budget)
         finally:
             os.close(child)
 

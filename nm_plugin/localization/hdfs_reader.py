@@ -25,6 +25,8 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
+from nm_plugin.launch.identity import become
+
 CHUNK_BYTES_MAX = 1 << 20
 NO_MORE = struct.pack(">I", 0)
 ERROR_LENGTH_MAX = 2000
@@ -104,14 +106,6 @@ def fallback(mount_table: str) -> dict[str, str] | None:
 def is_passing(text: str) -> bool:
     """True for what a NameNode or DataNode says, or does not say, while it starts or is away."""
     return any(word in text for word in PASSING)
-
-
-def become(identity: str) -> None:
-    """Raises OSError when this process may not; there is no way back."""
-    uid, gid, groups = identity.split(":")
-    os.setgroups([int(group) for group in groups.split(",")])
-    os.setgid(int(gid))
-    os.setuid(int(uid))
 
 
 def send_tree(client: Any, path: str, must_be_public: bool, output: BinaryIO, descriptor: int) -> None:

@@ -17,6 +17,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nm_plugin.launch.identity import as_argument
 from nm_plugin.launch.users import FileThreads, OsUser
 
 IDLE_S = 2.0
@@ -105,7 +106,7 @@ class HdfsReaders:
                 sys.executable,
                 "-m",
                 "nm_plugin.localization.hdfs_reader",
-                *_identity(user),
+                *as_argument(user),
                 stdin=theirs.fileno(),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -136,13 +137,6 @@ class HdfsReaders:
 def _remove(token_file: str | None) -> None:
     if token_file is not None:
         Path(token_file).unlink(missing_ok=True)
-
-
-def _identity(user: OsUser) -> tuple[str, ...]:
-    """What the reader is to become, as ``hdfs_reader`` takes it; nothing when it is that already."""
-    if os.geteuid() != 0 or user.uid == os.geteuid():
-        return ()
-    return (f"{user.uid}:{user.gid}:{','.join(map(str, user.groups or (user.gid,)))}",)
 
 
 def _token_file(user: OsUser, credentials: bytes) -> str | None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from nm_plugin.launch.identity import as_argument
 from nm_plugin.launch.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import LINE_BYTES_MAX, Job, encode
 from nm_plugin.logs.publisher import DATA, DATA_BYTES_MAX, MESSAGE
@@ -67,7 +68,7 @@ class Publishers:
                     sys.executable,
                     "-m",
                     "nm_plugin.logs.publisher",
-                    *_identity(user),
+                    *(as_argument(user) if user is not None else ()),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.DEVNULL,
@@ -139,13 +140,6 @@ def _own_name() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return "yarn"
-
-
-def _identity(user: OsUser | None) -> tuple[str, ...]:
-    """What the process is to become; nothing when it is that already."""
-    if user is None or os.geteuid() != 0 or user.uid == os.geteuid():
-        return ()
-    return (f"{user.uid}:{user.gid}:{','.join(map(str, user.groups or (user.gid,)))}",)
 
 
 def _token_file(credentials: bytes, user: OsUser | None, stack: contextlib.ExitStack) -> str | None:

@@ -103,6 +103,7 @@ async def node(hdfs: Hdfs, root: pathlib.Path) -> AsyncIterator[Node]:
         target_bytes=1 << 30,
         resource_bytes_max=BIG_BYTES,
         archive_limits=Limits(entries_max=100, bytes_max=1 << 20, ratio_max=100),
+        unpack_user=OsUser(name="", uid=65533, gid=65533),
         concurrency=2,
         fetch_timeout_s=FETCH_TIMEOUT_S,
     )

@@ -106,6 +106,7 @@ async def world(
         target_bytes=1 << 30,
         resource_bytes_max=1 << 20,
         archive_limits=Limits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
+        unpack_user=OsUser(name="", uid=65533, gid=65533),
         concurrency=2,
         fetch_timeout_s=5,
     )

@@ -82,14 +82,22 @@ async def test_processes_lead_nowhere_their_user_could_not_go(open_path: Path, a
 
 def test_unknown_user_has_the_executors_words() -> None:
     with pytest.raises(UserNotFound, match=r"^User nobody-such not found$"):
-        PwdUsers(min_user_id=1000, allowed_system_users=frozenset()).lookup("nobody-such")
+        PwdUsers(min_user_id=1000, allowed_system_users=frozenset(), reserved_uid=65533).lookup("nobody-such")
 
 
 def test_system_users_need_permission_by_name() -> None:
     with pytest.raises(AccessDenied, match="below the minimum allowed 1000"):
-        PwdUsers(min_user_id=1000, allowed_system_users=frozenset()).lookup("root")
-    allowed = PwdUsers(min_user_id=1000, allowed_system_users=frozenset({"root"})).lookup("root")
+        PwdUsers(min_user_id=1000, allowed_system_users=frozenset(), reserved_uid=65533).lookup("root")
+    allowed = PwdUsers(min_user_id=1000, allowed_system_users=frozenset({"root"}), reserved_uid=65533).lookup("root")
     assert (allowed.uid, allowed.name) == (0, "root")
+
+
+def test_uid_that_unpacks_is_no_containers() -> None:
+    """Not even by name, as nothing else that this uid does may touch what it unpacks."""
+    users = PwdUsers(min_user_id=0, allowed_system_users=frozenset({"nobody"}), reserved_uid=65534)
+    with pytest.raises(AccessDenied, match=r"nobody has id 65534, which the node agent keeps .* \(unpack_uid\)"):
+        users.lookup("nobody")
+    assert users.lookup("daemon").uid == 1
 
 
 def test_single_user_mode_keeps_the_name() -> None:

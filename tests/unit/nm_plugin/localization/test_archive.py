@@ -12,17 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.localization.archive import (
-    PRIVATE_MODES,
-    PUBLIC_MODES,
-    Limits,
-    UnsafeArchive,
-    is_archive_name,
-    unpack,
-)
+from nm_plugin.localization import archive
+from nm_plugin.localization.archive import Limits, is_archive_name
+from nm_plugin.localization.tree import UnsafeArchive
 from yodel.errors import InvalidValue
 
 LIMITS = Limits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
+
+
+def unpack(source: Path, name: str, target: Path, limits: Limits, pattern: str = "") -> int:
+    target.mkdir(mode=0o700)
+    descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with source.open("rb") as file:
+            return archive.unpack(file, name, descriptor, limits, pattern)
+    finally:
+        os.close(descriptor)
 
 
 def make_zip(path: Path, entries: dict[str, bytes], links: dict[str, str] | None = None) -> Path:
@@ -70,20 +75,13 @@ def test_zip_keeps_content_directories_and_executable_bits(tmp_path: Path) -> No
         info = zipfile.ZipInfo("bin/run")
         info.external_attr = (stat.S_IFREG | 0o755) << 16
         file.writestr(info, b"#!")
-    written = unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+    written = unpack(source, "a.zip", tmp_path / "out", LIMITS)
     out = tmp_path / "out"
     assert (out / "dir/plain.txt").read_bytes() == b"text"
     assert (out / "empty").is_dir()
     assert stat.S_IMODE((out / "bin/run").stat().st_mode) == 0o700
     assert stat.S_IMODE((out / "dir/plain.txt").stat().st_mode) == 0o600
     assert written == 6
-
-
-def test_public_content_is_readable_by_all(tmp_path: Path) -> None:
-    source = make_zip(tmp_path / "a.zip", {"dir/plain.txt": b"text"})
-    unpack(source, "a.zip", tmp_path / "out", LIMITS, PUBLIC_MODES)
-    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o755
-    assert stat.S_IMODE((tmp_path / "out/dir/plain.txt").stat().st_mode) == 0o644
 
 
 def test_tar_gz_with_links_inside(tmp_path: Path) -> None:
@@ -95,7 +93,7 @@ def test_tar_gz_with_links_inside(tmp_path: Path) -> None:
     ]
     source = make_tar(tmp_path / "a.tgz", members, "w:gz")
     (tmp_path / "x").mkdir()
-    unpack(source, "a.tgz", tmp_path / "out", LIMITS, PRIVATE_MODES)
+    unpack(source, "a.tgz", tmp_path / "out", LIMITS)
     assert (tmp_path / "out/lib/libx.so").read_bytes() == b"elf"
     assert (tmp_path / "out/same").read_bytes() == b"elf"
     assert os.readlink(tmp_path / "out/up/link") == "../lib/libx.so.1"
@@ -103,7 +101,7 @@ def test_tar_gz_with_links_inside(tmp_path: Path) -> None:
 
 def test_pattern_jar_is_kept_beside_what_matches(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "job.jar", {"classes/A": b"a", "lib/b.jar": b"b", "META-INF/M": b"m", "other": b"o"})
-    unpack(source, "job.jar", tmp_path / "out", LIMITS, PRIVATE_MODES, r"(?:classes/|lib/).*")
+    unpack(source, "job.jar", tmp_path / "out", LIMITS, r"(?:classes/|lib/).*")
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["classes", "job.jar", "lib"]
     assert (tmp_path / "out/job.jar").read_bytes() == source.read_bytes()
 
@@ -112,7 +110,7 @@ def test_pattern_jar_is_kept_beside_what_matches(tmp_path: Path) -> None:
 def test_zip_entry_outside_is_refused(tmp_path: Path, name: str) -> None:
     source = make_zip(tmp_path / "a.zip", {name: b"x"})
     with pytest.raises(UnsafeArchive):
-        unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+        unpack(source, "a.zip", tmp_path / "out", LIMITS)
     assert not (tmp_path / "evil").exists()
 
 
@@ -145,31 +143,31 @@ def test_tar_that_leaves_its_directory_is_refused(
     (tmp_path / "outside").write_text("secret")
     source = make_tar(tmp_path / "a.tar", members)
     with pytest.raises(UnsafeArchive):
-        unpack(source, "a.tar", tmp_path / "out", LIMITS, PRIVATE_MODES)
+        unpack(source, "a.tar", tmp_path / "out", LIMITS)
 
 
 def test_zip_link_outside_is_refused(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.zip", {}, {"l": "../.."})
     with pytest.raises(UnsafeArchive):
-        unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+        unpack(source, "a.zip", tmp_path / "out", LIMITS)
 
 
 def test_too_many_entries_are_refused(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.zip", {f"f{n}": b"" for n in range(101)})
     with pytest.raises(UnsafeArchive, match="more than 100 entries"):
-        unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+        unpack(source, "a.zip", tmp_path / "out", LIMITS)
 
 
 def test_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.zip", {"zeros": bytes(70 << 20)})
     with pytest.raises(UnsafeArchive, match="content exceeds"):
-        unpack(source, "a.zip", tmp_path / "out", LIMITS, PRIVATE_MODES)
+        unpack(source, "a.zip", tmp_path / "out", LIMITS)
 
 
 def test_too_many_bytes_are_refused(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.zip", {"f": b"12345678901"})
     with pytest.raises(UnsafeArchive, match="content exceeds 10 bytes"):
-        unpack(source, "a.zip", tmp_path / "out", Limits(entries_max=9, bytes_max=10, ratio_max=100), PRIVATE_MODES)
+        unpack(source, "a.zip", tmp_path / "out", Limits(entries_max=9, bytes_max=10, ratio_max=100))
 
 
 def test_header_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
@@ -180,10 +178,10 @@ def test_header_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     with gzip.open(source, "wb") as file:
         file.write(info.tobuf() + bytes(1 << 20))
     with pytest.raises(UnsafeArchive, match="header of 4294967296 bytes"):
-        unpack(source, "a.tgz", tmp_path / "out", LIMITS, PRIVATE_MODES)
+        unpack(source, "a.tgz", tmp_path / "out", LIMITS)
 
 
 def test_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.jar", {"f": b""})
     with pytest.raises(InvalidValue, match="resource pattern"):
-        unpack(source, "a.jar", tmp_path / "out", LIMITS, PRIVATE_MODES, "(")
+        unpack(source, "a.jar", tmp_path / "out", LIMITS, "(")

@@ -29,14 +29,14 @@ class FakeSource:
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     fetched: list[str] = field(default_factory=list)
-    fail: bool = False
+    fail: Exception | None = None
     content: bytes = b"12345"
 
     async def fetch(self, request: FetchRequest) -> int:
         self.fetched.append(request.url.path)
         await self.gate.wait()
-        if self.fail:
-            raise FetchFailed("no such thing")
+        if self.fail is not None:
+            raise self.fail
         descriptor = create_file(request.destination, request.owner)
         write_all(descriptor, self.content)
         return len(self.content)
@@ -60,6 +60,7 @@ class Bench:
             target_bytes=self.target_bytes,
             resource_bytes_max=1 << 20,
             archive_limits=Limits(entries_max=10, bytes_max=1 << 20, ratio_max=100),
+            unpack_user=OsUser(name="", uid=65533, gid=65533),
             concurrency=2,
             fetch_timeout_s=5,
         )
@@ -141,12 +142,22 @@ async def test_visibilities_have_their_own_directories_and_owners(bench: Bench, 
 
 async def test_failure_is_told_to_all_and_the_next_one_tries_again(bench: Bench, alice: OsUser) -> None:
     cache = bench.make()
-    bench.source.fail = True
+    bench.source.fail = FetchFailed("no such thing")
     for _ in range(2):
         with pytest.raises(LocalizationFailure, match="no such thing"):
             await cache.localize(want("/f"), PUBLIC, claim(alice))
     assert len(bench.source.fetched) == 2
     await eventually(lambda: not list((bench.root / "l/filecache").iterdir()))
+
+
+async def test_whatever_goes_wrong_costs_no_more_than_the_resource(bench: Bench, alice: OsUser) -> None:
+    """An exception nobody thought of would end the group that all of the agent's tasks are in."""
+    bench.source.fail = ArithmeticError("of a library")
+    cache = bench.make()
+    with pytest.raises(LocalizationFailure, match="fake:/f: ArithmeticError: of a library"):
+        await cache.localize(want("/f"), PUBLIC, claim(alice))
+    bench.source.fail = None
+    assert (await cache.localize(want("/f"), PUBLIC, claim(alice))).size_bytes == 5
 
 
 async def test_a_file_of_another_size_than_told_is_refused(bench: Bench, alice: OsUser) -> None:

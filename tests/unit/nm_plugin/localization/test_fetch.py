@@ -6,6 +6,7 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,42 @@ async def test_file_inside_a_directory_needs_the_readers_rights_too(
         await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d"))
 
 
+@pytest.mark.usefixtures("needs_root")
+@pytest.mark.parametrize("form", ["/proc/self/fd/{fd}", "/proc/{pid}/fd/{fd}", "{own}", "{directory}"])
+async def test_what_the_agent_has_open_is_neither_read_nor_dated(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads, form: str
+) -> None:
+    """A descriptor passes by the closed directory above; a thread may look into its own process whoever it acts for."""
+    closed, own = open_path / "closed", open_path / "alices"
+    closed.mkdir(mode=0o700)
+    own.mkdir()
+    (closed / "f").write_text("bob's")
+    (closed / "f").chmod(0o644)
+    files = LocalFiles(threads=threads)
+    with (closed / "f").open() as opened:
+        (own / "link").symlink_to(f"/proc/self/fd/{opened.fileno()}")
+        path = form.format(fd=opened.fileno(), pid=os.getpid(), own=own / "link", directory=own)
+        for timestamp_ms in ((own if form == "{directory}" else closed / "f").stat().st_mtime_ns // 1_000_000, 1):
+            if form == "{directory}" and timestamp_ms == 1:
+                break  # alice's own directory may be dated
+            asked = local(own, alice, cache_dir / "copy", timestamp_ms=timestamp_ms)
+            url = SourceUrl(scheme="file", authority="", path=path)
+            with pytest.raises(FetchFailed, match="is in a proc file system") as refused:
+                await files.fetch(replace(asked, url=url))
+            assert "was:" not in str(refused.value)
+        assert not (cache_dir / "copy").is_file()
+
+
+async def test_a_link_in_the_path_leads_to_the_file(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    (open_path / "spark-3.5").mkdir()
+    (open_path / "spark-3.5/f").write_text("x")
+    (open_path / "spark-3.5/f").chmod(0o644)
+    (open_path / "spark").symlink_to("spark-3.5")
+    assert await LocalFiles(threads=threads).fetch(local(open_path / "spark/f", alice, cache_dir / "f")) == 1
+
+
 async def test_device_is_refused(cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
     with pytest.raises(FetchFailed):
         await LocalFiles(threads=threads).fetch(local(Path("/dev/null"), alice, cache_dir / "n"))
@@ -136,6 +173,21 @@ async def test_public_must_be_readable_by_all_on_the_whole_way(
         await files.fetch(local(source, agent_user, open_path / "copy", **public))
     os.chmod(source, 0o644)
     assert await files.fetch(local(source, alice, open_path / "copy", **public)) == 1
+
+
+@pytest.mark.parametrize("closed", ["d/f", "d/sub", "d/sub/f"])
+async def test_public_directory_with_something_private_in_it_is_refused(
+    open_path: Path, agent_user: OsUser, threads: FileThreads, closed: str
+) -> None:
+    (open_path / "d/sub").mkdir(parents=True)
+    for name in ("d/f", "d/sub/f"):
+        (open_path / name).write_text("x")
+        (open_path / name).chmod(0o644)
+    files, public = LocalFiles(threads=threads), {"must_be_public": True, "owner": agent_user}
+    assert await files.fetch(local(open_path / "d", agent_user, open_path / "copy", **public)) == 2
+    (open_path / closed).chmod(0o750)
+    with pytest.raises(FetchFailed, match="is not publicly accessible"):
+        await files.fetch(local(open_path / "d", agent_user, open_path / "again", **public))
 
 
 def test_scheme_without_a_source_is_refused() -> None:

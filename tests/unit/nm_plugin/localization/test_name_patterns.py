@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from nm_plugin.localization import name_patterns
@@ -19,6 +21,14 @@ def test_whole_names_are_matched_here_and_elsewhere(pattern: str) -> None:
 def test_what_is_no_pattern_is_named() -> None:
     with pytest.raises(InvalidValue, match="resource pattern"):
         matching("(", NAMES)
+
+
+def test_pattern_that_takes_long_to_compile_costs_only_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(name_patterns, "TIMEOUT_S", 0.2)
+    before_s = time.process_time()
+    with pytest.raises(PatternTooHard, match="takes too long"):
+        matching("(?i)" + "[\u0101-\ufffe]" * 800, NAMES)
+    assert time.process_time() - before_s < 1.0, "compiled here, it takes some six seconds"
 
 
 def test_pattern_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,85 @@
+"""Giving a tree that a reserved uid made to the agent: read-only for all others, and following no link.
+
+From the top down and by descriptors: once a directory belongs to the agent, nobody can put other things in it, and what
+is in it is looked at as it was opened.  What the reserved uid does not own, such as a hard link to a file of somebody
+else, is left alone and refused.
+
+Functions block.  Modes are those of Hadoop's public cache (FSDownload's PUBLIC_FILE_PERMS, PUBLIC_DIR_PERMS).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+
+from nm_plugin.localization.tree import DEPTH_MAX, UnsafeArchive
+
+DIRECTORY_MODE = 0o755
+FILE_MODE, EXECUTABLE_MODE = 0o444, 0o555
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(kw_only=True)
+class Gift:
+    """``from_uid`` made it, ``uid`` and ``gid`` get it."""
+
+    from_uid: int
+    uid: int
+    gid: int
+    entries_max: int
+    _entries: int = 0
+    _given: set[tuple[int, int]] = field(default_factory=set)
+    """Files with several names that have been given by one of them."""
+
+    def give(self, directory: int, depth: int = 0) -> None:
+        """The directory and all below it.
+
+        Raises:
+            UnsafeArchive: there is something else than files, directories and links of ``from_uid``, or too much.
+        """
+        self._check(os.fstat(directory), ".")
+        self._take(directory, DIRECTORY_MODE)
+        for name in os.listdir(directory):
+            self._entries += 1
+            if self._entries > self.entries_max or depth > DEPTH_MAX:
+                raise UnsafeArchive("The unpacked archive has more entries than allowed, or deeper ones")
+            self._give_entry(directory, name, depth)
+
+    def _give_entry(self, directory: int, name: str, depth: int) -> None:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            self._check(status, name)
+            os.chown(name, self.uid, self.gid, dir_fd=directory, follow_symlinks=False)
+            return
+        if not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+            raise UnsafeArchive(f"The unpacked archive has {name!r}, which is no file, directory or link")
+        entry = os.open(name, _OPEN, dir_fd=directory)
+        try:
+            status = os.fstat(entry)
+            if stat.S_ISDIR(status.st_mode):
+                self.give(entry, depth + 1)
+            else:
+                self._give_file(entry, status, name)
+        finally:
+            os.close(entry)
+
+    def _give_file(self, file: int, status: os.stat_result, name: str) -> None:
+        identity = (status.st_dev, status.st_ino)
+        if identity in self._given:
+            return
+        if not stat.S_ISREG(status.st_mode):
+            raise UnsafeArchive(f"The unpacked archive has {name!r}, which is no file, directory or link")
+        self._check(status, name)
+        if status.st_nlink > 1:
+            self._given.add(identity)
+        self._take(file, EXECUTABLE_MODE if status.st_mode & 0o100 else FILE_MODE)
+
+    def _check(self, status: os.stat_result, name: str) -> None:
+        if status.st_uid != self.from_uid:
+            raise UnsafeArchive(f"The unpacked archive has {name!r}, which is somebody else's")
+
+    def _take(self, descriptor: int, mode: int) -> None:
+        if self.uid != self.from_uid:
+            os.fchown(descriptor, self.uid, self.gid)
+        os.fchmod(descriptor, mode)

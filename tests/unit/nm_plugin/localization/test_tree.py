@@ -1,0 +1,251 @@
+"""Trees made of strangers' names: whatever the names and their order, nothing outside of the root is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+import tarfile
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nm_plugin.localization.archive import Limits, unpack
+from nm_plugin.localization.tree import DEPTH_MAX, Tree, UnsafeArchive
+
+LIMITS = Limits(entries_max=100, bytes_max=1 << 20, ratio_max=100)
+ROOT = "down/further/root"
+JAR = "job.jar"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a hostile archive: ``kind`` is file, directory, link, hardlink or device."""
+
+    kind: str
+    name: str
+    target: str = ""
+
+
+# Few names, so that they collide; targets that lead out by text, by disk, through files, links and directories.
+PARTS = st.sampled_from(["a", "b", "c", JAR, ".", ""])
+CLIMBING = st.sampled_from(["a", "b", "c", JAR, "..", "..", "..", "secret", "closed", "."])
+NAMES = st.lists(PARTS, min_size=1, max_size=4).map("/".join) | st.sampled_from(["../secret", "/etc/passwd", "a/../b"])
+TARGETS = st.lists(CLIMBING, min_size=1, max_size=9).map("/".join) | st.sampled_from(["/etc", "/tmp/secret", ""])
+ENTRIES = st.builds(Entry, st.sampled_from(["file", "file", "directory", "link", "link", "hardlink"]), NAMES, TARGETS)
+
+
+def packed(entries: list[Entry], suffix: str) -> bytes:
+    return _zipped(entries) if suffix in (".zip", ".jar") else _tarred(entries, "w:gz" if suffix == ".tgz" else "w")
+
+
+def _zipped(entries: list[Entry]) -> bytes:
+    packed_bytes = io.BytesIO()
+    with zipfile.ZipFile(packed_bytes, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that come twice
+        for entry in entries:
+            if entry.kind == "hardlink":
+                continue  # a zip has none
+            info = zipfile.ZipInfo(entry.name + "/" * (entry.kind == "directory"))
+            mode = {"link": stat.S_IFLNK | 0o777, "file": stat.S_IFREG | 0o4755}.get(entry.kind, stat.S_IFDIR)
+            info.external_attr = mode << 16
+            archive.writestr(info, entry.target if entry.kind == "link" else b"evil" * (entry.kind == "file"))
+    return packed_bytes.getvalue()
+
+
+def _tarred(entries: list[Entry], mode: Any) -> bytes:
+    packed_bytes = io.BytesIO()
+    types = {"file": tarfile.REGTYPE, "directory": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
+    with tarfile.open(fileobj=packed_bytes, mode=mode) as archive:
+        for entry in entries:
+            info = tarfile.TarInfo(entry.name)
+            info.type, info.linkname, info.mode = types.get(entry.kind, tarfile.LNKTYPE), entry.target, 0o4755
+            info.size = 4 if entry.kind == "file" else 0
+            archive.addfile(info, io.BytesIO(b"evil") if entry.kind == "file" else None)
+    return packed_bytes.getvalue()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Directories three deep, with things at every level that an archive may be after."""
+
+    top: Path
+
+    @property
+    def root(self) -> Path:
+        return self.top / ROOT
+
+    def outside(self) -> dict[str, Any]:
+        """Everything but what is below the root: kind, mode, owner, times, content."""
+        found: dict[str, Any] = {}
+        for directory, _, files in os.walk(self.top):
+            if Path(directory) == self.root or self.root in Path(directory).parents:
+                continue
+            for path in (Path(directory), *(Path(directory) / name for name in files)):
+                status = path.lstat()
+                content = path.read_bytes() if path.is_file() else sorted(os.listdir(path))
+                found[str(path)] = (status.st_mode, status.st_uid, status.st_nlink, status.st_mtime_ns, content)
+        return found
+
+    def unpack(self, content: bytes, name: str, pattern: str = "") -> None:
+        """With the rights of the test, which are root's: the tree itself has to hold."""
+        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with tempfile.TemporaryFile() as file:
+                file.write(content)
+                file.flush()
+                file.seek(0)
+                unpack(cast(BinaryIO, file), name, descriptor, LIMITS, pattern)
+        finally:
+            os.close(descriptor)
+
+    def check_inside(self) -> None:
+        """No link below the root leads out of it, as the disk has it now."""
+        for directory, directories, files in os.walk(self.root):
+            for name in (*directories, *files):
+                path = Path(directory) / name
+                with contextlib.suppress(OSError, RuntimeError):  # a link to itself leads nowhere
+                    resolved = path.resolve()
+                    assert resolved == self.root or self.root in resolved.parents, f"{path} leads to {resolved}"
+                assert not path.is_file() or not path.lstat().st_mode & 0o7077
+
+
+@contextlib.contextmanager
+def made_place() -> Iterator[Place]:
+    with tempfile.TemporaryDirectory(prefix="yodel-tree-") as name:
+        place = Place(Path(name).resolve())
+        place.root.mkdir(parents=True)
+        for directory in (place.top, place.top / "down", place.top / "down/further"):
+            (directory / "secret").write_text("secret")
+            (directory / "secret").chmod(0o600)
+            (directory / "closed").mkdir(mode=0o700)
+        yield place
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with made_place() as made:
+        yield made
+
+
+@settings(max_examples=150, deadline=None)
+@given(entries=st.lists(ENTRIES, min_size=2, max_size=9), suffix=st.sampled_from([".zip", ".jar", ".tar", ".tgz"]))
+def test_no_order_of_colliding_names_leads_out(entries: list[Entry], suffix: str) -> None:
+    with made_place() as place:
+        before = place.outside()
+        with contextlib.suppress(UnsafeArchive, OSError):
+            place.unpack(packed(entries, suffix), f"job{suffix}", ".*" if suffix == ".jar" else "")
+        assert place.outside() == before
+        place.check_inside()
+
+
+CLIMB = "p/q/r/x/../../../../secret"
+"""By text a name inside; once ``x`` is a link to the root, a file three directories above it."""
+DIRECT = {
+    "a link through a file that becomes a link": [
+        Entry("file", "p/q/r/x"),
+        Entry("link", JAR, CLIMB),
+        Entry("link", "p/q/r/x", "../../.."),
+    ],
+    "a link made shallower by a hard link": [
+        Entry("file", "p/q/r/x"),
+        Entry("link", "p/q/r/up", "../../.."),
+        Entry("hardlink", "up", "p/q/r/up"),
+    ],
+    "a link to what is not there yet": [Entry("link", JAR, CLIMB), Entry("link", "p/q/r/x", "../../..")],
+    "a link under the jar's own name": [Entry("link", JAR, "../secret")],
+    "a link through a link": [
+        Entry("directory", "p/q/r"),
+        Entry("link", "p/q/r/x", "../../.."),
+        Entry("link", "y", "p/q/r/x/../../../secret"),
+    ],
+    "a file through a link": [Entry("directory", "d"), Entry("link", "l", "d"), Entry("file", "l/evil")],
+    "a directory through a link": [Entry("directory", "d"), Entry("link", "l", "d"), Entry("directory", "l/evil")],
+    "a hard link through a link": [
+        Entry("file", "d/f"),
+        Entry("link", "l", "d"),
+        Entry("hardlink", "h", "l/f"),
+    ],
+    "a hard link to a link": [Entry("link", "l", "x"), Entry("hardlink", "h", "l")],
+    "a hard link out": [Entry("hardlink", "h", "../secret")],
+    "a link out by one": [Entry("link", "d/l", "../../secret")],
+    "a file over a directory": [Entry("file", "d/f"), Entry("file", "d")],
+    "a link over a directory": [Entry("file", "d/f"), Entry("link", "d", "x")],
+    "a file below a file": [Entry("file", "f"), Entry("file", "f/g")],
+}
+
+
+FORMS = [(form, ".tar") for form in DIRECT] + [
+    (form, ".jar") for form, entries in DIRECT.items() if all(entry.kind != "hardlink" for entry in entries)
+]
+
+
+@pytest.mark.parametrize(("form", "suffix"), FORMS)
+def test_direct_forms_are_refused(place: Place, form: str, suffix: str) -> None:
+    entries = DIRECT[form]
+    before = place.outside()
+    with pytest.raises(UnsafeArchive):
+        place.unpack(packed(entries, suffix), f"job{suffix}", ".*" if suffix == ".jar" else "")
+    assert place.outside() == before
+    place.check_inside()
+
+
+def test_jar_replaces_a_link_of_its_own_name(place: Place) -> None:
+    """A link inside is no crime; the jar is a file of its own all the same, and what the link named stays."""
+    entries = [Entry("file", "other"), Entry("link", JAR, "other")]
+    place.unpack(packed(entries, ".jar"), JAR, ".*")
+    assert (place.root / "other").read_bytes() == b"evil"
+    assert zipfile.is_zipfile(place.root / JAR)
+    assert not (place.root / JAR).is_symlink()
+
+
+def test_links_that_climb_first_and_stay_inside_are_made(place: Place) -> None:
+    entries = [
+        Entry("link", "deep/er/early", "../../later/file"),  # what it names comes after it, as in a JDK's tar
+        Entry("file", "later/file"),
+        Entry("link", "deep/er/to-the-root", "../.."),
+        Entry("link", "./deep//er/dots", "./.././er/early"),
+    ]
+    place.unpack(packed(entries, ".tar"), "a.tar")
+    assert (place.root / "deep/er/early").read_bytes() == b"evil"
+    assert (place.root / "deep/er/to-the-root").resolve() == place.root
+    assert (place.root / "deep/er/dots").read_bytes() == b"evil"
+
+
+@pytest.fixture
+def tree(place: Place) -> Iterator[Tree]:
+    descriptor = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY)
+    made = Tree(descriptor, directories_max=DEPTH_MAX + 2)
+    yield made
+    made.close()
+    os.close(descriptor)
+
+
+def test_depth_length_and_number_of_directories_have_a_maximum(tree: Tree, place: Place) -> None:
+    os.close(tree.file("d/" * (DEPTH_MAX - 1) + "f"))
+    for name in ("d/" * DEPTH_MAX + "f", "f" * 5000):
+        with pytest.raises(UnsafeArchive, match="deeper than 128 directories or too long"):
+            tree.directory(name)
+    for number in range(3):
+        tree.directory(f"n{number}")
+    with pytest.raises(UnsafeArchive, match="more than 130 directories"):
+        tree.directory("one-more")
+    assert tree.file("d/e") > 0
+
+
+def test_names_and_targets_with_nul_are_refused(tree: Tree) -> None:
+    with pytest.raises(UnsafeArchive):
+        tree.file("a\0b")
+    with pytest.raises(UnsafeArchive):
+        tree.symlink("a", "b\0c")
+    with pytest.raises(UnsafeArchive):
+        tree.symlink("a", "b" * 5000)
