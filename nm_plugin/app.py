@@ -59,7 +59,7 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import MIB
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.client import RpcClient
-from yodel.rpc_io.dispatch import Dispatcher
+from yodel.rpc_io.dispatch import CallLimits, Dispatcher
 from yodel.rpc_io.rest.probe_port import ProbePort
 from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant, rpc_limits
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
@@ -277,7 +277,9 @@ class NodeAgent:
             return TokenGrant(password=password, user=str(identity.attempt_id), kind=NM_TOKEN_KIND)
 
         settings = self._settings.rpc
-        dispatcher = Dispatcher([container_management(service)], fault_for=_fault_for, retry_cache=None)
+        calls = CallLimits(fields_max=settings.call_fields_max, items_max=settings.call_items_max)
+        protocols = [container_management(service)]
+        dispatcher = Dispatcher(protocols, fault_for=_fault_for, retry_cache=None, call_limits=calls)
         return RpcServer(
             name="container-management",
             dispatcher=dispatcher,

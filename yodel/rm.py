@@ -45,7 +45,7 @@ from yodel.rm_rpc.node_agents import RpcNodeAgents
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rm_rpc.user_mappings import UserMappings
-from yodel.rpc_io.dispatch import Dispatcher, RetryCacheLimits, RpcProtocol
+from yodel.rpc_io.dispatch import CallLimits, Dispatcher, RetryCacheLimits, RpcProtocol
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services import recovery
@@ -82,6 +82,7 @@ from yodel.services.work_queue import WorkQueue
 from yodel.settings import Settings
 from yodel.store.leadership import Leadership
 from yodel.telemetry import garbage
+from yodel.telemetry.loop_turns import LoopTurns
 from yodel.translator import names
 from yodel.translator.dialects import gang_kinds
 from yodel.translator.placement import Landmarks
@@ -126,6 +127,7 @@ class Rm:
         self._lead = lead
         self._not_ready = "applications are being taken up"
         self._rpc_servers: Sequence[RpcServer] = ()
+        self.turns = LoopTurns()
         self._kube = KubeSide(settings, clock, from_settings.pace_limits(settings), lead)
         limits = from_settings.allocation_limits(settings)
         self._ask_rules = AskRules(
@@ -323,6 +325,7 @@ class Rm:
                 tasks.create_task(self.binder.run(), name="binder"),
                 tasks.create_task(self._sweep_groups(), name="group sweep"),
                 tasks.create_task(garbage.run(), name="garbage"),
+                tasks.create_task(self.turns.run(), name="loop turns"),
                 tasks.create_task(self._end_with_own_pod(stop), name="own pod"),
             ]
             recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
@@ -377,12 +380,13 @@ class Rm:
         by_node_token = ServerSecurity(allow_simple=node_passwords is None, token_passwords=node_passwords)
         by_name = ServerSecurity(allow_simple=True, proxy_users=proxies)
         limits = from_settings.rpc_limits_of_ports(settings.rpc)
+        calls = CallLimits(fields_max=settings.rpc.call_fields_max, items_max=settings.rpc.call_items_max)
         unfinished = UnfinishedFrames(settings.rpc.unfinished_frames_mib_max * MIB)
         servers = [
-            _server("client", [audited_client(client.protocol())], by_name_or_token, limits.client, unfinished),
-            _server("scheduler", [master.protocol()], by_am_token, limits.scheduler, unfinished),
-            _server("tracker", [tracker.protocol()], by_node_token, limits.tracker, unfinished),
-            _server("admin", self._admin_protocols(), by_name, limits.admin, unfinished),
+            _server("client", [audited_client(client.protocol())], by_name_or_token, limits.client, calls, unfinished),
+            _server("scheduler", [master.protocol()], by_am_token, limits.scheduler, calls, unfinished),
+            _server("tracker", [tracker.protocol()], by_node_token, limits.tracker, calls, unfinished),
+            _server("admin", self._admin_protocols(), by_name, limits.admin, calls, unfinished),
         ]
         wanted = (settings.client_port, settings.scheduler_port, settings.tracker_port, settings.admin_port)
         ports = [
@@ -530,6 +534,7 @@ class Rm:
         return {
             **self._kube.gauges(),
             **lease,
+            **self.turns.gauges(),
             LEADER_GAUGE: 1,
             "reconciles_waiting": len(self.reconciles),
             "pod_events_dropped": self.inspection.dropped,
@@ -567,11 +572,16 @@ class Rm:
 
 
 def _server(
-    name: str, protocols: list[RpcProtocol], security: ServerSecurity, limits: RpcLimits, unfinished: UnfinishedFrames
+    name: str,
+    protocols: list[RpcProtocol],
+    security: ServerSecurity,
+    limits: RpcLimits,
+    calls: CallLimits,
+    unfinished: UnfinishedFrames,
 ) -> RpcServer:
     return RpcServer(
         name=name,
-        dispatcher=Dispatcher(protocols, fault_for=fault_for, retry_cache=RetryCacheLimits()),
+        dispatcher=Dispatcher(protocols, fault_for=fault_for, retry_cache=RetryCacheLimits(), call_limits=calls),
         security=security,
         limits=limits,
         unfinished=unfinished,

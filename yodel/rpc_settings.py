@@ -21,6 +21,15 @@ class RpcSettings(BaseModel):
         le=65_536,
         description="frames that began and have not ended, of all ports and connections together",
     )
+    call_fields_max: int = Field(
+        default=150_000, ge=32_768, le=10_000_000, description="fields of one call, counted before it is read"
+    )
+    call_items_max: int = Field(
+        default=5_000,
+        ge=2_048,
+        le=1_000_000,
+        description="elements of all lists of one call, counted before they are used",
+    )
     connections_max: int = Field(
         default=10_000,
         ge=1,

@@ -37,6 +37,8 @@ MIB = 1024 * 1024
 FRAME_BYTES_MAX = 64 * MIB
 """Of an answer, and of a request where a port has no limit of its own; half of Hadoop's ipc.maximum.data.length."""
 CLIENT_ID_BYTES_MAX = 64
+HEADER_BYTES_MAX = 16 * 1024
+"""Of each of a frame's two headers; a real one has some hundred bytes, with a caller context below a thousand."""
 
 _INT32 = struct.Struct(">i")
 _SUCCESS = RpcResponseHeaderProto.SUCCESS
@@ -146,6 +148,14 @@ def take_delimited(data: bytes, position: int) -> tuple[bytes, int]:
     if end > len(data):
         raise MalformedFrame("a length points past the end of the frame")
     return data[position:end], end
+
+
+def take_header(data: bytes, position: int) -> tuple[bytes, int]:
+    """As ``take_delimited``, of what is not long.  Raises MalformedFrame."""
+    header, end = take_delimited(data, position)
+    if len(header) > HEADER_BYTES_MAX:
+        raise MalformedFrame(f"a header of {len(header)} bytes, at most {HEADER_BYTES_MAX}")
+    return header, end
 
 
 def frame(*parts: bytes) -> bytes:

@@ -45,6 +45,7 @@ from yodel.hadoop_rpc.framing import (
     parse,
     success_frame,
     take_delimited,
+    take_header,
     text,
 )
 
@@ -368,7 +369,7 @@ class ServerConnection:
     # Frames
 
     def _on_frame(self, frame: bytes) -> Event | None:
-        raw_header, position = take_delimited(frame, 0)
+        raw_header, position = take_header(frame, 0)
         header = parse(RpcRequestHeaderProto, raw_header)
         call_id = header.callId
         try:
@@ -395,7 +396,7 @@ class ServerConnection:
     def _on_call(self, header: RpcRequestHeaderProto, frame: bytes, position: int) -> CallReceived:
         if Step.CALL not in self._steps:
             raise invalid_header("Connection context not established")
-        raw, position = take_delimited(frame, position)
+        raw, position = take_header(frame, position)
         request = parse(RequestHeaderProto, raw)
         body, _ = take_delimited(frame, position)
         client_id = header.clientId
@@ -416,7 +417,7 @@ class ServerConnection:
             if self.state is State.OPEN:
                 raise invalid_header("Connection context already processed")
             raise invalid_header("Connection header sent during SASL negotiation")
-        raw, _ = take_delimited(frame, position)
+        raw, _ = take_header(frame, position)
         context = parse(IpcConnectionContextProto, raw)
         protocol = text(context.protocol)
         identity = self._claimed(text(context.userInfo.effectiveUser), text(context.userInfo.realUser))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.resource import NONE, Resource
@@ -27,6 +29,9 @@ from yodel.services.master import MasterService
 from yodel.services.queries import Queries
 from yodel.services.tokens import AMRM, TokenIssuer
 
+T = TypeVar("T")
+LISTS_IN_ONE_TURN_MAX = 500
+"""Elements that are read in one go: four milliseconds."""
 IDENTITIES_MAX = 10_000
 NAME = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
@@ -114,7 +119,13 @@ class MasterProtocol:
             if stored is None:
                 raise _constraints_disabled(attempt_id, "SchedulingRequest in AllocateRequest", "allocate")
             return self._response(stored, attempt_id, key_id)
-        wanted = _allocate_request(request)
+        if len(request.ask) + len(request.release) + len(request.scheduling_requests) > LISTS_IN_ONE_TURN_MAX:
+            return self._allocate_large(attempt_id, key_id, request)
+        return self._allocate(attempt_id, key_id, _allocate_request(request))
+
+    def _allocate(
+        self, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
+    ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
         result = self._master.allocate(attempt_id, wanted)
         if isinstance(result, AllocateResult):
             return self._response(result, attempt_id, key_id)
@@ -133,6 +144,23 @@ class MasterProtocol:
         self, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
     ) -> msg.AllocateResponseProto:
         return self._response(await self._master.allocate_slow(attempt_id, wanted), attempt_id, key_id)
+
+    async def _allocate_large(
+        self, attempt_id: ApplicationAttemptId, key_id: int, request: msg.AllocateRequestProto
+    ) -> msg.AllocateResponseProto:
+        """Reads the lists a piece at a time: others are answered between."""
+        parts = msg.AllocateRequestProto()
+        parts.CopyFrom(request)
+        for name in ("ask", "release", "scheduling_requests"):
+            parts.ClearField(name)
+        wanted = replace(
+            _allocate_request(parts),
+            asks=await _in_pieces(asks.ask, request.ask),
+            releases=await _in_pieces(ids.container_id, request.release),
+            scheduling_asks=await _in_pieces(constraints.scheduling_ask, request.scheduling_requests),
+        )
+        answer = self._allocate(attempt_id, key_id, wanted)
+        return answer if isinstance(answer, msg.AllocateResponseProto) else await answer
 
     def _response(
         self, result: AllocateResult, attempt_id: ApplicationAttemptId, key_id: int
@@ -239,6 +267,15 @@ def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
         updates=[asks.update_request(u) for u in request.update_requests],
         scheduling_asks=[constraints.scheduling_ask(r) for r in request.scheduling_requests],
     )
+
+
+async def _in_pieces(read: Callable[[Any], T], messages: Sequence[Any]) -> list[T]:
+    """Raises InvalidValue, as ``read`` does."""
+    found = list[T]()
+    for start in range(0, len(messages), LISTS_IN_ONE_TURN_MAX):
+        found += map(read, messages[start : start + LISTS_IN_ONE_TURN_MAX])
+        await asyncio.sleep(0)
+    return found
 
 
 def _bounded(diagnostics: str | bytes) -> str:

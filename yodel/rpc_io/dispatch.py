@@ -24,11 +24,13 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MalformedFrame, fault_frame, parse, success_frame
 from yodel.hadoop_rpc.server_connection import AuthMethod, CallReceived, Identity
+from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES, CallLimits, CallScale
 from yodel.rpc_io.retry_cache import CallKey, RetryCache, RetryCacheFull, RetryCacheLimits
 
 __all__ = [
     "AuthMethod",
     "CallContext",
+    "CallLimits",
     "Dispatcher",
     "Handler",
     "Peer",
@@ -101,6 +103,7 @@ class Dispatcher:
         *,
         fault_for: Callable[[Exception], RemoteFault],
         retry_cache: RetryCacheLimits | None,
+        call_limits: CallLimits | None = None,
         call_timeout_s: float = CALL_TIMEOUT_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -108,6 +111,7 @@ class Dispatcher:
         self._fault_for = fault_for
         self._call_timeout_s = call_timeout_s
         self._retries = None if retry_cache is None else RetryCache(retry_cache, monotonic)
+        self._scale = CallScale(call_limits or CallLimits())
         self.faults = 0
         """Calls answered with one."""
         self._log = structlog.get_logger("yodel.rpc")
@@ -120,16 +124,33 @@ class Dispatcher:
         """The answer's frame, or a coroutine that makes it.  Neither ever raises (cancellation apart)."""
         try:
             method = self._method(call)
-            request = parse(method.request_type, call.body)
-            context = _context(peer, call)
-            if method.at_most_once and self._retries is not None and len(call.client_id) == CLIENT_ID_BYTES:
-                return self._dispatch_once(self._retries, method, context, request, call)
-            answer = method.handler(context, request)
-            if isinstance(answer, Message):
-                return success_frame(call.call_id, call.client_id, call.retry_count, answer.SerializeToString())
+            if len(call.body) > LARGE_BYTES:
+                return self._dispatch_large(method, peer, call)
+            return self._dispatch(method, peer, call)
         except Exception as error:  # the boundary: whatever a handler raises is answered, never a dropped connection
             return self._fault(call, error)
+
+    def _dispatch(self, method: RpcMethod, peer: Peer, call: CallReceived) -> bytes | Coroutine[Any, Any, bytes]:
+        request = parse(method.request_type, call.body)
+        if len(call.body) > SMALL_BYTES:
+            self._scale.check_items(request, f"{peer.identity.user}@{peer.remote_host}")
+        context = _context(peer, call)
+        if method.at_most_once and self._retries is not None and len(call.client_id) == CLIENT_ID_BYTES:
+            return self._dispatch_once(self._retries, method, context, request, call)
+        answer = method.handler(context, request)
+        if isinstance(answer, Message):
+            return success_frame(call.call_id, call.client_id, call.retry_count, answer.SerializeToString())
         return self._finish(call, self._serialized(answer))
+
+    async def _dispatch_large(self, method: RpcMethod, peer: Peer, call: CallReceived) -> bytes:
+        caller = f"{peer.identity.user}@{peer.remote_host}"
+        try:
+            with self._scale.under_way(len(call.body), caller):
+                await self._scale.check_fields(method.request_type, call.body, caller)
+                answer = self._dispatch(method, peer, call)
+                return answer if isinstance(answer, bytes) else await answer
+        except Exception as error:  # the boundary, as in dispatch
+            return self._fault(call, error)
 
     async def close(self) -> None:
         """Cancel the at-most-once calls still running, and wait for them."""

@@ -79,6 +79,30 @@ RPC_UNFINISHED_FRAMES = Limit(
     answer=_RPC_RETRY,
     hadoop="none",
 )
+RPC_CALL_FIELDS = Limit(
+    name="rpc_call_fields",
+    setting="rpc.call_fields_max",
+    default="150,000",
+    what="fields of one call",
+    answer="RpcServerException",
+    hadoop="none",
+)
+RPC_CALL_ITEMS = Limit(
+    name="rpc_call_items",
+    setting="rpc.call_items_max",
+    default="5,000",
+    what="elements of all lists of one call",
+    answer="RpcServerException",
+    hadoop="none",
+)
+RPC_LARGE_CALLS = Limit(
+    name="rpc_large_calls_bytes",
+    setting=None,
+    default="64 MiB",
+    what="bytes of all calls of more than 64 KiB that are under way on one port",
+    answer="RetriableException: clients come again",
+    hadoop="`ipc.server.max.callqueue`, by number",
+)
 RPC_CONNECTIONS = Limit(
     name="rpc_connections",
     setting="rpc.connections_max",
@@ -199,6 +223,9 @@ TABLE: tuple[Limit, ...] = (
     RPC_FRAME_BEFORE_OPEN,
     RPC_FRAME_TIME,
     RPC_UNFINISHED_FRAMES,
+    RPC_CALL_FIELDS,
+    RPC_CALL_ITEMS,
+    RPC_LARGE_CALLS,
     RPC_CONNECTIONS,
     RPC_CONNECTIONS_PER_ADDRESS,
     *HTTP,
