@@ -1,7 +1,8 @@
 """The web proxy's HTTP half: fetch from an ApplicationMaster, stream back, and go nowhere else.
 
 An AM's tracking URL is untrusted: whoever submits an application chooses it.  It is fetched only when its host is one
-of those allowed (see ``proxy_hosts``); redirects are never followed, they are handed to the browser and rewritten when
+of those allowed (see ``proxy_hosts``), from an address that is judged (see ``proxy_addresses``) and the URL's own port,
+whatever the path says; redirects are never followed, they are handed to the browser and rewritten when
 they stay at the AM.  The caller's cookies and credentials stay here; the AM is told the user in the cookie its
 AmIpFilter reads, and called from the address that filter expects (WebAppProxyServlet).
 """
@@ -20,7 +21,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from yodel.errors import InvalidValue, Unavailable
-from yodel.rm_api.proxy_source import is_loopback, is_on_this_machine, source_address
+from yodel.rm_api.proxy_addresses import AddressRules, Resolve, resolved
+from yodel.rm_api.proxy_source import is_loopback, is_ours, source_address
 
 FETCHES_MAX = 64
 """At a time, over all applications: file descriptors are many others' as well."""
@@ -33,6 +35,8 @@ ANSWER_BYTES_MAX = 4 * 1024**3
 HEADERS_MAX = 100
 PROXY_PATH, FAILURE_PATH, BOUNCED = "/proxy/", "/cluster/failure/", "/proxy/redirect/"
 USER_COOKIE = "proxy-user"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+NOT_PRIVATE = AddressRules(nodes=frozenset())
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 """Hadoop's own proxy knows GET and PUT only, which Flink's and Spark's pages have outgrown."""
 
@@ -78,9 +82,13 @@ class Target:
     base_path: str
     """The tracking URL's own path, without a slash at the end."""
     here: str
+    port: int
+    addresses: AddressRules
 
     @classmethod
-    def of(cls, tracking_url: str, here: str, allowed_hosts: Collection[str]) -> Target:
+    def of(
+        cls, tracking_url: str, here: str, allowed_hosts: Collection[str], addresses: AddressRules = NOT_PRIVATE
+    ) -> Target:
         """A tracking URL that may be fetched; one without a scheme is http.
 
         Raises:
@@ -90,7 +98,9 @@ class Target:
         host = (parts.hostname or "").lower()
         if host not in {allowed.lower() for allowed in allowed_hosts}:
             raise InvalidValue("tracking URL", tracking_url[:200], "a host of this cluster")
-        return cls(origin=_origin(parts), host=host, base_path=parts.path.rstrip("/"), here=here)
+        port = parts.port or DEFAULT_PORTS[parts.scheme]
+        base_path = parts.path.rstrip("/")
+        return cls(origin=_origin(parts), host=host, base_path=base_path, here=here, port=port, addresses=addresses)
 
     def url(self, raw_rest: str, query: str) -> str:
         """Where a path below ``here`` is fetched; ``raw_rest`` is percent-encoded as it came."""
@@ -164,8 +174,11 @@ class WebProxy:
     ``web_host`` is the host of the RM's web address: where ApplicationMasters expect the proxy's calls from.
     """
 
-    def __init__(self, client: httpx2.AsyncClient | None = None, *, web_host: str = "") -> None:
+    def __init__(
+        self, client: httpx2.AsyncClient | None = None, *, web_host: str = "", resolve: Resolve | None = None
+    ) -> None:
         self._web_host = web_host
+        self._resolve = resolve or (resolved if client is None else None)
         self._clients: dict[str | None, httpx2.AsyncClient] = {} if client is None else {None: client}
         self._source: str | None = None
         self._is_source_known = client is not None
@@ -179,12 +192,7 @@ class WebProxy:
         """
         self._slots.take(target.here)
         try:
-            client = self._client(await self._source_towards(target))
-            outgoing = client.build_request(
-                request.method, url, headers=_headers_to_am(request, user), content=body or None
-            )
-            assert outgoing.url.host == target.host, "a path changed the host"
-            answer = await client.send(outgoing, stream=True, follow_redirects=False)
+            answer = await self._sent(request.method, url, target, _headers_to_am(request, user), body)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             self._slots.release(target.here)
             raise Unavailable(f"The ApplicationMaster at {target.origin} does not answer: {error!r}") from error
@@ -193,16 +201,49 @@ class WebProxy:
             raise
         return _Streamed(answer, target, self._slots)
 
+    async def _sent(
+        self, method: str, url: str, target: Target, headers: list[tuple[str, str]], body: bytes
+    ) -> httpx2.Response:
+        """Asked at the first of the target's addresses that can be connected to; no name is resolved behind here.
+
+        Raises:
+            InvalidValue, Unavailable: it has no address, or none that may be connected to.
+            httpx2.HTTPError, httpx2.InvalidURL: none answers.
+        """
+        addresses: list[str | None] = [None]
+        if self._resolve is not None:
+            found = await self._resolve(target.host, target.port)
+            addresses = [*target.addresses.allowed(target.host, found)]
+        for number, address in enumerate(addresses, 1):
+            client = self._client(await self._source_towards(address))
+            outgoing = client.build_request(method, url, headers=headers, content=body or None)
+            assert (outgoing.url.host, outgoing.url.port or DEFAULT_PORTS[outgoing.url.scheme]) == (
+                target.host,
+                target.port,
+            ), "a path changed the host"
+            if address is not None:
+                outgoing.url = outgoing.url.copy_with(host=address)
+                outgoing.extensions["sni_hostname"] = target.host
+            try:
+                return await client.send(outgoing, stream=True, follow_redirects=False)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if number == len(addresses):
+                    raise
+        raise AssertionError("a host that is allowed has an address")
+
     async def close(self) -> None:
         while self._clients:
             _, client = self._clients.popitem()
             await client.aclose()
 
-    async def _source_towards(self, target: Target) -> str | None:
+    async def _source_towards(self, address: str | None) -> str | None:
+        """Where to call from; ``address`` is where to."""
         if not self._is_source_known:
             self._source = await source_address(self._web_host) if self._web_host else None
             self._is_source_known = True
-        if self._source is not None and is_loopback(self._source) and not await is_on_this_machine(target.host):
+        if self._source is None or address is None:
+            return self._source
+        if (":" in self._source) != (":" in address) or (is_loopback(self._source) and not is_ours(address)):
             return None
         return self._source
 
@@ -251,7 +292,7 @@ def split_url(tracking_url: str) -> SplitResult:
 def _origin(parts: SplitResult) -> str:
     """``scheme://host:port`` in one spelling.  Raises ValueError for a port that is none."""
     host = (parts.hostname or "").lower()
-    default = {"http": 80, "https": 443}.get(parts.scheme)
+    default = DEFAULT_PORTS.get(parts.scheme)
     port = f":{parts.port}" if parts.port not in (None, default) else ""
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
 

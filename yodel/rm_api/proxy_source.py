@@ -16,13 +16,7 @@ RESOLVE_TIMEOUT_S = 5.0
 
 async def source_address(web_host: str) -> str | None:
     """The address to bind to; None leaves it to the system, when the name leads to another machine or nowhere."""
-    return next((address for address in await _addresses(web_host) if _is_ours(address)), None)
-
-
-async def is_on_this_machine(host: str) -> bool:
-    """Whether all addresses of a host are our own; False when it has none."""
-    found = await _addresses(host)
-    return bool(found) and all(map(_is_ours, found))
+    return next((address for address in await _addresses(web_host) if is_ours(address)), None)
 
 
 def is_loopback(address: str) -> bool:
@@ -39,7 +33,7 @@ async def _addresses(host: str) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-def _is_ours(address: str) -> bool:
+def is_ours(address: str) -> bool:
     """Only addresses of this machine can be bound; the one that means "any" names nobody."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     if parsed.is_unspecified:

@@ -22,6 +22,7 @@ from yodel.rm_api.bodies import read_bytes
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.proxy import METHODS, Target, split_url
+from yodel.rm_api.proxy_addresses import AddressRules
 from yodel.rm_api.proxy_hosts import NOWHERE, allowed_hosts
 from yodel.services.queries import ApplicationView
 
@@ -74,9 +75,10 @@ async def _fetched(request: Request, api: Api, view: ApplicationView, below: str
     """Raises InvalidValue, Unavailable, RestError."""
     assert view.attempt is not None
     here = f"{PREFIX}{view.application.id}"
-    node_hosts = (node_id.host for node_id in api.services.queries.state.nodes)
-    hosts = allowed_hosts(node_hosts, view.attempt.host) | api.services.settings.proxy_hosts
-    target = Target.of(view.attempt.tracking_url, here, hosts)
+    nodes = frozenset(node_id.host.lower() for node_id in api.services.queries.state.nodes)
+    trusted = api.services.settings.proxy_hosts
+    addresses = AddressRules(nodes=nodes, trusted=trusted)
+    target = Target.of(view.attempt.tracking_url, here, allowed_hosts(nodes, view.attempt.host) | trusted, addresses)
     body = await read_bytes(request, api.services.settings.body_bytes_max)
     url = target.url(below, _without_token(request.url.query))
     with api.body_room.reading() as hold:
