@@ -73,6 +73,8 @@ class DelegationTokens:
         self._engine, self._clock, self._random_bytes, self._settings = engine, clock, random_bytes, settings
         self._keys = {key.key_id: key for purpose, key in stored.master_keys if purpose == PURPOSE}
         self._known = {t.identifier: _Known(t, delegation_content(t.identifier)) for t in stored.delegation_tokens}
+        self._leaving: set[bytes] = set()
+        """Known ones whose end is being written: nobody is told of them any more, and none is renewed."""
         self._sequence = stored.identity.delegation_sequence
         self._current: MasterKey | None = None
         self._rolled_s = 0.0
@@ -97,7 +99,7 @@ class DelegationTokens:
 
         await self._engine.do(work)
         for known in expired:
-            self._known.pop(known.row.identifier, None)
+            self._forget(known.row.identifier)
         for key_id in useless:
             self._keys.pop(key_id, None)
 
@@ -152,13 +154,13 @@ class DelegationTokens:
             )
         if not hmac.compare_digest(password(key, identifier), proof):
             raise AccessDenied(f"{renewer} is trying to renew a token ({content}) with wrong password")
-        known = self._known.get(identifier)
+        known = self._living(identifier)
         if known is None:
             raise InvalidToken(f"Renewal request for unknown token ({content})")
         row = replace(known.row, expires_ms=self._renewed_until_ms(content, now_ms))
 
         def work(tx: Transaction) -> None:
-            if identifier not in self._known:  # cancelled while this waited its turn
+            if self._living(identifier) is None:  # cancelled while this waited its turn
                 raise InvalidToken(f"Renewal request for unknown token ({content})")
             tx.secrets.tokens.append(row)
 
@@ -178,18 +180,27 @@ class DelegationTokens:
             raise InvalidToken(f"Token with no owner ({content})")
         if caller != content.owner and (not content.renewer or _short_name(caller) != content.renewer):
             raise AccessDenied(f"{caller} is not authorized to cancel the token ({content})")
-        known = self._known.pop(identifier, None)
+        known = self._living(identifier)
         if known is None:
             raise InvalidToken(f"Token not found ({content})")
 
         def work(tx: Transaction) -> None:
             tx.secrets.removed_tokens.append(known.row.sequence)
 
+        self._leaving.add(identifier)
         try:
             await self._engine.do(work)
         except Unavailable:
-            self._known[identifier] = known  # still on disk: the caller hears that it was not cancelled
+            self._leaving.discard(identifier)  # still on disk: the caller hears that it was not cancelled
             raise
+        self._forget(identifier)
+
+    def _forget(self, identifier: bytes) -> None:
+        self._known.pop(identifier, None)
+        self._leaving.discard(identifier)
+
+    def _living(self, identifier: bytes) -> _Known | None:
+        return None if identifier in self._leaving else self._known.get(identifier)
 
     def accepted(self, identifier: bytes) -> Accepted:
         """Whom a token speaks for, and the password it must come with.
@@ -197,7 +208,7 @@ class DelegationTokens:
         Raises:
             InvalidToken: it is unknown or has expired.
         """
-        known, now_ms = self._known.get(identifier), self._clock.now_ms()
+        known, now_ms = self._living(identifier), self._clock.now_ms()
         content = delegation_content(identifier) if known is None else known.content
         key = self._keys.get(content.master_key_id)
         if known is None or key is None:
@@ -212,7 +223,7 @@ class DelegationTokens:
 
     def expires_ms(self, identifier: bytes) -> int:
         """Until when a token is valid, unless it is renewed (getRenewDate).  Raises InvalidToken."""
-        known = self._known.get(identifier)
+        known = self._living(identifier)
         if known is None:
             raise InvalidToken(f"No delegation token found for this identifier: {delegation_content(identifier)}")
         return known.row.expires_ms

@@ -89,7 +89,7 @@ FAULTS_OF_HADOOP = (
         calls=r".*\(as nothing\)",
         place=ANY,
         yodel_shows="415|NotSupported",
-        hadoop="503 for a reader that is not there, or read as JSON",
+        hadoop="503, MessageBodyReader not found for application/octet-stream",
         yodel="415",
         reason="a page of any site makes a browser send it without asking first",
     ),

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.support.playbook import World
 from yodel.domain.delegation_token import DelegationTokenContent
 from yodel.domain.tokens import Token, password
-from yodel.errors import AccessDenied, InvalidToken
+from yodel.errors import AccessDenied, InvalidToken, Unavailable
 from yodel.pb_convert.delegation_tokens import delegation_content, delegation_token
 from yodel.services import delegation_tokens
 from yodel.services.delegation_tokens import PURPOSE, Accepted
@@ -125,6 +127,52 @@ async def test_owner_and_renewer_cancel_and_nobody_else(world: World) -> None:
     assert world.disk.delegation_tokens == {}
     with pytest.raises(InvalidToken, match="Token not found"):
         await world.run(tokens.cancel(first.identifier, "alice"))
+
+
+async def test_cancel_that_was_not_written_has_not_happened(world: World) -> None:
+    tokens, token = world.rm.delegation_tokens, await issue(world)
+    world.commit_errors.append(Unavailable("the database is away"))
+    with pytest.raises(Unavailable):
+        await world.run(tokens.cancel(token.identifier, "alice"))
+    assert tokens.accepted(token.identifier).owner == "alice"
+    assert await renew(world, token, "yarn") == tokens.expires_ms(token.identifier)
+    assert len(world.disk.delegation_tokens) == 1
+    await world.run(tokens.cancel(token.identifier, "alice"))
+    assert world.disk.delegation_tokens == {}
+
+
+async def test_cancelled_token_is_good_no_more_while_that_is_written_and_after_a_restart(world: World) -> None:
+    tokens, token = world.rm.delegation_tokens, await issue(world)
+    ending = asyncio.create_task(tokens.cancel(token.identifier, "alice"))
+    await asyncio.sleep(0)  # it has begun, and the writer has not
+    assert len(world.disk.delegation_tokens) == 1
+    with pytest.raises(InvalidToken, match="can't be found in cache"):
+        tokens.accepted(token.identifier)
+    with pytest.raises(InvalidToken, match="Token not found"):
+        await tokens.cancel(token.identifier, "yarn")
+    await ending
+    await world.restart()
+    with pytest.raises(InvalidToken, match="can't be found in cache"):
+        world.rm.delegation_tokens.accepted(token.identifier)
+
+
+@pytest.mark.parametrize("is_cancel_first", [True, False])
+async def test_renewal_beside_a_cancel_brings_nothing_back(world: World, is_cancel_first: bool) -> None:
+    tokens, token = world.rm.delegation_tokens, await issue(world)
+    world.clock.advance(60)
+
+    async def both() -> list[object]:
+        renewal = tokens.renew(token.identifier, token.password, "yarn")
+        cancel = tokens.cancel(token.identifier, "alice")
+        works = (cancel, renewal) if is_cancel_first else (renewal, cancel)
+        return list(await asyncio.gather(*works, return_exceptions=True))
+
+    told = await world.run(both())
+    refused = [found for found in told if found is not None]
+    assert [type(found) for found in refused] == [InvalidToken]
+    assert world.disk.delegation_tokens == {}
+    with pytest.raises(InvalidToken, match="can't be found in cache"):
+        tokens.accepted(token.identifier)
 
 
 async def test_forged_token_is_not_renewed(world: World) -> None:

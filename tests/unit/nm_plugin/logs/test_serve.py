@@ -323,13 +323,13 @@ async def test_root_leads_to_the_node_page(web: httpx2.AsyncClient) -> None:
 
 async def test_links_and_foreign_paths_are_not_served(rig: Rig, own_web: httpx2.AsyncClient) -> None:
     log_dir = rig.root / f"logs/{APPLICATION}/{CONTAINER}"
-    (rig.root / "secret").write_text("secret")
+    (rig.root / "secret").write_text("top of the top")
     (log_dir / "link").symlink_to(rig.root / "secret")
     os.mkfifo(log_dir / "fifo")
     for name in ("link", "fifo", "..%2f..%2f..%2fsecret", "..", "%2e%2e"):
         for path in (f"/ws/v1/node/containerlogs/{CONTAINER}/{name}", f"/node/containerlogs/{CONTAINER}/alice/{name}"):
             response = await own_web.get(path)
-            assert "secret" not in response.text or response.status_code == 404
+            assert (response.status_code, "top" in response.text) == (404, False), path
 
 
 async def test_vanished_log_directory_is_an_empty_list(rig: Rig, own_web: httpx2.AsyncClient) -> None:
