@@ -8,6 +8,8 @@ VENV := .venv/bin
 PYTEST := $(VENV)/pytest
 # A summary line for each part would hide how the whole ended, so the parts of `make test` are two runs: quick, then slow.
 QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
+# What every store promises, on the one in memory and on SQLite; on PostgreSQL it is tried among the slow ones.
+STORES := $(wildcard $(addprefix tests/contract/test_,store.py store_answers.py store_failures.py migrations.py))
 SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 
 .PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants demo lock clean
@@ -33,13 +35,13 @@ format: setup ## rewrite the sources in the house's format
 	$(VENV)/ruff format .
 
 test: setup ## every test, the quick ones first
-	$(PYTEST) -q -n 3 --dist loadfile $(QUICK)
+	$(PYTEST) -q -n 3 --dist loadfile -m "not postgres" $(QUICK) $(STORES)
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
 	$(PYTEST) --durations 25 $(SLOW)
 
-test-quick: setup ## unit, playbook and property tests: under a minute, no network
-	$(PYTEST) -q -n 3 --dist loadfile $(QUICK)
+test-quick: setup ## unit, playbook, property and simulation tests, stores without PostgreSQL: under a minute, no network
+	$(PYTEST) -q -n 3 --dist loadfile -m "not postgres" $(QUICK) $(STORES)
 
 test-slow: setup ## contract, fault and conformance tests (real Spark)
 	scripts/spark-venv 4.x

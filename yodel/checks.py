@@ -19,7 +19,8 @@ from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, STANDARD, is_free
 from yodel.settings import Settings
 from yodel.store.engine import parsed_url
-from yodel.store.schema import current_and_head
+from yodel.store.errors import SchemaNotAtHead
+from yodel.store.schema import HEAD_REVISION, look
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
@@ -186,13 +187,16 @@ async def _store_finding(settings: Settings) -> Finding:
         if url.drivername.startswith("sqlite") and not os.path.exists(str(url.database)):  # noqa: ASYNC240 - one stat
             text = f"there is no {url.database} yet: run `yodel migrate`"  # asking its version would make the file
             return Finding(name="database", verdict=Verdict.FAILED, text=text)
-        current, head = await current_and_head(settings.store_url)
+        found = await look(settings.store_url)
     except (YodelError, OSError) as error:
         return Finding(name="database", verdict=Verdict.FAILED, text=str(error))
-    if current != head:
-        text = f"tables are at {current or 'nothing'}, this version needs {head}: run `yodel migrate`"
+    if found.is_behind:
+        text = f"tables are at {found.current or 'nothing'}, this version needs {HEAD_REVISION}: run `yodel migrate`"
         return Finding(name="database", verdict=Verdict.FAILED, text=text)
-    return Finding(name="database", verdict=Verdict.OK, text=f"tables are at {head}")
+    if not found.is_usable:
+        text = str(SchemaNotAtHead(found.current, HEAD_REVISION, found.oldest_head))
+        return Finding(name="database", verdict=Verdict.FAILED, text=text)
+    return Finding(name="database", verdict=Verdict.OK, text=f"tables are at {found.current}")
 
 
 async def _kubernetes_finding(settings: Settings) -> Finding:

@@ -192,17 +192,17 @@ def migrate_command(
 
     Example: yodel migrate --store-url postgresql+asyncpg://yodel@db/yodel
     """
-    from yodel.store.schema import current_and_head, migrate_if_behind, wait_for_head
+    from yodel.store.schema import look, migrate_if_behind, wait_until_usable
 
     url = store_url or _settings(config).store_url
 
     async def run() -> None:
         if wait_s > 0:
-            print(f"up to date ({await wait_for_head(url, wait_s)})")
+            print(f"up to date ({await wait_until_usable(url, wait_s)})")
             return
         done = await migrate_if_behind(url)
-        _, head = await current_and_head(url)
-        print("\n".join(f"applied {revision}" for revision in done) or f"up to date ({head})")
+        found = await look(url)
+        print("\n".join(f"applied {revision}" for revision in done) or f"up to date ({found.current})")
 
     _run(run)
 

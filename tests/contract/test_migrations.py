@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,15 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect, make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 
+import migrations.versions
+from tests.support.later_schema import CONTRACTED, EXPANDED, contracted, expanded
 from tests.support.postgres import PostgresServer
 from yodel.errors import Unavailable
 from yodel.store import migrating
+from yodel.store.errors import SchemaNotAtHead
 from yodel.store.migrating import MIGRATION_LOCK_KEY, head_revision, migrate
-from yodel.store.schema import HEAD_REVISION, current_and_head
+from yodel.store.schema import HEAD_REVISION, look, migrate_if_behind, wait_until_usable
+from yodel.store.sql_store import SqlStore
 from yodel.store.tables import metadata
 
 VERSION_TABLE = "alembic_version"
@@ -91,19 +96,20 @@ async def test_migrate_tells_what_it_applied_and_does_nothing_the_second_time(em
     assert again == []
 
 
-async def test_current_and_head_before_and_after(empty_url: str) -> None:
-    before = await current_and_head(empty_url)
+async def test_a_database_says_what_it_has_before_and_after(empty_url: str) -> None:
+    before = await look(empty_url)
     await migrate(empty_url)
 
-    assert before == (None, head_revision())
-    assert await current_and_head(empty_url) == (head_revision(), head_revision())
+    assert (before.current, before.is_usable, before.is_behind) == (None, False, True)
+    after = await look(empty_url)
+    assert (after.current, after.is_usable, after.is_behind) == (head_revision(), True, False)
 
 
 async def test_of_migrators_at_the_same_moment_one_applies_and_all_succeed(empty_url: str) -> None:
     applied = await asyncio.gather(*(migrate(empty_url) for _ in range(3)))
 
     assert sorted(map(len, applied))[:2] == [0, 0]
-    assert await current_and_head(empty_url) == (head_revision(), head_revision())
+    assert (await look(empty_url)).current == head_revision()
 
 
 async def test_migrator_that_cannot_get_the_lock_gives_up_and_changes_nothing(
@@ -117,7 +123,7 @@ async def test_migrator_that_cannot_get_the_lock_gives_up_and_changes_nothing(
     finally:
         other.close()
 
-    assert (await current_and_head(empty_url))[0] is None
+    assert (await look(empty_url)).current is None
 
 
 def another_migrator(url: str) -> sqlite3.Connection | psycopg.Connection[Any]:
@@ -142,8 +148,45 @@ async def test_failed_migration_leaves_no_table_behind(empty_url: str) -> None:
         await migrate(empty_url)
 
     assert set(await inspected(empty_url, schema_of)) == {"master_keys"}
-    assert (await current_and_head(empty_url))[0] is None
+    assert (await look(empty_url)).current is None
 
 
 def test_the_release_names_the_newest_migration() -> None:
     assert head_revision() == HEAD_REVISION
+
+
+def test_tables_of_a_release_that_does_without_what_this_one_uses_are_refused(sql_url: str) -> None:
+    store = SqlStore(contracted(sql_url))
+
+    async def opened() -> None:
+        try:
+            await store.open(now_ms=1, default_queues=())
+        finally:
+            await store.close()
+
+    with pytest.raises(SchemaNotAtHead, match=rf"at version {CONTRACTED}, for releases from {EXPANDED} on"):
+        asyncio.run(opened())
+
+
+def test_nobody_migrates_later_tables_backwards_or_waits_for_them(sql_url: str) -> None:
+    expanded(sql_url)
+
+    assert asyncio.run(migrate_if_behind(sql_url)) == []
+    assert asyncio.run(wait_until_usable(sql_url, 1)) == EXPANDED
+
+
+WINDOW_SINCE = "0003"
+TAKES_AWAY = re.compile(r"\bop\.(drop_\w+|alter_column|rename_table|batch_alter_table)\(|\b(DROP|RENAME)\b")
+
+
+def takes_away_silently(source: str) -> bool:
+    """Whether a migration may break the release before, and does not say from which release on it is."""
+    return TAKES_AWAY.search(source) is not None and "schema_window" not in source
+
+
+def test_a_migration_that_takes_away_says_whom_it_still_serves() -> None:
+    folder = Path(migrations.versions.__path__[0])
+    sources = {path.name: path.read_text() for path in folder.glob("v*.py") if path.name[1:5] > WINDOW_SINCE}
+    assert [name for name, source in sources.items() if takes_away_silently(source)] == []
+    assert takes_away_silently("op.drop_column('nodes', 'rack')")
+    assert not takes_away_silently("op.drop_column('nodes', 'rack'); op.execute('UPDATE schema_window SET ...')")

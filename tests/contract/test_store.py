@@ -547,6 +547,37 @@ async def test_empty_commit_of_a_fenced_store_tells_it_so(open_store: Open) -> N
         await first.commit(Commit())
 
 
+# --- commits by number ---------------------------------------------------------------------------------------------
+
+
+async def test_last_commit_is_the_last_that_happened_and_had_a_number(open_store: Open) -> None:
+    store, snapshot = await open_store()
+    assert (snapshot.identity.last_commit, await store.last_commit()) == (0, 0)
+    await store.commit(Commit(rows=parents_of(), number=7))
+    await store.commit(Commit(rows=[an_application(2)]))
+    with pytest.raises(OrphanRow):
+        await store.commit(Commit(rows=[an_attempt(9)], number=8))
+
+    assert await store.last_commit() == 7
+    assert (await stored(open_store)).identity.last_commit == 7
+
+
+async def test_commit_without_rows_has_its_number(open_store: Open) -> None:
+    store, _ = await open_store()
+    await store.commit(Commit(number=INT64_MAX))
+
+    assert await store.last_commit() == INT64_MAX
+
+
+async def test_fenced_store_is_not_told_the_last_commit(open_store: Open) -> None:
+    first, _ = await open_store()
+    second, _ = await open_store()
+    await second.commit(Commit(number=1))
+
+    with pytest.raises(FencedOut):
+        await first.last_commit()
+
+
 # --- application numbers -------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from yodel.errors import Unavailable
 from yodel.ports.store import Commit
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.migrating import migrate
-from yodel.store.schema import current_and_head
+from yodel.store.schema import look
 from yodel.store.sql_store import SqlStore
 
 PATIENCE_S = 0.3
@@ -125,7 +125,7 @@ async def test_commit_survives_a_connection_that_was_cut(postgres_url: str, post
 async def test_server_that_is_not_there_is_unavailable(unused_tcp_port: int) -> None:
     url = f"postgresql+asyncpg://yodel:very-secret@127.0.0.1:{unused_tcp_port}/yodel"
     store = SqlStore(url)
-    for attempt in (store.open(now_ms=1, default_queues=()), migrate(url), current_and_head(url)):
+    for attempt in (store.open(now_ms=1, default_queues=()), migrate(url), look(url)):
         with pytest.raises(Unavailable) as raised:
             await attempt
         assert "very-secret" not in str(raised.value)

@@ -250,7 +250,7 @@ class ResourceManager:
         self.state, self.tokens, self._world = state, tokens, world
         self.reconciles, self.launches = Due(clock), Due(clock)
         self.scheduler_due_s = inf
-        self.engine = Engine(state, store, clock)
+        self.engine = Engine(state, store, clock, ask_again_s=0)
         self.topology = Topology(self.engine, wake_scheduler=self.wake)
         self.misfits = Misfits(state, clock, options.constraints_handler)
         surroundings = Surroundings(
@@ -350,6 +350,11 @@ class World:
         self.crash_at_step: int | None = None
         """The number of the step (from 0, counted in ``steps``) that a Crash happens at."""
         self.commit_errors: list[Exception] = []
+        """Raised by the next commits, one each: an OutcomeUnknown loses the answer of one that did not happen."""
+        self.lost_answers: list[Exception] = []
+        """Raised by the next commits after they have happened."""
+        self.silences: list[Exception] = []
+        """Raised by the next questions what was committed last."""
         self.pods = FakePods(self._step)
         self.agents = FakeNodeAgents(self._step)
         self.response_ids: dict[NodeId, int] = {}
@@ -512,6 +517,9 @@ class World:
             raise self.commit_errors.pop(0)
         if point is not Point.OPENING:
             self._step(point.value)
+        for at, errors in ((Point.AFTER_COMMIT, self.lost_answers), (Point.ASKED, self.silences)):
+            if point is at and errors:
+                raise errors.pop(0)
 
     # --- what people and agents do ---------------------------------------------------------------------------------
 

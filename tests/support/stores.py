@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.later_schema import expanded
 from tests.support.postgres import PostgresServer
 from yodel.ports.store import Store
 from yodel.store.memory_store import MemoryDisk, MemoryStore
@@ -75,7 +76,11 @@ def sql_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite-expanded", "postgres", "postgres-expanded"])
 def place(request: pytest.FixtureRequest) -> Place:
-    """A place with nothing stored yet, of each kind."""
-    return in_memory() if request.param == "memory" else at(request.getfixturevalue(f"{request.param}_url"))
+    """A place with nothing stored yet, of each kind; the expanded ones have the tables of the release after this."""
+    kind, _, schema = request.param.partition("-")
+    if kind == "memory":
+        return in_memory()
+    url: str = request.getfixturevalue(f"{kind}_url")
+    return at(expanded(url) if schema else url)

@@ -1,6 +1,7 @@
 """The store: the intent, on disk.  One writer; every commit is one transaction, fenced by the epoch it was opened with.
 
 A commit either happened wholly or not at all; a repeated commit of the same rows is harmless (they are whole rows).
+One whose answer was lost may have happened: its number, which the identity row keeps, tells afterwards.
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ from yodel.domain.past import PastUsage
 from yodel.domain.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
-from yodel.errors import YodelError
+from yodel.errors import Unavailable, YodelError
 
 Row = Application | Attempt | Container | Node | Queue | DelegationToken | SchedulerConf | PastUsage
 
 
 class FencedOut(YodelError):
     """Another RM opened the store after us: stop writing at once."""
+
+
+class OutcomeUnknown(Unavailable):
+    """A commit was sent and not answered: it may have happened, wholly.  ``Store.last_commit`` tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,8 @@ class Identity:
     application_sequence: int
     delegation_sequence: int = 0
     """Of the delegation token given out last."""
+    last_commit: int = 0
+    """The number of the last commit that had one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +91,8 @@ class Commit:
     """(purpose, key id) of keys that sign nothing that is still valid."""
     removed_queues: Sequence[str] = ()
     """By path."""
+    number: int | None = None
+    """Greater than all before it; kept in the identity row by the very statement that proves the epoch."""
 
     @property
     def is_empty(self) -> bool:
@@ -134,6 +143,15 @@ class Store(EndedContainers, Protocol):
 
     async def commit(self, commit: Commit) -> None:
         """Write one transaction.
+
+        Raises:
+            FencedOut: the epoch in the store is not the one we opened.
+            Unavailable: nothing was written, and nothing of it ever will be.
+            OutcomeUnknown: all or nothing of it was written.
+        """
+
+    async def last_commit(self) -> int:
+        """The number of the last commit that happened.  No earlier one is under way any more when this answers.
 
         Raises:
             FencedOut: the epoch in the store is not the one we opened.

@@ -4,6 +4,10 @@ Work items queue up while a commit is under way and share the next one (group co
 so that one that fails leaves no trace.  Persist, then act, then answer: effects are performed, and callers resumed,
 only after the rows that caused them are on disk.
 
+Every batch has a number that is written with it.  When the store's answer to a batch is lost, nothing else is decided
+until the store has told whether that number is there: a caller is told what is so, and memory follows the disk.  As
+long as the store is silent callers who come are refused, which their protocol retries.
+
 Work that nobody waits for at the other end of a wire (a pod was bound) may say so.  The first is written at once; while
 more of it comes, it is written every ``company_s``, or with whatever is in a hurry: a commit costs as much as ten rows.
 """
@@ -36,13 +40,15 @@ from yodel.domain.past import PastUsage, PastUsageId, remembered
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound, Unavailable
 from yodel.ports.clock import Clock
-from yodel.ports.store import Commit, Row, Store
+from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Row, Store
 from yodel.services.row_changes import QueueChanges, SecretChanges
 from yodel.services.state import ClusterState
 
 QUEUE_MAX = 10_000
 """Work items that may wait; beyond it callers are refused, which their protocol retries."""
 BATCH_MAX = 512
+ASK_AGAIN_S = 0.5
+"""Between two questions whether a batch was written."""
 TELLS_MAX = 100_000
 """Events one work item may cause; a cycle between tables would otherwise spin for ever."""
 
@@ -240,8 +246,21 @@ class _Item:
 class Engine:
     """Runs work items one after another; see the module's docstring.  ``company_s`` 0: nothing waits for company."""
 
-    def __init__(self, state: ClusterState, store: Store, clock: Clock, company_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        store: Store,
+        clock: Clock,
+        company_s: float = 0.0,
+        *,
+        ask_again_s: float = ASK_AGAIN_S,
+    ) -> None:
         self.state, self._store, self._clock, self._company_s = state, store, clock, company_s
+        self._ask_again_s = ask_again_s
+        self._number = self._last_committed = state.identity.last_commit
+        """Of the last batch that was tried, and of the last one that was written."""
+        self._doubt: Unavailable | None = None
+        """Why it is not known whether a batch was written, while the store is silent."""
         self._company_until_s = float("-inf")
         self._queue: asyncio.Queue[_Item] = asyncio.Queue(QUEUE_MAX)
         self._performer: Performer | None = None
@@ -266,6 +285,8 @@ class Engine:
             Unavailable: too much is waiting, or the store did not answer; nothing was changed.
             Exception: whatever the work item raised; nothing was changed.
         """
+        if self._doubt is not None:
+            raise Unavailable(f"The store is silent: {self._doubt}") from self._doubt
         future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait(_Item(work, future, may_wait))
@@ -310,7 +331,11 @@ class Engine:
             future.cancel()
 
     async def run(self) -> None:
-        """The writer's loop.  Ends only by cancellation or when the store fences us out."""
+        """The writer's loop.  Ends only by cancellation or when the store fences us out.
+
+        Raises:
+            FencedOut: the store is another's, or has forgotten what it had written: only a restart knows what is so.
+        """
         while True:
             batch = [await self._queue.get()]
             self._take_waiting(batch)
@@ -372,7 +397,7 @@ class Engine:
         )
         try:
             if not commit.is_empty:
-                await self._store.commit(commit)
+                await self._write(commit)
         except Unavailable as error:
             log.error("commit failed", works=len(done), error=str(error))
             for future, _ in done:
@@ -380,6 +405,41 @@ class Engine:
                     future.set_exception(error)
             return
         self._publish(commit, effects, done)
+
+    async def _write(self, commit: Commit) -> None:
+        """Returns when it was written, however long it takes to know.  Raises Unavailable: it was not."""
+        self._number += 1
+        try:
+            await self._store.commit(replace(commit, number=self._number))
+        except OutcomeUnknown as silence:
+            log.warning("commit not answered", number=self._number, error=str(silence))
+            last = await self._ask()
+            if last == self._last_committed:
+                raise
+            if last != self._number:
+                # As after a failover to a copy that was behind: what callers were told may be gone.
+                raise FencedOut(f"The store's last commit is {last}, ours were {self._last_committed}") from silence
+        self._last_committed = self._number
+
+    async def _ask(self) -> int:
+        """The number of the store's last commit.  Whoever waits meanwhile is refused, for all that is decided waits."""
+        while True:
+            try:
+                last = await self._store.last_commit()
+            except Unavailable as silence:
+                log.warning("last commit not known", number=self._number, error=str(silence))
+                self._doubt = silence
+                self._refuse_waiting(silence)
+                await asyncio.sleep(self._ask_again_s)
+            else:
+                self._doubt = None
+                return last
+
+    def _refuse_waiting(self, silence: Unavailable) -> None:
+        while not self._queue.empty():
+            waiting = self._queue.get_nowait().future
+            if not waiting.done():
+                waiting.set_exception(Unavailable(f"The store is silent: {silence}"))
 
     def _is_new(self, row: Row) -> bool:
         """An event that was ignored leaves the very same row: nothing to write."""

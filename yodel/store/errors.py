@@ -6,12 +6,16 @@ from yodel.errors import Unavailable, YodelError
 
 
 class SchemaNotAtHead(YodelError):
-    """The database's tables are not those of this version."""
+    """The database's tables are none that this version can use: too old, or changed by one that is much newer."""
 
-    def __init__(self, current: str | None, head: str) -> None:
-        self.current, self.head = current, head
+    def __init__(self, current: str | None, head: str, oldest_head: str | None = None) -> None:
+        self.current, self.head, self.oldest_head = current, head, oldest_head
         found = "is empty" if current is None else f"is at version {current}"
-        super().__init__(f"The store's database {found}; this version of Yodel needs {head}. Run `yodel migrate`.")
+        what = "Run `yodel migrate`."
+        if current is not None and current > head:
+            found += f", for releases from {oldest_head or current} on"
+            what = "Install a newer release."
+        super().__init__(f"The store's database {found}; this version of Yodel needs {head}. {what}")
 
 
 class OrphanRow(YodelError):

@@ -2,7 +2,8 @@
 
 What is stored lives in a ``MemoryDisk``, which outlives the stores opened on it: opening a second store on a disk is a
 restart, or a standby that takes over.  A hook is called at every step where a process may die; a hook that raises is a
-crash at that step, and the disk then holds what a database would hold.
+crash at that step, and the disk then holds what a database would hold.  One that raises ``OutcomeUnknown`` loses the
+answer: before a commit it did not happen, after it it did.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Point(Enum):
     OPENING = "opening"
     BEFORE_COMMIT = "before commit"
     AFTER_COMMIT = "after commit"
+    ASKED = "asked for the last commit"
 
 
 Hook = Callable[[Point], None]
@@ -89,13 +91,19 @@ class MemoryStore:
         self._hook(Point.BEFORE_COMMIT)
         _prove_epoch(self.disk, self._epoch)
         _refuse_orphans(self.disk, [*commit.rows, *commit.ended_containers])
-        _reserve(self.disk, commit.application_sequence, commit.delegation_sequence)
+        _count(self.disk, commit)
         _write(self.disk, commit.rows)
         for purpose, key in commit.master_keys:
             self.disk.master_keys[purpose, key.key_id] = key
         self.disk.ended |= {container.id: container for container in commit.ended_containers}
         _remove(self.disk, commit)
         self._hook(Point.AFTER_COMMIT)
+
+    async def last_commit(self) -> int:
+        """The number of the last commit that happened.  Raises FencedOut."""
+        assert self._epoch is not None, "the store is not open"
+        self._hook(Point.ASKED)
+        return _prove_epoch(self.disk, self._epoch).last_commit
 
     async def ended_page(
         self, application_id: ApplicationId, after: ContainerId | None, limit: int
@@ -137,17 +145,20 @@ def read(disk: MemoryDisk) -> Snapshot:
     )
 
 
-def _prove_epoch(disk: MemoryDisk, epoch: int) -> None:
+def _prove_epoch(disk: MemoryDisk, epoch: int) -> Identity:
     if disk.identity is None or disk.identity.epoch != epoch:
         raise FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
+    return disk.identity
 
 
-def _reserve(disk: MemoryDisk, application_sequence: int | None, delegation_sequence: int | None) -> None:
+def _count(disk: MemoryDisk, commit: Commit) -> None:
+    """The identity's numbers, which never go back."""
     assert disk.identity is not None
     disk.identity = replace(
         disk.identity,
-        application_sequence=max(disk.identity.application_sequence, application_sequence or 0),
-        delegation_sequence=max(disk.identity.delegation_sequence, delegation_sequence or 0),
+        application_sequence=max(disk.identity.application_sequence, commit.application_sequence or 0),
+        delegation_sequence=max(disk.identity.delegation_sequence, commit.delegation_sequence or 0),
+        last_commit=max(disk.identity.last_commit, commit.number or 0),
     )
 
 

@@ -1,23 +1,54 @@
-"""The version of the tables: which one a database has, and which one this release needs."""
+"""The version of the tables: which one a database has, and which ones this release can use.
+
+A release can use the tables that it was made for, and later ones for as long as these say so: the row in
+``schema_window`` has the newest migration of the oldest release that may use them.  A migration that only adds (tables,
+columns that may be null or have a default, indexes) leaves the row alone, so that a ResourceManager of the release
+before goes on, and its standby can still take over.  One that takes away or changes sets the row to the first release
+that has stopped using what is gone.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect, select, text
 
 from yodel.errors import Unavailable
+from yodel.store import tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import SchemaNotAtHead
 
-HEAD_REVISION = "0002"
+HEAD_REVISION = "0003"
 """The newest migration; a test holds it to the migrations package."""
 VERSION_TABLE = "alembic_version"
 WAIT_POLL_S = 2.0
 
 
-async def current_and_head(url: str) -> tuple[str | None, str]:
-    """The revision of the database, None when it is empty, and the one this version needs.
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a database has.  Migrations are named by numbers of one width, so that later ones compare as greater."""
+
+    current: str | None
+    """The migration it is at; None when it is empty."""
+    oldest_head: str | None
+    """Releases before this one may not use it; None when it does not say."""
+
+    @property
+    def is_usable(self) -> bool:
+        """By this release."""
+        if self.current is None or self.current < HEAD_REVISION:
+            return False
+        return self.current == HEAD_REVISION or (self.oldest_head is not None and self.oldest_head <= HEAD_REVISION)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether this release has migrations that it lacks."""
+        return self.current is None or self.current < HEAD_REVISION
+
+
+async def look(url: str) -> Schema:
+    """What the database has.
 
     Raises:
         Unavailable: the database does not answer.
@@ -25,25 +56,25 @@ async def current_and_head(url: str) -> tuple[str | None, str]:
     engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
     try:
         async with answering("tell its version", STATEMENT_TIMEOUT_S), engine.connect() as connection:
-            return await connection.run_sync(current_revision), HEAD_REVISION
+            return await connection.run_sync(schema_of)
     finally:
         await engine.dispose()
 
 
 async def migrate_if_behind(url: str) -> list[str]:
-    """Bring the tables up to date; costs one query when they are.  Returns the revisions applied."""
-    current, head = await current_and_head(url)
-    if current == head:
+    """Bring the tables up to date; costs one look when they are.  Returns the revisions applied."""
+    if not (await look(url)).is_behind:
         return []
     from yodel.store.migrating import migrate  # slow to import, and seldom needed
 
     return await migrate(url)
 
 
-async def wait_for_head(url: str, timeout_s: float) -> str:
+async def wait_until_usable(url: str, timeout_s: float) -> str:
     """Wait until somebody else has brought the tables up to date, or the database itself has come; the revision.
 
     Raises:
+        SchemaNotAtHead: the tables are of a release that this one cannot share them with.
         Unavailable: not within ``timeout_s``; the text says what was missing at the last look.
     """
     missing = "no answer yet"
@@ -51,27 +82,33 @@ async def wait_for_head(url: str, timeout_s: float) -> str:
         async with asyncio.timeout(timeout_s):
             while True:
                 try:
-                    current, head = await current_and_head(url)
+                    found = await look(url)
                 except Unavailable as silence:
                     missing = str(silence)
                 else:
-                    if current == head:
-                        return head
-                    missing = f"its tables are at {current or 'nothing'}, not yet {head}"
+                    if found.is_usable:
+                        return str(found.current)
+                    if not found.is_behind:
+                        raise SchemaNotAtHead(found.current, HEAD_REVISION, found.oldest_head)
+                    missing = f"its tables are at {found.current or 'nothing'}, not yet {HEAD_REVISION}"
                 await asyncio.sleep(WAIT_POLL_S)
     except TimeoutError as late:
         raise Unavailable(f"the database was not ready within {timeout_s:g} s: {missing}") from late
 
 
-def require_head(connection: Connection) -> None:
+def require_usable(connection: Connection) -> None:
     """Raises SchemaNotAtHead."""
-    current = current_revision(connection)
-    if current != HEAD_REVISION:
-        raise SchemaNotAtHead(current, HEAD_REVISION)
+    found = schema_of(connection)
+    if not found.is_usable:
+        raise SchemaNotAtHead(found.current, HEAD_REVISION, found.oldest_head)
 
 
-def current_revision(connection: Connection) -> str | None:
-    """The migration a database is at; None before the first."""
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return None
-    return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608 - a constant
+def schema_of(connection: Connection) -> Schema:
+    """See ``look``.  The window is read only where there is one: tables from before it do not say."""
+    inspector = inspect(connection)
+    if not inspector.has_table(VERSION_TABLE):
+        return Schema(None, None)
+    current = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608 - a constant
+    has_window = inspector.has_table(tables.schema_window.name)
+    oldest_head = connection.scalar(select(tables.schema_window.c.oldest_head)) if has_window else None
+    return Schema(current, oldest_head)

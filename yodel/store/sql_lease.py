@@ -17,7 +17,7 @@ from yodel.store import tables
 from yodel.store.engine import answering, engine_for
 from yodel.store.errors import LeadLost
 from yodel.store.leadership import RENEWALS_MAX, LeaseTimes
-from yodel.store.schema import require_head
+from yodel.store.schema import require_usable
 
 HOST_LENGTH_MAX = 32
 CLOSE_TIMEOUT_S = 2.0
@@ -60,7 +60,7 @@ class SqlLease:
             self._engine.connect() as connection,
         ):
             if not self._is_known:
-                await connection.run_sync(require_head)
+                await connection.run_sync(require_usable)
                 await _make_row(connection)
                 self._is_known = True
             taken = await connection.scalar(

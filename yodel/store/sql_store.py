@@ -4,6 +4,10 @@ A commit is one transaction whose first statement is an update of the identity r
 that nobody opened the store after us and, by its row lock, that nobody can until the transaction ends.  It takes the
 database's default isolation for exactly that reason: nothing else is read in a commit.
 
+That statement also writes the commit's number.  Whoever did not hear how a commit ended asks for the last number with
+the row locked: a transaction that has got as far as COMMIT holds that lock until it has ended, one that has not got
+there never will, since it is we who would send it.
+
 It refuses to make or change tables (``yodel.store.migrating.migrate`` does) and never retries: the caller repeats a
 commit, which is harmless because rows are whole.
 """
@@ -16,17 +20,18 @@ from typing import Protocol
 from sqlalchemy import Case, Column, Executable, Insert, Table, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncTransaction
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.queue import Queue
 from yodel.domain.tokens import MasterKey
-from yodel.ports.store import Commit, EndedKept, FencedOut, Identity, Row, Snapshot
+from yodel.errors import Unavailable
+from yodel.ports.store import Commit, EndedKept, FencedOut, Identity, OutcomeUnknown, Row, Snapshot
 from yodel.store import ended_rows, queue_rows, rows, tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import OrphanRow
-from yodel.store.schema import require_head
+from yodel.store.schema import require_usable
 from yodel.store.snapshots import snapshot_of
 from yodel.store.sql_lease import LEADER_PREFIX, cut_off_others, require_lease
 from yodel.store.values import Values
@@ -82,12 +87,12 @@ class SqlStore:
         """Take the store over and read everything.
 
         Raises:
-            SchemaNotAtHead: the tables are missing or of another version.
+            SchemaNotAtHead: the tables are missing, or too old or too new for this release.
             LeadLost: another leads by now.
             Unavailable: the database does not answer.
         """
         async with answering("open", OPEN_TIMEOUT_S), self._engine.begin() as connection:
-            await connection.run_sync(require_head)
+            await connection.run_sync(require_usable)
             if self._lead is not None:
                 self._lead.require()
                 await cut_off_others(connection, self._lead.holder)
@@ -108,13 +113,16 @@ class SqlStore:
             LeadLost: the lease has ended; nothing was tried.
             FencedOut: the epoch in the store is not the one we opened.
             OrphanRow: an attempt without its application, a container without its attempt.
-            Unavailable: the database does not answer; the commit may or may not have happened.
+            Unavailable: the database does not answer; nothing was written.
+            OutcomeUnknown: it does not answer and has been told to commit.
         """
         assert self._epoch is not None, "the store is not open"
         if self._lead is not None:
             self._lead.require()
+        is_sent = False
         try:
-            async with answering("commit", self._commit_timeout_s), self._engine.begin() as connection:
+            async with answering("commit", self._commit_timeout_s), self._engine.connect() as connection:
+                transaction = await connection.begin()
                 await self._prove_epoch(connection, self._epoch, commit)
                 await self._write(connection, commit.rows)
                 await self._write_master_keys(connection, commit.master_keys)
@@ -124,8 +132,28 @@ class SqlStore:
                 await _remove(connection, tables.applications, commit.removed_applications)
                 await _remove_tokens_and_keys(connection, commit)
                 await _remove_queues(connection, commit)
+                is_sent = True
+                await _send_commit(connection, transaction)
         except IntegrityError as error:
             raise OrphanRow from error
+        except Unavailable as silence:
+            if is_sent:
+                raise OutcomeUnknown(str(silence)) from silence.__cause__
+            raise
+
+    async def last_commit(self) -> int:
+        """The number of the last commit that happened; see the module's docstring.
+
+        Raises:
+            FencedOut: the epoch in the store is not the one we opened.
+            Unavailable: the database does not answer, or a commit is still under way.
+        """
+        assert self._epoch is not None, "the store is not open"
+        async with answering("tell its last commit", self._commit_timeout_s), self._engine.begin() as connection:
+            row = (await connection.execute(_LAST_COMMIT)).mappings().one()
+        if row["epoch"] != self._epoch:
+            raise _fenced_out(self._epoch)
+        return int(row["last_commit"])
 
     async def ended_page(
         self, application_id: ApplicationId, after: ContainerId | None, limit: int
@@ -164,6 +192,7 @@ class SqlStore:
             epoch=-1,
             application_sequence=0,
             delegation_sequence=0,
+            last_commit=0,
         )
         await connection.execute(first.on_conflict_do_nothing())
         # The update locks the row: of two that open at once, the second counts from what the first wrote.
@@ -174,6 +203,7 @@ class SqlStore:
             epoch=row["epoch"],
             application_sequence=row["application_sequence"],
             delegation_sequence=row["delegation_sequence"],
+            last_commit=row["last_commit"],
         )
 
     async def _prove_epoch(self, connection: AsyncConnection, epoch: int, commit: Commit) -> None:
@@ -182,10 +212,11 @@ class SqlStore:
             "our_epoch": epoch,
             "application_number": commit.application_sequence or 0,
             "delegation_number": commit.delegation_sequence or 0,
+            "commit_number": commit.number or 0,
         }
         result = await connection.execute(_EPOCH_PROOF, numbers)
         if result.rowcount != 1:
-            raise FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
+            raise _fenced_out(epoch)
 
     async def _write(self, connection: AsyncConnection, records: Sequence[Row]) -> None:
         for kind in rows.KINDS:
@@ -198,6 +229,19 @@ class SqlStore:
     async def _write_master_keys(self, connection: AsyncConnection, keys: Iterable[tuple[str, MasterKey]]) -> None:
         values = [{"purpose": purpose, "key_id": key.key_id, "secret": key.secret} for purpose, key in keys]
         await _execute_many(connection, self._upsert_master_key, values)
+
+
+def _fenced_out(epoch: int) -> FencedOut:
+    return FencedOut(f"Another ResourceManager opened the store after us (our epoch is {epoch})")
+
+
+async def _send_commit(connection: AsyncConnection, transaction: AsyncTransaction) -> None:
+    """A connection whose COMMIT failed may still be in its transaction: it is not used again."""
+    try:
+        await transaction.commit()
+    except BaseException:
+        await connection.invalidate()
+        raise
 
 
 async def _execute_many(connection: AsyncConnection, statement: Executable, values: list[Values]) -> None:
@@ -256,8 +300,10 @@ _EPOCH_PROOF = (
     .values(
         application_sequence=_at_least(tables.identity.c.application_sequence, "application_number"),
         delegation_sequence=_at_least(tables.identity.c.delegation_sequence, "delegation_number"),
+        last_commit=_at_least(tables.identity.c.last_commit, "commit_number"),
     )
 )
+_LAST_COMMIT = select(tables.identity.c.epoch, tables.identity.c.last_commit).with_for_update()
 _REMOVALS: Mapping[Table, Executable] = {
     table: delete(table).where(table.c.id == bindparam("removed_id"))
     for table in (tables.containers, tables.attempts, tables.applications)

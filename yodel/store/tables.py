@@ -37,7 +37,7 @@ metadata = MetaData(
 )
 
 IDENTITY_ROW = 1
-"""The identity table has this one row, and so have those of the leadership and of the scheduler's configuration."""
+"""The identity table has this one row, and so have the leadership, the scheduler's configuration, the schema window."""
 
 
 class IdentityColumns(TypedColumns):
@@ -46,6 +46,15 @@ class IdentityColumns(TypedColumns):
     epoch = Column(BigInteger, nullable=False)
     application_sequence = Column(BigInteger, nullable=False)
     delegation_sequence = Column(BigInteger, nullable=False)
+    last_commit = Column(BigInteger, nullable=False, server_default="0")
+
+
+class SchemaWindowColumns(TypedColumns):
+    """Which releases may use these tables (``yodel.store.schema``)."""
+
+    id = Column(SmallInteger, primary_key=True, autoincrement=False)
+    oldest_head = Column(Text, nullable=False)
+    """The newest migration of the oldest release that may."""
 
 
 class LeadershipColumns(TypedColumns):
@@ -243,6 +252,9 @@ class SchedulerConfColumns(TypedColumns):
 
 
 identity = Table("identity", metadata, IdentityColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
+schema_window = Table(
+    "schema_window", metadata, SchemaWindowColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row")
+)
 leadership = Table("leadership", metadata, LeadershipColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
 queues = Table("queues", metadata, QueueColumns)
 nodes = Table("nodes", metadata, NodeColumns)

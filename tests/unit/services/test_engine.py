@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -18,8 +19,10 @@ from yodel.errors import (
     NodeNotFound,
     Unavailable,
 )
+from yodel.ports.store import FencedOut, OutcomeUnknown
 from yodel.services import engine as engine_module
 from yodel.services.engine import Engine, Transaction
+from yodel.store.memory_store import MemoryStore
 
 NODE_ID = NodeId("node-1", 8041)
 
@@ -90,6 +93,105 @@ async def test_commit_that_fails_fails_all_its_items_and_publishes_nothing(world
     )
     assert [type(r) for r in results] == [Unavailable, Unavailable]
     assert world.rm.state.applications == {}
+
+
+@pytest.mark.parametrize("silences", [0, 3])
+async def test_answer_lost_of_a_commit_that_happened_is_found(world: World, silences: int) -> None:
+    world.lost_answers.append(OutcomeUnknown("cut"))
+    world.silences += [Unavailable("away")] * silences
+    await world.run(world.rm.engine.do(lambda tx: tx.put(an_application())))
+    assert [*world.rm.state.applications] == [*world.disk.applications] == [an_application().id]
+
+
+async def test_effects_of_a_commit_whose_answer_was_lost_are_performed_once(world: World) -> None:
+    await fill(world)
+    seen: list[object] = []
+
+    class Recorder:
+        def perform(self, effect: object) -> None:
+            seen.append(effect)
+
+    world.rm.engine.perform_with(Recorder())
+    world.lost_answers.append(OutcomeUnknown("cut"))
+    await world.run(world.rm.engine.tell(Tell(a_container_id(1, 1, 2), ContainerEnded(0, "", 1))))
+    assert seen
+    assert len(seen) == len({*map(repr, seen)})
+
+
+async def test_answer_lost_of_a_commit_that_did_not_happen_is_a_failure(world: World) -> None:
+    world.commit_errors.append(OutcomeUnknown("cut"))
+    with pytest.raises(Unavailable):
+        await world.run(world.rm.engine.do(lambda tx: tx.put(an_application())))
+    assert world.rm.state.applications == world.disk.applications == {}
+    await world.run(world.rm.engine.do(lambda tx: tx.put(an_application(2))))
+    assert [*world.disk.applications] == [an_application(2).id]
+
+
+async def test_every_batch_has_a_number_of_its_own_across_failures_and_restarts(world: World) -> None:
+    for n in (1, 2):
+        await world.run(world.rm.engine.do(lambda tx, n=n: tx.put(an_application(n))))  # type: ignore[misc]
+    world.commit_errors.append(Unavailable("full"))
+    with pytest.raises(Unavailable):
+        await world.run(world.rm.engine.do(lambda tx: tx.put(an_application(3))))
+    await world.restart()
+    world.commit_errors.append(OutcomeUnknown("cut"))  # the number that is there must not be taken for its own
+    with pytest.raises(Unavailable):
+        await world.run(world.rm.engine.do(lambda tx: tx.put(an_application(4))))
+    assert sorted(a.sequence for a in world.disk.applications) == [1, 2]
+    assert world.disk.identity is not None
+    assert world.disk.identity.last_commit == 2
+
+
+@pytest.mark.looptime
+async def test_callers_are_refused_while_it_is_not_known_what_was_written(world: World) -> None:
+    engine = Engine(world.rm.state, world.rm.engine._store, world.clock, ask_again_s=1)
+    engine.perform_with(world.rm.performer)
+    world.lost_answers.append(OutcomeUnknown("cut"))
+    world.silences += [Unavailable("away")] * 3
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(engine.run())
+        first = tasks.create_task(engine.do(lambda tx: tx.put(an_application(1))))
+        await asyncio.sleep(0.5)
+        with pytest.raises(Unavailable, match=r"silent.*away"):
+            await engine.do(lambda tx: tx.put(an_application(2)))
+        assert not first.done()
+        await first
+        assert asyncio.get_running_loop().time() == 3
+        await engine.do(lambda tx: tx.put(an_application(3)))
+        running.cancel()
+    assert sorted(a.sequence for a in world.rm.state.applications) == [1, 3]
+
+
+async def test_callers_who_wait_are_refused_when_the_store_falls_silent(world: World) -> None:
+    """They came while the batch before them was under way."""
+    engine, late = world.rm.engine, list[asyncio.Future[None]]()
+
+    def joins_late(tx: Transaction) -> None:
+        tx.put(an_application(1))
+        late.append(asyncio.ensure_future(engine.do(lambda tx: tx.put(an_application(2)))))
+
+    world.lost_answers.append(OutcomeUnknown("cut"))
+    world.silences += [Unavailable("away")] * 3
+    await world.run(engine.do(joins_late))
+    with pytest.raises(Unavailable, match="silent"):
+        await late[0]
+    assert [a.sequence for a in world.disk.applications] == [1]
+
+
+async def test_a_store_that_forgot_what_it_had_written_ends_the_writer(world: World) -> None:
+    await fill(world)
+    assert world.disk.identity is not None
+    world.disk.identity = replace(world.disk.identity, last_commit=0)
+    world.commit_errors.append(OutcomeUnknown("cut"))
+    with pytest.raises(FencedOut, match="last commit is 0, ours were 1"):
+        await world.run(world.rm.engine.do(lambda tx: tx.put(an_application(2))))
+
+
+async def test_who_was_fenced_meanwhile_ends_instead_of_guessing(world: World) -> None:
+    await MemoryStore(world.disk).open(now_ms=1, default_queues=())
+    world.commit_errors.append(OutcomeUnknown("cut"))
+    with pytest.raises(FencedOut):
+        await world.run(world.rm.engine.do(lambda tx: tx.put(an_application())))
 
 
 async def test_nothing_changed_is_nothing_written(world: World) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.records import an_application
 from yodel.domain.queue import default_queues
-from yodel.ports.store import Commit
+from yodel.ports.store import Commit, OutcomeUnknown
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point, read
 
 
@@ -74,6 +74,22 @@ async def test_stores_without_a_disk_share_nothing() -> None:
     await one.commit(Commit(rows=[an_application()]))
 
     assert (await other.open(now_ms=2, default_queues=())).applications == ()
+
+
+@pytest.mark.parametrize("point", [Point.BEFORE_COMMIT, Point.AFTER_COMMIT])
+async def test_a_hook_can_lose_the_answer_of_what_did_or_did_not_happen(point: Point) -> None:
+    def lose(at: Point) -> None:
+        if at is point:
+            raise OutcomeUnknown
+
+    store = MemoryStore(hook=lose)
+    await store.open(now_ms=1, default_queues=())
+    with pytest.raises(OutcomeUnknown):
+        await store.commit(Commit(rows=[an_application()], number=1))
+
+    happened = point is Point.AFTER_COMMIT
+    assert await store.last_commit() == int(happened)
+    assert len(read(store.disk).applications) == int(happened)
 
 
 async def test_commit_needs_an_open_store() -> None:

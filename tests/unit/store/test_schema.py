@@ -1,4 +1,4 @@
-"""Waiting for somebody else's migration."""
+"""Which tables a release can use, and waiting for somebody else's migration."""
 
 from __future__ import annotations
 
@@ -9,48 +9,91 @@ import pytest
 
 from yodel.errors import Unavailable
 from yodel.store import schema
+from yodel.store.errors import SchemaNotAtHead
+from yodel.store.schema import Schema
 
 
-async def test_tables_at_head_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def at_head(url: str) -> tuple[str | None, str]:
-        return "0007", "0007"
-
-    monkeypatch.setattr(schema, "current_and_head", at_head)
-    assert await schema.wait_for_head("x", 1) == "0007"
+@pytest.fixture(autouse=True)
+def release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The release that was made for 0005."""
+    monkeypatch.setattr(schema, "HEAD_REVISION", "0005")
 
 
-async def test_silence_and_old_tables_are_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[str | Unavailable | None] = [Unavailable("no database"), None, "0001", "0002"]
+def looks(monkeypatch: pytest.MonkeyPatch, *answers: Schema | Unavailable) -> list[Schema | Unavailable]:
+    """Answers of a database, the last one for ever; returns what is left of them."""
+    left = list(answers)
 
-    async def look(url: str) -> tuple[str | None, str]:
-        answer = answers.pop(0)
+    async def look(url: str) -> Schema:
+        await asyncio.sleep(0)
+        answer = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(answer, Unavailable):
             raise answer
-        return answer, "0002"
+        return answer
 
-    monkeypatch.setattr(schema, "current_and_head", look)
+    monkeypatch.setattr(schema, "look", look)
     monkeypatch.setattr(schema, "WAIT_POLL_S", 0.0)
-    assert await schema.wait_for_head("x", 60) == "0002"
-    assert answers == []
+    return left
 
 
 @pytest.mark.parametrize(
-    ("found", "said"), [(Unavailable("nobody listens"), "nobody listens"), (None, "tables are at nothing, not yet")]
+    ("current", "oldest_head", "is_usable", "is_behind"),
+    [
+        (None, None, False, True),
+        ("0001", None, False, True),
+        ("0004", "0002", False, True),
+        ("0005", "0002", True, False),
+        ("0005", "0005", True, False),
+        ("0006", "0002", True, False),
+        ("0006", "0005", True, False),
+        ("0006", "0006", False, False),
+        ("0010", "0005", True, False),
+        ("0010", "0009", False, False),
+        ("0006", None, False, False),
+    ],
+)
+def test_a_release_uses_its_own_tables_and_those_that_still_serve_it(
+    current: str | None, oldest_head: str | None, is_usable: bool, is_behind: bool
+) -> None:
+    found = Schema(current, oldest_head)
+    assert (found.is_usable, found.is_behind) == (is_usable, is_behind)
+
+
+@pytest.mark.parametrize("current", ["0005", "0006"])
+async def test_tables_that_can_be_used_are_not_waited_for(monkeypatch: pytest.MonkeyPatch, current: str) -> None:
+    looks(monkeypatch, Schema(current, "0005"))
+    assert await schema.wait_until_usable("x", 1) == current
+
+
+async def test_silence_and_old_tables_are_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = (Schema("0005", "0002"), Unavailable("never asked"))
+    left = looks(monkeypatch, Unavailable("no database"), Schema(None, None), Schema("0004", "0002"), *ends)
+    assert await schema.wait_until_usable("x", 60) == "0005"
+    assert len(left) == 1
+
+
+async def test_tables_that_are_too_new_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks(monkeypatch, Schema("0007", "0006"))
+    with pytest.raises(SchemaNotAtHead, match=r"at version 0007, for releases from 0006 on.*needs 0005.*newer release"):
+        await schema.wait_until_usable("x", 60)
+
+
+@pytest.mark.parametrize("current", ["0005", "0006", "0007"])
+async def test_tables_that_are_newer_are_not_migrated(monkeypatch: pytest.MonkeyPatch, current: str) -> None:
+    looks(monkeypatch, Schema(current, "0006"))
+    assert await schema.migrate_if_behind("no database at all") == []
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [(Unavailable("nobody listens"), "nobody listens"), (Schema(None, None), "tables are at nothing, not yet")],
 )
 async def test_the_last_look_is_told_when_time_is_up(
-    monkeypatch: pytest.MonkeyPatch, found: Unavailable | None, said: str
+    monkeypatch: pytest.MonkeyPatch, found: Unavailable | Schema, said: str
 ) -> None:
-    async def look(url: str) -> tuple[str | None, str]:
-        await asyncio.sleep(0)
-        if found is not None:
-            raise found
-        return None, "0001"
-
-    monkeypatch.setattr(schema, "current_and_head", look)
-    monkeypatch.setattr(schema, "WAIT_POLL_S", 0.0)
+    looks(monkeypatch, found)
     with pytest.raises(Unavailable, match=said):
-        await schema.wait_for_head("x", 0.01)
+        await schema.wait_until_usable("x", 0.01)
 
 
-async def test_an_empty_file_of_sqlite_is_not_at_head(tmp_path: Path) -> None:
-    assert await schema.current_and_head(f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}") == (None, schema.HEAD_REVISION)
+async def test_an_empty_file_of_sqlite_has_nothing(tmp_path: Path) -> None:
+    assert await schema.look(f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}") == Schema(None, None)
