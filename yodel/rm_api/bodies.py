@@ -10,14 +10,16 @@ from starlette.requests import ClientDisconnect, Request
 
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import api_of
-from yodel.rm_api.xml_bodies import parse_object
+from yodel.rm_api.xml_bodies import ELEMENTS_MAX, TooMany, object_in_turns
 from yodel.rpc_io.rest.errors import RestError, body_too_large, malformed_body, malformed_xml
 from yodel.rpc_io.rest.negotiate import XML, declared_type
+from yodel.telemetry.limits import REFUSALS, REST_BODY_BYTES, REST_VALUES, Limit
 
 READ_TIMEOUT_S = 60.0
 """For a whole body: a submission that takes longer to arrive holds a connection for nothing."""
-JSON_VALUES_MAX = 200_000
-"""As many as XML may have elements: a list of empty lists takes twenty times its text in memory."""
+JSON_VALUES_MAX = ELEMENTS_MAX
+"""As many as XML may have elements: a list of empty lists takes twenty times its text in memory.  Their reading is one
+call and takes 15 ms at most, as nothing of it can be bounded on the way."""
 
 
 async def read_bytes(request: Request, bytes_max: int) -> bytes:
@@ -28,8 +30,8 @@ async def read_bytes(request: Request, bytes_max: int) -> bytes:
         Unavailable: all bodies that are being read are too large together.
     """
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > bytes_max:
-        raise body_too_large(bytes_max)
+    if declared.isdecimal() and int(declared[:19]) > bytes_max:
+        raise _refused(request, REST_BODY_BYTES, int(declared[:19]), bytes_max)
     chunks: list[bytes] = []
     size = 0
     try:
@@ -38,7 +40,7 @@ async def read_bytes(request: Request, bytes_max: int) -> bytes:
                 async for chunk in request.stream():
                     size += len(chunk)
                     if size > bytes_max:
-                        raise body_too_large(bytes_max)
+                        raise _refused(request, REST_BODY_BYTES, size, bytes_max)
                     hold(len(chunk))
                     chunks.append(chunk)
     except (TimeoutError, ClientDisconnect) as error:
@@ -55,7 +57,9 @@ async def read_object(request: Request, bytes_max: int, root: str | None = None)
     is_xml = declared_type(request) == XML
     data = await read_bytes(request, bytes_max)
     try:
-        value = parse_object(data, root) if is_xml else _decoded(data)
+        value = await _document(data, root) if is_xml else _decoded(data)
+    except TooMany as error:
+        raise _refused(request, error.limit, error.count, error.maximum) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidValue) as error:
         raise (malformed_xml() if is_xml else malformed_body()) from error
     if not isinstance(value, dict):
@@ -63,8 +67,24 @@ async def read_object(request: Request, bytes_max: int, root: str | None = None)
     return value
 
 
+async def _document(data: bytes, root: str | None) -> dict[str, Any]:
+    turns = object_in_turns(data, root)
+    while True:
+        try:
+            next(turns)
+        except StopIteration as end:
+            found: dict[str, Any] = end.value
+            return found
+        await asyncio.sleep(0)
+
+
+def _refused(request: Request, limit: Limit, value: int, maximum: int) -> RestError:
+    REFUSALS.tell(limit, caller=request.client.host if request.client else "", value=value, maximum=maximum)
+    return body_too_large(limit.name, value, maximum)
+
+
 def _decoded(data: bytes) -> Any:
-    """Raises InvalidValue for what has too many values; these marks count each of them, and more in texts."""
-    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > JSON_VALUES_MAX:
-        raise InvalidValue("body", "too many values", f"at most {JSON_VALUES_MAX}")
+    """Raises TooMany values; these marks count each of them, and more in texts."""
+    if (count := sum(data.count(mark) for mark in (b",", b"[", b"{"))) > JSON_VALUES_MAX:
+        raise TooMany(REST_VALUES, count, JSON_VALUES_MAX)
     return msgspec.json.decode(data)

@@ -81,7 +81,10 @@ class RestSettings:
     """yarn.node-labels.enabled."""
     log_dir: Path | None = None
     """Whose files ``/logs`` shows."""
-    body_bytes_max: int = 16 * 1024 * 1024
+    body_bytes_max: int = 4 * 1024 * 1024
+    """Of a body that is read here."""
+    proxied_bytes_max: int = 16 * 1024 * 1024
+    """Of one that the web proxy passes on."""
     hadoop_version: str = HADOOP_VERSION
     build_version: str = f"{HADOOP_VERSION} as served by Yodel {__version__}"
     built_on: str = "2026-03-24T16:56Z"

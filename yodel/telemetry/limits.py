@@ -201,6 +201,30 @@ HTTP_PIPELINED = Limit(
     answer="the connection is closed after the answers to those",
     hadoop="none",
 )
+REST_BODY_BYTES = Limit(
+    name="rest_body_bytes",
+    setting=None,
+    default="4 MiB",
+    what="Body of a REST call; 16 MiB of one that the web proxy passes on",
+    answer="413",
+    hadoop="none (Jersey reads it whole)",
+)
+REST_VALUES = Limit(
+    name="rest_values",
+    setting=None,
+    default="50,000",
+    what="Values in a JSON body, elements in an XML one, by their marks and before any is built",
+    answer="413",
+    hadoop="none",
+)
+REST_ATTRIBUTES = Limit(
+    name="rest_attributes",
+    setting=None,
+    default="20,000",
+    what="Attributes in an XML body, by their equals signs; those of texts count too",
+    answer="413",
+    hadoop="none",
+)
 HTTP = (
     HTTP_CONNECTIONS,
     HTTP_CONNECTIONS_PER_ADDRESS,
@@ -212,6 +236,9 @@ HTTP = (
     HTTP_BODY_SECONDS,
     HTTP_BODY_PARTS,
     HTTP_PIPELINED,
+    REST_BODY_BYTES,
+    REST_VALUES,
+    REST_ATTRIBUTES,
 )
 
 TABLE: tuple[Limit, ...] = (

@@ -8,7 +8,16 @@ import pytest
 
 from tests.support.rest_world import RestWorld
 from yodel.errors import InvalidValue
-from yodel.rm_api.xml_bodies import ATTRIBUTES_MAX, DEPTH_MAX, ELEMENTS_MAX, _Builder, parse_object
+from yodel.rm_api.xml_bodies import (
+    ATTRIBUTES_MAX,
+    DEPTH_MAX,
+    ELEMENTS_MAX,
+    TURN_BYTES,
+    TooMany,
+    _Builder,
+    object_in_turns,
+    parse_object,
+)
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "conformance" / "golden" / "rest"
 XML = {"Content-Type": "application/xml"}
@@ -74,6 +83,30 @@ def test_root_is_kept_where_json_has_it() -> None:
 def test_what_is_refused(document: bytes) -> None:
     with pytest.raises(InvalidValue):
         parse_object(document)
+
+
+def test_as_much_as_is_allowed_is_read() -> None:
+    assert len(parse_object(b"<a>" + b"<b/>" * (ELEMENTS_MAX - 1) + b"</a>")["b"]) == ELEMENTS_MAX - 1
+    assert parse_object(b"<a>" + b'<b c=""/>' * ATTRIBUTES_MAX + b"</a>")["b"] == [""] * ATTRIBUTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("document", "limit", "value"),
+    [
+        pytest.param(b"<a>" + b"<b/>" * ELEMENTS_MAX + b"</a>", "rest_values", ELEMENTS_MAX + 1, id="elements"),
+        pytest.param(b"<a>" + b"=" * (ATTRIBUTES_MAX + 1), "rest_attributes", ATTRIBUTES_MAX + 1, id="attributes"),
+    ],
+)
+def test_too_many_are_counted(document: bytes, limit: str, value: int) -> None:
+    with pytest.raises(TooMany) as refused:
+        parse_object(document)
+    assert (refused.value.limit.name, refused.value.value) == (limit, value)
+
+
+def test_others_have_a_turn_after_so_many_bytes_wherever_they_end() -> None:
+    document = b"<a>" + "<b>\u20ac</b>".encode() * 20_000 + b"</a>"
+    assert len(list(object_in_turns(document))) == -(-len(document) // TURN_BYTES) > 5
+    assert parse_object(document) == {"b": ["\u20ac"] * 20_000}
 
 
 def test_attributes_say_nothing() -> None:

@@ -79,7 +79,7 @@ async def _fetched(request: Request, api: Api, view: ApplicationView, below: str
     trusted = api.services.settings.proxy_hosts
     addresses = AddressRules(nodes=nodes, trusted=trusted)
     target = Target.of(view.attempt.tracking_url, here, allowed_hosts(nodes, view.attempt.host) | trusted, addresses)
-    body = await read_bytes(request, api.services.settings.body_bytes_max)
+    body = await read_bytes(request, api.services.settings.proxied_bytes_max)
     url = target.url(below, _without_token(request.url.query))
     with api.body_room.reading() as hold:
         hold(len(body))

@@ -79,8 +79,9 @@ def unsupported_media_type() -> RestError:
     return RestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, JAX_RS + "NotSupportedException", text)
 
 
-def body_too_large(bytes_max: int) -> RestError:
-    text = f"The request's body is larger than {bytes_max} bytes"
+def body_too_large(limit: str, value: int, maximum: int) -> RestError:
+    """``limit`` is the name of what is counted."""
+    text = f"The request's body is too large: {limit} is {value}, where at most {maximum} are allowed (fixed)"
     return RestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, JAX_RS + "WebApplicationException", text)
 
 
