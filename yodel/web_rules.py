@@ -39,6 +39,7 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
         cross_origin=_cross_origin(web) if web.cross_origin_enabled else None,
         frame_options=web.frame_options if web.frames_enabled else "",
         log_dir=web.log_dir,
+        admin_networks=web.admin_networks,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -83,6 +84,11 @@ class WebSettings(BaseModel):
         default="SAMEORIGIN",
         pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$",
         description="yarn.resourcemanager.webapp.xfs-filter.xframe-options",
+    )
+    admin_networks: tuple[IPv4Network | IPv6Network, ...] = Field(
+        default=(),
+        description="networks (CIDR) from which administration over 8088 is taken: queues, node labels and sizes, log "
+        "levels; empty: from wherever the port is reached. The chart sets what it lets to 8033",
     )
     connections_max: int = Field(
         default=2_000,

@@ -357,6 +357,14 @@ def test_probes_ask_what_is_answered(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_who_may_not_reach_the_administration_port_does_not_administer_over_the_web_port(name: str) -> None:
+    rules = one(name, "NetworkPolicy", "yodel-rm")["spec"]["ingress"]
+    assert 8033 not in {port["port"] for rule in rules for port in rule["ports"]}
+    settings = tomllib.loads(one(name, "ConfigMap", "yodel-rm")["data"]["rm.toml"])
+    assert settings["web"] == {"admin_networks": ["127.0.0.0/8", "::1/128"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_metadata_services_are_closed_to_all_pods_with_addresses_of_their_own(name: str) -> None:
     closed = [one(name, "NetworkPolicy", f"yodel-{whose}-egress")["spec"] for whose in ("rm", "containers")]
     for spec in closed:

@@ -34,6 +34,8 @@ def test_rules_are_there_when_they_are_switched_on() -> None:
     web = WebSettings(csrf_enabled=True, cross_origin_enabled=True, frames_enabled=False, authentication="kerberos")
     rest = with_rules(REST, web)
     assert (rest.csrf, rest.cross_origin) == (CsrfRules(), CrossOriginRules())
+    inside = WebSettings.model_validate({"admin_networks": ["10.0.0.0/8", "::1/128"]})
+    assert [str(network) for network in with_rules(REST, inside).admin_networks] == ["10.0.0.0/8", "::1/128"]
     assert (rest.frame_options, rest.authentication) == ("", "kerberos")
 
 

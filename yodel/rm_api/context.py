@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal
 
@@ -75,6 +76,8 @@ class RestSettings:
     """X-Frame-Options of every answer; empty for none."""
     are_submissions_enabled: bool = True
     """yarn.webapp.enable-rest-app-submissions."""
+    admin_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    """From where administration is taken; empty for everywhere."""
     are_lists_filtered: bool = False
     """yarn.webapp.filter-entity-list-by-user: lists hold only what a caller may view."""
     are_labels_enabled: bool = False

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from yodel.domain.node import Node
 from yodel.errors import AccessDenied
+from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import writer
@@ -181,8 +182,8 @@ ROUTES = (
     Route(CLUSTER + "/get-node-to-labels", of_nodes),
     Route(CLUSTER + "/label-mappings", to_nodes),
     Route(CLUSTER + "/nodes/{node_id}/get-labels", of_one_node),
-    Route(CLUSTER + "/add-node-labels", add, methods=["POST"]),
-    Route(CLUSTER + "/remove-node-labels", remove, methods=["POST"]),
-    Route(CLUSTER + "/replace-node-to-labels", replace_on_nodes, methods=["POST"]),
-    Route(CLUSTER + "/nodes/{node_id}/replace-labels", replace_on_node, methods=["POST"]),
+    Route(CLUSTER + "/add-node-labels", administrative(add), methods=["POST"]),
+    Route(CLUSTER + "/remove-node-labels", administrative(remove), methods=["POST"]),
+    Route(CLUSTER + "/replace-node-to-labels", administrative(replace_on_nodes), methods=["POST"]),
+    Route(CLUSTER + "/nodes/{node_id}/replace-labels", administrative(replace_on_node), methods=["POST"]),
 )

@@ -12,6 +12,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.errors import InvalidValue, NodeNotFound
+from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.context import api_of
 from yodel.rm_api.front import writer
 from yodel.rm_api.given import given, null_pointer
@@ -98,5 +99,5 @@ NODES = "/ws/v1/cluster/nodes"
 ROUTES = (
     Route(NODES, many),
     Route(NODES + "/{node_id}", one),
-    Route(NODES + "/{node_id}/resource", update_resource, methods=["POST"]),
+    Route(NODES + "/{node_id}/resource", administrative(update_resource), methods=["POST"]),
 )

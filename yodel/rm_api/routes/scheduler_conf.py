@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.errors import AccessDenied, Refused
+from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.bodies import read_bytes, read_object
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader, writer
@@ -122,9 +123,9 @@ def _require_admin(api: Api, user: str) -> None:
 _CONF = "/ws/v1/cluster/scheduler-conf"
 ROUTES = (
     Route(_CONF, get),
-    Route(_CONF, put, methods=["PUT"]),
-    Route(f"{_CONF}/validate", validate, methods=["POST"]),
+    Route(_CONF, administrative(put), methods=["PUT"]),
+    Route(f"{_CONF}/validate", administrative(validate), methods=["POST"]),
     Route(f"{_CONF}/version", version),
-    Route(f"{_CONF}/format", format_),
-    Route("/ws/v1/cluster/scheduler/logs", logs, methods=["POST"]),
+    Route(f"{_CONF}/format", administrative(format_)),
+    Route("/ws/v1/cluster/scheduler/logs", administrative(logs), methods=["POST"]),
 )

@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from yodel.errors import AccessDenied
+from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.context import api_of
 from yodel.rm_api.front import reader
 from yodel.rpc_io.rest.errors import bad_request
@@ -144,7 +145,7 @@ def _names(directory: Path) -> list[str]:
 ROUTES = (
     Route("/stacks", stacks),
     Route("/ws/v1/cluster/jstack/{count}", jstack),
-    Route("/logLevel", log_level),
+    Route("/logLevel", administrative(log_level)),
     Route("/logs", log_files),
     Route("/logs/{path:path}", log_files),
 )

@@ -173,6 +173,17 @@ capabilities:
   "pod_events" $values.rbac.podEvents
   "application_objects" $values.rbac.applicationObjects
 -}}
+{{- if $values.networkPolicy.enabled -}}
+{{- $networks := list "127.0.0.0/8" "::1/128" -}}
+{{- range $values.networkPolicy.admins -}}
+{{- with .ipBlock -}}
+{{- if not .except -}}
+{{- $networks = append $networks .cidr -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $settings = set $settings "web" (dict "admin_networks" $networks) -}}
+{{- end -}}
 {{- $queues := dict -}}
 {{- if and $values.priorityClasses.use (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
 {{- $queues = merge $queues (dict "priority_class_am" $values.priorityClasses.am.name "priority_class_task" $values.priorityClasses.task.name) -}}
