@@ -65,7 +65,7 @@ async def test_who_finds_no_room_may_come_again(world: RestWorld) -> None:
 
 
 async def test_bodies_that_never_end_leave_nothing_behind(world: RestWorld) -> None:
-    room = world.app.state.api.body_room = BodyRoom(10 * 1024 * 1024)
+    room = world.app.state.api.body_room = BodyRoom(2 * 1024 * 1024)
 
     async def endless() -> AsyncIterator[bytes]:
         while True:
@@ -73,4 +73,4 @@ async def test_bodies_that_never_end_leave_nothing_behind(world: RestWorld) -> N
 
     assert (await world.client.post(PATH, content=endless(), headers=JSON)).status_code == 503
     with room.reading() as whole:
-        whole(10 * 1024 * 1024)
+        whole(2 * 1024 * 1024)
