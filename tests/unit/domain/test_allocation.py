@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.records import an_attempt_id
+import pytest
+
+from tests.support.records import a_container_id, an_attempt_id
 from tests.unit.domain.test_places import the_places
-from yodel.domain.allocation import AllocationLimits, Capacity, Decision, Demand, TakeBack, decide
+from yodel.domain.allocation import AllocationLimits, Capacity, Decision, Demand, Increase, TakeBack, decide
 from yodel.domain.ask_book import AskKey, SchedulingAsk, Wish
 from yodel.domain.constraints import Single, Target
 from yodel.domain.container import Placement
+from yodel.domain.ids import NodeId
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
 
@@ -189,3 +192,45 @@ def test_requests_of_one_each_that_stand_apart_get_a_node_each() -> None:
     decision = decide([demand(wishes=wishes)], room(100, places=the_places()), LIMITS)
     assert len(decision.plans) == len(NODES)
     assert [misfit.is_constraint for misfit in decision.misfits] == [True, True]
+
+
+def an_increase(number: int, extra: int) -> Increase:
+    """By so many times ``SIZE``."""
+    container_id, node_id = a_container_id(container=number), NodeId("node-1", 8041)
+    return Increase(container_id=container_id, node_id=node_id, target=SIZE * (extra + 1), extra=SIZE * extra)
+
+
+@pytest.mark.parametrize("in_cluster", range(5))
+@pytest.mark.parametrize("on_node", range(5))
+@pytest.mark.parametrize("extra", [1, 2, 3])
+def test_increases_are_never_more_than_cluster_and_node_have(in_cluster: int, on_node: int, extra: int) -> None:
+    wanted = [an_increase(number, extra) for number in range(2, 6)]
+    capacity = room(in_cluster, free_on={NodeId("node-1", 8041): SIZE * on_node})
+    given = decide([demand(increases=wanted)], capacity, LIMITS).increases
+    assert len(given) == min(in_cluster, on_node) // extra
+
+
+def test_increases_take_from_what_is_left_for_new_containers() -> None:
+    wanted = [an_increase(2, 2)]
+    capacity = room(3, free_on={NodeId("node-1", 8041): SIZE * 9})
+    decision = decide([demand(increases=wanted, wishes=[wish(9)])], capacity, LIMITS)
+    assert (len(decision.increases), len(decision.plans)) == (1, 1)
+
+
+def test_node_that_is_not_told_of_has_no_room_for_increases() -> None:
+    assert decide([demand(increases=[an_increase(2, 1)])], room(9), LIMITS).increases == ()
+
+
+def test_first_come_is_told_by_time_and_not_by_id() -> None:
+    demands = [demand(n, submitted_ms=submitted, wishes=[wish(1)]) for n, submitted in ((1, 30), (2, 10), (3, 20))]
+    assert planned(decide(demands, room(10), LIMITS)) == [2, 3, 1]
+
+
+def test_chain_of_constraints_is_served_in_one_tick_in_the_wrong_order_too() -> None:
+    """Each wants to be where the one after it will be: the last is planned first, then the others, one a round."""
+    beside = [Single(minimum=1, targets=(Target(f"t{number}"),)) for number in range(1, 4)]
+    constraints = [*beside, Single(maximum=0, targets=(Target("t3"),))]
+    wishes = [request(number, f"t{number}", constraint) for number, constraint in enumerate(constraints)]
+    decision = decide([demand(wishes=wishes)], room(100, places=the_places()), LIMITS)
+    assert [plan.tags for plan in decision.plans] == [("t3",), ("t2",), ("t1",), ("t0",)]
+    assert decision.misfits == ()

@@ -109,6 +109,14 @@ def test_am_that_exits_before_it_unregisters_fails_the_attempt_with_hadoops_text
     )
 
 
+@pytest.mark.parametrize("exit_status", sorted(ContainerExitStatus))
+def test_which_ends_of_a_master_count_against_the_application(exit_status: ContainerExitStatus) -> None:
+    """RMAppAttemptImpl.shouldCountTowardsMaxAttemptRetry, for every exit status there is."""
+    not_its_fault = {"PREEMPTED", "ABORTED", "DISKS_FAILED", "KILLED_BY_RESOURCEMANAGER"}
+    counts = ended(RUNNING, AmContainerCompleted(exit_status, "", 60)).counts_as_failure
+    assert counts is (exit_status.name not in not_its_fault)
+
+
 @pytest.mark.parametrize("exit_status", sorted(NOT_THE_APPLICATIONS_FAULT))
 def test_end_that_is_not_the_applications_fault_does_not_count(exit_status: int) -> None:
     assert not ended(RUNNING, AmContainerCompleted(exit_status, "", 60)).counts_as_failure

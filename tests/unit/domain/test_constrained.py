@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.domain.test_places import APP, SIZE, A, B, C, a_place, tagged, the_places
 from yodel.domain.ask_book import AskKey, SchedulingAsk
 from yodel.domain.constrained import spots_within
@@ -89,3 +91,9 @@ def test_rack_scope_by_the_resource_manager_where_a_node_has_no_rack() -> None:
     assert within(by_rack).placements[0].rules
     bare = the_places(a_place("a", "/default-rack"), C)
     assert within(by_rack, 9, bare).placements[0].nodes == ("a", "c")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 9])
+def test_never_more_than_were_asked_for(count: int) -> None:
+    at_most_three = Single(maximum=2, targets=(Target("zk"),))
+    assert len(within(at_most_three, count).placements) == min(count, 9)

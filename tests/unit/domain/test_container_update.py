@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.records import a_container
 from yodel.domain.container import Container
 from yodel.domain.container_update import SizeLimits, UpdateRequest, Updates, judge
@@ -69,3 +71,18 @@ def test_what_was_decided_is_not_refused_when_it_is_asked_again() -> None:
 def test_execution_types() -> None:
     assert judged(request(0, kind="PROMOTE_EXECUTION_TYPE")) == Updates()
     assert reasons(judged(request(0, kind="DEMOTE_EXECUTION_TYPE"))) == ["OPPORTUNISTIC_CONTAINERS_NOT_ENABLED"]
+
+
+def test_second_request_for_a_container_in_one_beat_is_outstanding() -> None:
+    both = judged(request(4096), request(5120))
+    assert (both.increases, reasons(both)) == ({HELD.id: Resource(4096, 2)}, ["UPDATE_OUTSTANDING_ERROR"])
+
+
+@pytest.mark.parametrize("kind", ["INCREASE_RESOURCE", "DECREASE_RESOURCE"])
+@pytest.mark.parametrize(
+    ("memory_mib", "vcores"), [(8193, 2), (2**31 - 1, 2), (-1, 2), (4096, 5), (4096, 2**31 - 1), (4096, -1)]
+)
+def test_sizes_outside_what_a_container_may_have_are_refused(kind: str, memory_mib: int, vcores: int) -> None:
+    held = Resource(1 << 40, 1 << 40) if kind == "DECREASE_RESOURCE" else HELD.capability
+    found = judged(request(memory_mib, vcores=vcores, kind=kind), capability=held)
+    assert (found.increases, found.decreases, reasons(found)) == ({}, {}, ["RESOURCE_OUTSIDE_ALLOWED_RANGE"])

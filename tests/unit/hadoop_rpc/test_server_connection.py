@@ -470,3 +470,10 @@ def test_shell_may_refuse_for_a_reason_of_its_own() -> None:
     assert (header.status, header.exceptionClassName) == (RpcResponseHeaderProto.FATAL, faults.RETRIABLE)
     machine.refuse(RemoteFault(faults.RETRIABLE, "again"))
     assert (machine.closed, machine.data_to_send(), machine.next_event()) == (True, b"", None)
+
+
+def test_bytes_after_the_end_are_not_kept() -> None:
+    ended = connection(SIMPLE_ONLY)
+    ended.receive_eof()
+    ended.receive_data(b"x" * 1_000)
+    assert ended.buffered_bytes == 0

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import httpx2
 import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from tests.support.api_rows import RUNNING, fill
 from tests.support.audit_lines import AuditLines, audit_lines, shown
 from tests.support.rest_world import RestWorld
+from yodel.rm_api.audited import Audited
 
 
 @pytest.fixture
@@ -87,3 +91,32 @@ async def test_nothing_of_a_token_gets_into_a_line(filled: RestWorld, audit: Aud
     (line,) = audit()
     assert line["RESULT"] == "FAILURE"
     assert secret not in json.dumps(line)
+
+
+async def audited(method: str, path: str, status: int, body: bytes) -> None:
+    """One call of an application that only answers."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response(body, status)(scope, receive, send)
+
+    transport = httpx2.ASGITransport(app=Audited(application))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://rm") as client:
+        await client.request(method, path)
+
+
+@pytest.mark.parametrize("status", [200, 302, 401, 403, 404, 500])
+async def test_of_reads_those_that_are_forbidden_leave_a_line(audit: AuditLines, status: int) -> None:
+    await audited("GET", "/logs", status, b"no")
+    assert [line["PERMISSIONS"] for line in audit()] == (["no"] if status == 403 else [])
+
+
+@pytest.mark.parametrize("status", [401, 403, 400])
+async def test_what_is_said_of_a_token_is_not_written(audit: AuditLines, status: int) -> None:
+    await audited("DELETE", "/ws/v1/cluster/delegation-token", status, b"SECRETWORD is no token")
+    (line,) = audit()
+    assert "SECRETWORD" not in json.dumps(line)
+
+
+async def test_proxied_calls_of_applications_are_theirs(audit: AuditLines) -> None:
+    await audited("POST", "/proxy/application_1_0001/kill", 200, b"")
+    assert audit() == []

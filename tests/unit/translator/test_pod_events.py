@@ -417,3 +417,46 @@ def test_exits_that_a_deletion_would_cause_too(status: int, is_it: bool) -> None
 )
 def test_refusals_of_kubelets_name_any_resource(reason: str) -> None:
     assert pod_events.meaning_of(read(phase="Failed", reason=reason), NOW_MS).becomes is Becomes.ANOTHER_POD
+
+
+DISRUPTIONS = (
+    "PreemptionByScheduler",
+    "EvictionByEvictionAPI",
+    "DeletionByTaintManager",
+    "DeletionByPodGC",
+    "TerminationByKubelet",
+)
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+@pytest.mark.parametrize("reason", ["", *DISRUPTIONS])
+def test_exit_0_is_success_whatever_else_happened_to_the_pod(reason: str, is_deleted: bool) -> None:
+    pod = a_pod(PodPhase.SUCCEEDED, exit_code=0, disruption_reason=reason, deletion_requested=is_deleted)
+    end = pod_events.end_of(pod, NOW_MS)
+    assert end is not None
+    assert end.exit_status == 0
+
+
+@pytest.mark.parametrize("exit_code", [0, 3])
+def test_pod_that_ended_is_not_stuck_however_long_its_object_stays(exit_code: int) -> None:
+    phase = PodPhase.SUCCEEDED if exit_code == 0 else PodPhase.FAILED
+    pod = a_pod(phase, exit_code=exit_code, deletion_requested=True, deletion_due_ms=NOW_MS - 3_600_000)
+    meaning = pod_events.meaning_of(pod, NOW_MS)
+    assert meaning.what != "Pod stuck terminating"
+    assert meaning.end(pod).exit_status == (0 if exit_code == 0 else -100)
+
+
+def test_pod_that_is_being_deleted_waits_for_no_image_any_more() -> None:
+    waits = a_pod(PodPhase.PENDING, waiting_reason="ErrImagePull", scheduled_ms=1, created_ms=1)
+    assert pod_events.meaning_of(waits, NOW_MS).what == "Image pull fails for too long"
+    leaves = a_pod(
+        PodPhase.PENDING, waiting_reason="ErrImagePull", scheduled_ms=1, created_ms=1, deletion_requested=True
+    )
+    assert pod_events.meaning_of(leaves, NOW_MS).what == "Pod deleted by hand"
+
+
+def test_end_of_which_nothing_is_known_is_no_success() -> None:
+    pod = a_pod(PodPhase.FAILED)
+    end = pod_events.end_of(pod, NOW_MS)
+    assert end is not None
+    assert end.exit_status == -100
