@@ -24,12 +24,11 @@ from nm_plugin.shuffle.in_threads import to_its_end
 from nm_plugin.shuffle.map_output import MapOutputs, MapOutputUnreadable
 from nm_plugin.shuffle.transfer import Transfer, Turn
 from yodel.errors import YodelError
+from yodel.rpc_io.lingering import LINGER_BYTES_MAX, LINGER_S
 
 BACKLOG = 128  # mapreduce.shuffle.listen.queue.size
 HEAD_S = 30.0
 STALL_S = 180.0  # Hadoop has none; mapreduce.reduce.shuffle.read.timeout is how long a reducer waits for us
-LINGER_S = 2.0
-LINGER_BYTES_MAX = 64 << 10
 TURNED_AWAY_MAX = 64
 RECEIVE_BYTES = 16 << 10
 ACCEPT_PAUSE_S = 0.1
@@ -170,6 +169,7 @@ class ShuffleServer:
                 await self._refuse(sock, conversation.refuse(failure))
                 return
             if not conversation.is_open:
+                await _let_go(sock)
                 return
             wait_s = self._limits.keep_alive_s
 
@@ -227,14 +227,9 @@ class ShuffleServer:
             self.sent_bytes += transfer.sent_bytes
 
     async def _refuse(self, sock: socket.socket, answer: bytes) -> None:
-        """Closing with unread bytes would reset the connection and lose the answer: read them for a moment."""
-        loop = asyncio.get_running_loop()
         async with asyncio.timeout(LINGER_S):
-            await loop.sock_sendall(sock, answer)
-            sock.shutdown(socket.SHUT_WR)
-            read = 0
-            while read < LINGER_BYTES_MAX and (data := await loop.sock_recv(sock, RECEIVE_BYTES)):
-                read += len(data)
+            await asyncio.get_running_loop().sock_sendall(sock, answer)
+        await _let_go(sock)
 
     async def _turn_away(self, sock: socket.socket) -> None:
         try:
@@ -244,6 +239,19 @@ class ShuffleServer:
         finally:
             sock.close()
             self._turned_away -= 1
+
+
+async def _let_go(sock: socket.socket) -> None:
+    """Closing with unread bytes would reset the connection and lose the answer: read them for a moment.
+
+    Raises TimeoutError, OSError.
+    """
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(LINGER_S):
+        sock.shutdown(socket.SHUT_WR)
+        read = 0
+        while read < LINGER_BYTES_MAX and (data := await loop.sock_recv(sock, RECEIVE_BYTES)):
+            read += len(data)
 
 
 def _resolve(ready: asyncio.Future[None]) -> None:

@@ -184,6 +184,11 @@ class Reducer:
             except ConnectionError:
                 return True
 
+    async def read_on(self) -> bytes:
+        """What else comes until the server's end.  Raises ConnectionError: it was no end but a reset."""
+        async with asyncio.timeout(TIMEOUT_S):
+            return await self._reader.read()
+
     async def close(self) -> None:
         self._writer.close()
 

@@ -126,11 +126,23 @@ async def test_end_of_the_agent_ends_transfers(local: Path, users: FakeUsers, al
     await reducer.close()
 
 
-async def test_refusal_reaches_a_reader_that_sent_more_than_was_read(service: MapReduceShuffle) -> None:
+@pytest.mark.parametrize("sent", [50_000, 4 << 20])
+async def test_refusal_reaches_a_reader_that_sent_more_than_was_read(service: MapReduceShuffle, sent: int) -> None:
     reducer = await Reducer.connect(service.server.port)
-    await reducer.send(ask(service, method="POST", headers=(("Content-Length", "50000"),)).data() + b"x" * 50_000)
+    await reducer.send(ask(service, method="POST", headers=(("Content-Length", str(sent)),)).data() + b"x" * sent)
     assert (await reducer.reply()).status == 405
+    assert await reducer.read_on() == b""  # an end, no reset
     await reducer.close()
+    await eventually(lambda: service.server.connections == 0)
+
+
+async def test_answer_reaches_a_reader_that_sent_more_than_was_read(service: MapReduceShuffle) -> None:
+    reducer = await Reducer.connect(service.server.port)
+    await reducer.send(ask(service).data() + b"x" * (1 << 20))
+    assert (await reducer.reply()).maps[0][4] == PARTITIONS[0]
+    assert await reducer.read_on() == b""
+    await reducer.close()
+    await eventually(lambda: service.server.connections == 0)
 
 
 async def test_many_readers_at_once_each_get_theirs(service: MapReduceShuffle) -> None:
