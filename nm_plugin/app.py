@@ -8,7 +8,6 @@ live ends the group.  Containers survive the agent: nothing is killed at its end
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import hashlib
 import hmac
@@ -24,7 +23,7 @@ import structlog
 from nm_plugin import tracker
 from nm_plugin.aux_services import AuxService, AuxServices
 from nm_plugin.container_manager import ContainerManager
-from nm_plugin.container_protocol import ContainerService, container_management
+from nm_plugin.container_protocol import ContainerService
 from nm_plugin.container_work import ManagerParts, ManagerSettings
 from nm_plugin.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.disks import DiskLimits, Disks
@@ -43,31 +42,24 @@ from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app,
 from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node_store import NodeStore
 from nm_plugin.node_watch import NodeWatch, WatchSettings
+from nm_plugin.rpc_port import container_management_port
 from nm_plugin.settings import Settings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.shuffle.server import Limits as ShuffleLimits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
 from nm_plugin.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.task_owner import TaskOwner
-from nm_plugin.token_secrets import InvalidToken, TokenSecrets
+from nm_plugin.token_secrets import TokenSecrets
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
-from yodel.domain.tokens import NM_TOKEN_KIND
 from yodel.errors import InvalidValue
-from yodel.hadoop_rpc import faults
-from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.framing import MIB
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.client import RpcClient
-from yodel.rpc_io.dispatch import CallLimits, Dispatcher
 from yodel.rpc_io.rest.probe_port import ProbePort
-from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant, rpc_limits
-from yodel.rpc_io.unfinished_frames import UnfinishedFrames
-from yodel.telemetry.limits import AGENT_FRAME
+from yodel.rpc_io.server import RpcServer
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
 NODE_SECRET_BYTES_MAX = 4096
-NONCE_BYTES = 30
 SERVE_WITHOUT_RM_AFTER_S = 2.0
 
 
@@ -166,7 +158,7 @@ class NodeAgent:
         has_keys = await keys.recover()
         manager = ContainerManager(self._manager_settings(), parts, late.node, late.report, _now_ms)
         service = ContainerService(manager, secrets_of_rm, self._aux, keys.save, _now_ms)
-        server = self._rpc_server(service, secrets_of_rm)
+        server = container_management_port(self._settings.rpc, service, secrets_of_rm)
         # The RM may hand out this node as soon as it has registered it, and its answer brings the keys that tokens are
         # verified with: who comes before it has arrived waits.
         _, rpc_port = await server.start(self._settings.bind_host, self._settings.rpc_port, accept=False)
@@ -266,27 +258,6 @@ class NodeAgent:
             pmem_check=settings.pmem_check_enabled,
             vmem_check=settings.vmem_check_enabled,
             ratio=settings.vmem_pmem_ratio,
-        )
-
-    def _rpc_server(self, service: ContainerService, token_secrets: TokenSecrets) -> RpcServer:
-        def passwords(identifier: bytes) -> TokenGrant | None:
-            try:
-                identity, password = token_secrets.nm_password(identifier)
-            except InvalidToken as error:
-                raise RemoteFault(faults.INVALID_TOKEN, str(error)) from error
-            return TokenGrant(password=password, user=str(identity.attempt_id), kind=NM_TOKEN_KIND)
-
-        settings = self._settings.rpc
-        calls = CallLimits(fields_max=settings.call_fields_max, items_max=settings.call_items_max)
-        protocols = [container_management(service)]
-        dispatcher = Dispatcher(protocols, fault_for=_fault_for, retry_cache=None, call_limits=calls)
-        return RpcServer(
-            name="container-management",
-            dispatcher=dispatcher,
-            security=ServerSecurity(allow_simple=False, token_passwords=passwords),
-            limits=rpc_limits(settings, settings.frame_mib_max, AGENT_FRAME),
-            unfinished=UnfinishedFrames(settings.unfinished_frames_mib_max * MIB),
-            nonce=lambda: base64.b64encode(secrets.token_bytes(NONCE_BYTES)).decode("ascii"),
         )
 
     def _tracker_connection(self) -> RpcClient:
@@ -446,10 +417,6 @@ def _aux_services(settings: Settings, users: UserDatabase) -> dict[str, AuxServi
 def _make_handover_root(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     os.chmod(path, PUBLIC_DIR_MODE)
-
-
-def _fault_for(error: Exception) -> RemoteFault:
-    return RemoteFault(faults.YARN_EXCEPTION, str(error))
 
 
 def _now_ms() -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.resource import NONE, Resource
@@ -23,15 +22,13 @@ from yodel.pb_convert.submission import parse_context
 from yodel.pb_convert.texts import TEXT_LENGTH_MAX, text
 from yodel.pb_convert.tokens import amrm_identity, token_to_pb
 from yodel.rm_rpc.methods import protocol
+from yodel.rm_rpc.pieces import PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
 from yodel.services.allocate import AllocateRequest, AllocateResult
 from yodel.services.master import MasterService
 from yodel.services.queries import Queries
 from yodel.services.tokens import AMRM, TokenIssuer
 
-T = TypeVar("T")
-LISTS_IN_ONE_TURN_MAX = 500
-"""Elements that are read in one go: four milliseconds."""
 IDENTITIES_MAX = 10_000
 NAME = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
@@ -119,7 +116,7 @@ class MasterProtocol:
             if stored is None:
                 raise _constraints_disabled(attempt_id, "SchedulingRequest in AllocateRequest", "allocate")
             return self._response(stored, attempt_id, key_id)
-        if len(request.ask) + len(request.release) + len(request.scheduling_requests) > LISTS_IN_ONE_TURN_MAX:
+        if len(request.ask) + len(request.release) + len(request.scheduling_requests) > PIECE:
             return self._allocate_large(attempt_id, key_id, request)
         return self._allocate(attempt_id, key_id, _allocate_request(request))
 
@@ -155,9 +152,9 @@ class MasterProtocol:
             parts.ClearField(name)
         wanted = replace(
             _allocate_request(parts),
-            asks=await _in_pieces(asks.ask, request.ask),
-            releases=await _in_pieces(ids.container_id, request.release),
-            scheduling_asks=await _in_pieces(constraints.scheduling_ask, request.scheduling_requests),
+            asks=await in_pieces(asks.ask, request.ask),
+            releases=await in_pieces(ids.container_id, request.release),
+            scheduling_asks=await in_pieces(constraints.scheduling_ask, request.scheduling_requests),
         )
         answer = self._allocate(attempt_id, key_id, wanted)
         return answer if isinstance(answer, msg.AllocateResponseProto) else await answer
@@ -267,15 +264,6 @@ def _allocate_request(request: msg.AllocateRequestProto) -> AllocateRequest:
         updates=[asks.update_request(u) for u in request.update_requests],
         scheduling_asks=[constraints.scheduling_ask(r) for r in request.scheduling_requests],
     )
-
-
-async def _in_pieces(read: Callable[[Any], T], messages: Sequence[Any]) -> list[T]:
-    """Raises InvalidValue, as ``read`` does."""
-    found = list[T]()
-    for start in range(0, len(messages), LISTS_IN_ONE_TURN_MAX):
-        found += map(read, messages[start : start + LISTS_IN_ONE_TURN_MAX])
-        await asyncio.sleep(0)
-    return found
 
 
 def _bounded(diagnostics: str | bytes) -> str:

@@ -16,6 +16,7 @@ from yodel.pb_convert import ids
 from yodel.pb_convert.node_loads import load_of
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
+from yodel.rm_rpc.pieces import PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
 from yodel.services.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
 from yodel.services.master_keys import MasterKeys
@@ -23,7 +24,7 @@ from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, No
 from yodel.services.tokens import TokenIssuer
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
-LOG_REPORTS_MAX = 10_000
+LOG_REPORTS_MAX = 1_000
 """Of one heartbeat; an agent repeats what was not taken."""
 
 
@@ -64,7 +65,7 @@ class TrackerProtocol:
             # A genuine NodeManager does not say which Kubernetes node it is on: its host's name is the best guess.
             kubernetes_node_name=request.kubernetes_node_name or node_id.host,
             version=request.nm_version,
-            containers=[_registered_report(status) for status in request.container_statuses],
+            containers=await in_pieces(_registered_report, request.container_statuses),
         )
         registered = await self._nodes.register(registration)
         if registered.refusal:
@@ -91,6 +92,20 @@ class TrackerProtocol:
         self, _: CallContext, request: msg.NodeHeartbeatRequestProto
     ) -> msg.NodeHeartbeatResponseProto | Coroutine[Any, Any, msg.NodeHeartbeatResponseProto]:
         """Synchronous while it brings nothing new."""
+        statuses = request.node_status.containersStatuses
+        if len(statuses) > PIECE:
+            return self._heartbeat_large(request)
+        return self._heartbeat(request, _reports(statuses, self._nodes.grown))
+
+    async def _heartbeat_large(self, request: msg.NodeHeartbeatRequestProto) -> msg.NodeHeartbeatResponseProto:
+        statuses, grown = request.node_status.containersStatuses, self._nodes.grown
+        reports = await in_pieces(lambda status: _reports([status], grown)[0], statuses)
+        answer = self._heartbeat(request, reports)
+        return answer if isinstance(answer, msg.NodeHeartbeatResponseProto) else await answer
+
+    def _heartbeat(
+        self, request: msg.NodeHeartbeatRequestProto, reports: Sequence[ContainerReport]
+    ) -> msg.NodeHeartbeatResponseProto | Coroutine[Any, Any, msg.NodeHeartbeatResponseProto]:
         status = request.node_status
         health = status.nodeHealthStatus
         beat = Heartbeat(
@@ -98,7 +113,7 @@ class TrackerProtocol:
             response_id=status.response_id,
             is_healthy=health.is_node_healthy if status.HasField("nodeHealthStatus") else True,
             health_report=health.health_report,
-            containers=_reports(status.containersStatuses, self._nodes.grown),
+            containers=reports,
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
             self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))

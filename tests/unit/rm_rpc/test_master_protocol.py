@@ -17,6 +17,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rm_rpc.master_protocol import NAME, MasterProtocol
+from yodel.rm_rpc.pieces import PIECE
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.rpc_io.server import ServerSecurity
 from yodel.services.state import RejectedAsk
@@ -251,3 +252,29 @@ async def test_last_words_that_are_not_utf_8_are_refused_by_name(world: World, p
     request = msg.FinishApplicationMasterRequestProto.FromString(b"\x0a\x02\xe2\x83\x18\x01")
     with pytest.raises(InvalidValue, match="diagnostics"):
         await call(protocol, "finishApplicationMaster", context(attempt_id=am.attempt_id, world=world), request)
+
+
+async def test_long_request_means_what_a_short_one_does(world: World, protocol: RpcProtocol) -> None:
+    """It is read in pieces, so that others are answered between."""
+    am = await world.running_am()
+    caller = context(attempt_id=am.attempt_id, world=world)
+    request = allocate(am.response_id)
+    for number in range(2 * PIECE + 1):
+        ask = request.ask.add(resource_name="*", num_containers=2)
+        ask.priority.priority = 100 + number
+        ask.capability.memory, ask.capability.virtual_cores = 8192, 4
+    request.blacklist_request.blacklist_additions.append("node-7")
+    await call(protocol, "allocate", caller, request)
+    runtime = world.rm.state.runtimes[am.attempt_id]
+    priorities = {ask.key.priority for ask in runtime.asks.lines() if ask.key.priority >= 100}
+    assert priorities == set(range(100, 100 + 2 * PIECE + 1))
+    assert "node-7" in runtime.blacklist
+
+
+async def test_long_request_is_refused_as_a_short_one_is(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    request = allocate(am.response_id)
+    for number in range(PIECE + 1):
+        request.ask.add(resource_name="x" * (600 if number == PIECE else 1), num_containers=1)
+    with pytest.raises(InvalidValue, match="resource_name"):
+        await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), request)

@@ -21,6 +21,7 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.hadoop_rpc.server_connection import TokenGrant
 from yodel.pb_convert import ids
+from yodel.rm_rpc.pieces import PIECE
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.rpc_io.server import ServerSecurity
@@ -255,3 +256,15 @@ async def test_node_that_registers_says_the_sizes_it_has(world: World, protocol:
     status.resource.CopyFrom(ids.resource_pb(larger))
     await world.run(call(protocol, "registerNodeManager", context(), request))
     assert world.container(task).confirmed == NONE
+
+
+async def test_long_report_means_what_a_short_one_does(world: World, protocol: RpcProtocol) -> None:
+    """It is read in pieces, so that others are answered between."""
+    am = await world.running_am()
+    (one,) = await am.obtain(1)
+    beat = heartbeat(1)
+    for number in range(2 * PIECE):
+        add_status(beat, ContainerId(am.attempt_id, 1000 + number), pb.C_NEW, -1000)
+    add_status(beat, one, pb.C_RUNNING, -1000)
+    await call(protocol, "nodeHeartbeat", context(), beat)
+    assert world.container(one).state is ContainerState.RUNNING
