@@ -23,6 +23,7 @@ from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.rpc_settings import RmRpcSettings
 from yodel.services.delegation_tokens import DelegationSettings
 from yodel.services.master_keys import RollingSettings
+from yodel.services.submission_room import MIB, SubmissionRoom
 from yodel.settings import Settings
 from yodel.telemetry import limits
 from yodel.translator.dialects import dialect
@@ -44,6 +45,14 @@ def queues(settings: Settings) -> tuple[Queue, ...]:
 
 def pace_limits(settings: Settings) -> PaceLimits:
     return PaceLimits(per_second=settings.kube_requests_per_second, burst=settings.kube_requests_burst)
+
+
+def submission_room(settings: Settings) -> SubmissionRoom:
+    return SubmissionRoom(
+        bytes_max=settings.submission_mib_max * MIB,
+        entries_max=settings.submission_entries_max,
+        user_bytes_max=settings.user_submissions_mib_max * MIB,
+    )
 
 
 def ended_kept(settings: Settings) -> EndedKept:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-
 from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationId
 from yodel.pb_convert.submission import launch_environment
 from yodel.ports.identity import OsUsers
 from yodel.ports.pods import Manifest
@@ -26,12 +24,11 @@ class PodMaker:
         profiles: PodProfiles,
         *,
         are_all_users_known: bool,
-        contexts_max: int,
     ) -> None:
-        """``are_all_users_known``: every user has to be one of this machine, not only those with ids in the settings.
-        ``contexts_max`` launch contexts are kept read."""
+        """``are_all_users_known``: every user is to be one of this machine, not only those with ids in the settings."""
         self._state, self._users, self._are_all_users_known = state, users, are_all_users_known
-        self._image_asked: Callable[[bytes], str] = lru_cache(contexts_max)(image_asked)
+        self._images_asked: dict[ApplicationId, str] = {}
+        """What live applications' launch contexts name: read once, not once a container."""
         self.profiles = profiles
 
     def manifest_of(self, container: Container) -> Manifest:
@@ -43,8 +40,17 @@ class PodMaker:
         submission = self._state.applications[container.id.application_id].submission
         profile = self.profiles.of(container.queue)
         closed = frozenset[str]() if profile.binds else self._state.closed_nodes
-        image = images.chosen(profile.image, profile.images_allowed, self._image_asked(submission.context))
+        image = images.chosen(profile.image, profile.images_allowed, self._image_asked(container.id.application_id))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
+
+    def _image_asked(self, application_id: ApplicationId) -> str:
+        found = self._images_asked.get(application_id)
+        if found is None:
+            live = self._state.index.live
+            self._images_asked = {i: image for i, image in self._images_asked.items() if i in live}
+            context = self._state.applications[application_id].submission.context
+            found = self._images_asked[application_id] = image_asked(context)
+        return found
 
     def group_of(self, pod: Manifest) -> Group | None:
         """That a pod has to name, where its queue wants groups."""

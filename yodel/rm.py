@@ -182,6 +182,7 @@ class Rm:
                 max_attempts=settings.am_max_attempts,
                 max_priority=settings.max_priority,
                 completed_max=settings.completed_max,
+                room=from_settings.submission_room(settings),
             ),
             limits,
             self._ask_rules,
@@ -211,7 +212,6 @@ class Rm:
             self._users,
             self._pod_profiles(settings),
             are_all_users_known=settings.user_mode == "os",
-            contexts_max=settings.completed_max,
         )
         pods = PodDriver(
             self._kube.api,

@@ -112,6 +112,13 @@ class Settings(BaseSettings):
     queue_maximum_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.maximum-application-lifetime")
     queue_default_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.default-application-lifetime")
     completed_max: int = Field(default=1000, ge=1, description="yarn.resourcemanager.max-completed-applications")
+    submission_mib_max: int = Field(default=4, ge=1, le=64, description="bytes of one submission's context")
+    submission_entries_max: int = Field(
+        default=10_000, ge=100, description="variables, local resources, commands and other entries of one submission"
+    )
+    user_submissions_mib_max: int = Field(
+        default=64, ge=1, description="bytes of the contexts of all applications of one user that have not ended"
+    )
     ended_containers_per_application_max: int = Field(
         default=1_000, ge=0, le=1_000_000, description="containers that ended and can still be looked up, the last ones"
     )

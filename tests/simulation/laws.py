@@ -120,6 +120,7 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "by node": used(state.used_by_node),
         "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.seconds_by_application.items()},
         "past": state.past_usage,
+        "contexts": dict(state.context_bytes),
         "planned": state.planned_count,
         "usable": (state.usable_count, state.usable_resource),
         "containers of": {a: {c.id for c in state.containers_of(a)} for a in state.attempts},

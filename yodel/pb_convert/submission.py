@@ -6,7 +6,7 @@ service data, further credentials) reaches the node agent byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 
 from google.protobuf.message import DecodeError
 
@@ -88,6 +88,33 @@ def am_launch_context(context: bytes, amrm_token: Token, environment: Mapping[st
 def launch_environment(context: bytes) -> dict[str, str]:
     """The environment that the submitter gave the AM; the last of a name counts, as in Hadoop's map."""
     return {entry.key: entry.value for entry in parse_context(context).am_container_spec.environment}
+
+
+def entries_of(context: bytes) -> int:
+    """How many entries the lists and maps of a submission and its launch context have together."""
+    try:
+        parsed = parse_context(context)
+    except InvalidValue:
+        return 0
+    spec = parsed.am_container_spec
+    lists: tuple[Sized, ...] = (
+        *(spec.environment, spec.localResources, spec.service_data, spec.command, spec.application_ACLs),
+        *(parsed.am_container_resource_request, parsed.applicationTags, parsed.application_timeouts),
+        *(parsed.resource.resource_value_map, parsed.application_scheduling_properties),
+    )
+    return sum(map(len, lists))
+
+
+def without_launch(context: bytes) -> bytes:
+    """What reports still say of a submission whose application has ended; nothing to launch anything with."""
+    try:
+        parsed = parse_context(context)
+    except InvalidValue:
+        return b""
+    kept = pb.ApplicationSubmissionContextProto()
+    if parsed.HasField("node_label_expression"):
+        kept.node_label_expression = parsed.node_label_expression
+    return kept.SerializeToString()
 
 
 def names_a_label(context: bytes) -> bool:

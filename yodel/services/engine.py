@@ -15,6 +15,7 @@ more of it comes, it is written every ``company_s``, or with whatever is in a hu
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, cast
@@ -43,6 +44,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Row, Store
 from yodel.services.row_changes import QueueChanges, SecretChanges
 from yodel.services.state import ClusterState
+from yodel.services.submission_room import without_launch_context
 
 QUEUE_MAX = 10_000
 """Work items that may wait; beyond it callers are refused, which their protocol retries."""
@@ -71,8 +73,13 @@ class Performer(Protocol):
 class Transaction:
     """One work item's view: committed rows under its own changes."""
 
-    def __init__(self, state: ClusterState, below: dict[EntityId, Row], now_ms: int) -> None:
+    def __init__(
+        self, state: ClusterState, below: dict[EntityId, Row], now_ms: int, contexts_below: Counter[str] | None = None
+    ) -> None:
+        """``contexts_below``: by how much the batch so far changes ``ClusterState.context_bytes``."""
         self._state, self._below = state, below
+        self._contexts_below = contexts_below if contexts_below is not None else Counter()
+        self.context_bytes: Counter[str] = Counter()
         self.now_ms = now_ms
         self.rows: dict[EntityId, Row] = {}
         self.effects: list[OutsideEffect] = []
@@ -110,7 +117,20 @@ class Transaction:
         return entity_id in self.rows or entity_id in self._below or entity_id in _table(self._state, entity_id)
 
     def put(self, row: Application | Attempt | Container | Node) -> None:
+        if isinstance(row, Application):
+            row = without_launch_context(row)
+            self._weigh(row)
         self.rows[row.id] = row
+
+    def live_context_bytes(self, user: str) -> int:
+        """Of the user's applications that have not ended, with all that this batch changes."""
+        return self._state.context_bytes[user] + self._contexts_below[user] + self.context_bytes[user]
+
+    def _weigh(self, row: Application) -> None:
+        before = self._find(row.id, self._state.applications)
+        for application, sign in ((before, -1), (row, 1)):
+            if isinstance(application, Application) and not application.state.is_final:
+                self.context_bytes[application.submission.user] += sign * len(application.submission.context)
 
     def forget(self, container_id: ContainerId) -> None:
         """One that has ended leaves memory; its application keeps what it used.  Once a container and a batch."""
@@ -312,6 +332,15 @@ class Engine:
 
         self._later(work)
 
+    def shrink_later(self, application_id: ApplicationId) -> None:
+        """Write an application that has ended without what it was launched with, in one of the next transactions."""
+
+        def work(tx: Transaction) -> None:
+            if tx.has(application_id):
+                tx.put(tx.application(application_id))
+
+        self._later(work)
+
     def tell_later(self, target: TargetId, event: Any) -> None:
         """Deliver an event without waiting; for facts that will be seen again should the write fail."""
 
@@ -361,6 +390,7 @@ class Engine:
 
     async def _run_batch(self, batch: list[_Item]) -> None:
         overlay: dict[EntityId, Row] = {}
+        contexts: Counter[str] = Counter()
         effects: list[OutsideEffect] = []
         removed: list[ApplicationId] = []
         forgotten: list[Container] = []
@@ -369,7 +399,7 @@ class Engine:
         sequence: int | None = None
         done: list[tuple[asyncio.Future[Any], Any]] = []
         for item in batch:
-            tx = Transaction(self.state, overlay, self._clock.now_ms())
+            tx = Transaction(self.state, overlay, self._clock.now_ms(), contexts)
             try:
                 result = item.work(tx)
             except Exception as error:  # the caller's to handle: nothing of this item is kept
@@ -377,6 +407,7 @@ class Engine:
                     item.future.set_exception(error)
                 continue
             overlay.update(tx.rows)
+            contexts.update(tx.context_bytes)
             effects += tx.effects
             removed += tx.removed_applications
             forgotten += tx.forgotten

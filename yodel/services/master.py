@@ -65,7 +65,6 @@ GRANTS_PER_BEAT_MAX = 1_000
 UPDATES_PER_BEAT_MAX = 10_000
 CONSTRAINTS_MAX = 1_000
 """Constraints that one ApplicationMaster may register."""
-LOG_CONTEXTS_MAX = 1_000
 HELD = (ContainerState.ACQUIRED, ContainerState.RUNNING)
 TEXT_LENGTH_MAX = 4_096
 
@@ -417,8 +416,8 @@ class MasterService:
         application_id = container_id.application_id
         found = self._log_contexts.get(application_id)
         if found is None:
-            if len(self._log_contexts) >= LOG_CONTEXTS_MAX:
-                self._log_contexts.clear()
+            live = self._engine.state.index.live
+            self._log_contexts = {i: context for i, context in self._log_contexts.items() if i in live}
             found = log_aggregation_context(self._engine.state.applications[application_id].submission.context)
             self._log_contexts[application_id] = found
         return found

@@ -17,6 +17,7 @@ from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerStat
 from yodel.ports.clock import Clock
 from yodel.services.engine import Engine
 from yodel.services.state import AttemptRuntime
+from yodel.services.submission_room import without_launch_context
 
 NOT_HANDED_OUT = (ContainerState.PLANNED, ContainerState.ALLOCATED)
 log = structlog.get_logger("yodel.recovery")
@@ -54,6 +55,7 @@ def resume(
         reconcile(container.id)
     for container_id in state.ended_containers():
         reconcile(container_id)
+    _shrink_ended(engine)
     for attempt in state.attempts.values():
         if attempt.state is AttemptState.ALLOCATED:
             launch(attempt.id)
@@ -66,3 +68,10 @@ def resume(
         given_back=given_back,
         epoch=state.identity.epoch,
     )
+
+
+def _shrink_ended(engine: Engine) -> None:
+    """Launch contexts of applications that ended under a release that kept them."""
+    for application in list(engine.state.applications.values()):
+        if without_launch_context(application) is not application:
+            engine.shrink_later(application.id)

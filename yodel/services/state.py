@@ -6,6 +6,7 @@ after a restart an ApplicationMaster is told to register again and says anew wha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -133,6 +134,8 @@ class ClusterState:
         """Grows with what changes beside the rows: wishes, progress, how loaded nodes are."""
         self.applications: dict[ApplicationId, Application] = {}
         self.index = ApplicationIndex()
+        self.context_bytes: Counter[str] = Counter()
+        """Launch contexts of applications that have not ended, by user; only users with some."""
         self.attempts: dict[ApplicationAttemptId, Attempt] = {}
         self.containers: dict[ContainerId, Container] = {}
         """Live ones, and ended ones until they are forgotten."""
@@ -205,6 +208,8 @@ class ClusterState:
                 case Application():
                     old = self.applications.get(row.id)
                     self.index.put(row, old)
+                    self._weigh(old, -1)
+                    self._weigh(row, 1)
                     self.totals.count_application(row, old)
                     self.applications[row.id] = row
                     self.stirs += old is None or _standing(old) != _standing(row)
@@ -246,11 +251,9 @@ class ClusterState:
 
     def nodes_of_live_applications(self) -> set[NodeId]:
         """Where a live application has or had a container, a forgotten one too."""
-        found: set[NodeId | None] = set()
-        for application_id in self.index.live:
-            found |= {usage_id.node_id for usage_id in self._past_of.get(application_id, ())}
-            for attempt in self.attempts_of(application_id):
-                found |= {container.node_id for container in self.containers_of(attempt.id)}
+        found = {usage_id.node_id for live in self.index.live for usage_id in self._past_of.get(live, ())}
+        for attempt in (attempt for live in self.index.live for attempt in self.attempts_of(live)):
+            found |= {container.node_id for container in self.containers_of(attempt.id)}
         return {node_id for node_id in found if node_id is not None}
 
     def node_of_kubernetes(self, name: str) -> Node | None:
@@ -319,6 +322,7 @@ class ClusterState:
             self._containers_of.pop(attempt.id, None)
             del self.attempts[attempt.id]
             self.awaited_masters -= attempt.state is AttemptState.SCHEDULED
+        self._weigh(self.applications[application_id], -1)
         self.index.remove(self.applications.pop(application_id))
         self.used_by_application.pop(application_id, None)
         self.seconds_by_application.pop(application_id, None)
@@ -339,6 +343,13 @@ class ClusterState:
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.index.touch(container_id.application_id)
         self.version += 1
+
+    def _weigh(self, application: Application | None, sign: int) -> None:
+        if application is not None and not application.state.is_final:
+            submission = application.submission
+            self.context_bytes[submission.user] += sign * len(submission.context)
+            if not self.context_bytes[submission.user]:
+                del self.context_bytes[submission.user]
 
     def _held_by(self, attempt_id: ApplicationAttemptId) -> Iterator[Container]:
         """Its own containers, and those it took over, ended ones too."""

@@ -7,7 +7,7 @@ without a second application, as Hadoop's clients expect when they retry.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from yodel.domain import ask_rules, queue_access
 from yodel.domain import queue as queues
@@ -23,13 +23,13 @@ from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceReque
 from yodel.ports.identity import Groups
 from yodel.services.engine import Engine, Transaction
 from yodel.services.given_ids import Asker, GivenIds
+from yodel.services.submission_room import SubmissionRoom
 
 ID_BLOCK = 100
 """Application numbers reserved on disk at a time: a crash skips at most this many, and none is given twice."""
 TAGS_MAX, TAG_LENGTH_MAX = 10, 100  # YarnConfiguration.APPLICATION_MAX_TAGS, APPLICATION_MAX_TAG_LENGTH
 TYPE_LENGTH_MAX = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH
 NAME_LENGTH_MAX = 1024
-CONTEXT_BYTES_MAX = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,7 @@ class SubmissionLimits:
     max_attempts: int = 2
     max_priority: int = 0
     completed_max: int = 1000
+    room: SubmissionRoom = field(default_factory=SubmissionRoom)
 
 
 class InvalidTags(InvalidValue):
@@ -128,6 +129,7 @@ class SubmissionService:
             InvalidValue: tags, name or context over their limits.
             InvalidTags: in Hadoop's words.
             AccessDenied: the queue is not for this user (RMAppManager.createAndPopulateNewRMApp).
+            Refused: the user's live applications hold too much already.
         """
         await self._accept(application_id, self._checked(submission))
 
@@ -145,6 +147,7 @@ class SubmissionService:
                 raise AccessDenied(
                     f"User {checked.user} does not have permission to submit {application_id} to queue {checked.queue}"
                 )
+            self._limits.room.require_room(checked, tx.live_context_bytes(checked.user))
             lifetime_s = queues.lifetime_s(queue, checked.lifetime_s)
             tx.put(
                 Application(
@@ -248,8 +251,7 @@ class SubmissionService:
             raise AccessDenied(f"User {user} cannot perform operation MODIFY_APP on {application.id}")
 
     def _checked(self, submission: Submission) -> Submission:
-        if len(submission.context) > CONTEXT_BYTES_MAX:
-            raise InvalidValue("submission context", f"{len(submission.context)} bytes", f"at most {CONTEXT_BYTES_MAX}")
+        self._limits.room.require_small(submission)
         if len(submission.name) > NAME_LENGTH_MAX:
             raise InvalidValue("application name", submission.name[:80], f"at most {NAME_LENGTH_MAX} characters")
         _check_tags(submission.tags)

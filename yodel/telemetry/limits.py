@@ -241,6 +241,31 @@ HTTP = (
     REST_ATTRIBUTES,
 )
 
+SUBMISSION_BYTES = Limit(
+    name="submission_bytes",
+    setting="submission_mib_max",
+    default="4 MiB",
+    what="bytes of one submission's context, over RPC or REST",
+    answer="400 with what was expected; over RPC an exception in the same words",
+    hadoop="the state store's own (ZooKeeper: 1 MiB)",
+)
+SUBMISSION_ENTRIES = Limit(
+    name="submission_entries",
+    setting="submission_entries_max",
+    default="10,000",
+    what="variables, local resources, service data, commands, ACLs and other entries of one submission",
+    answer="as above",
+    hadoop="none",
+)
+LIVE_CONTEXT_BYTES = Limit(
+    name="live_context_bytes",
+    setting="user_submissions_mib_max",
+    default="64 MiB",
+    what="bytes of the contexts of all applications of one user that have not ended",
+    answer="400; over RPC a YarnException; to be submitted again when some have ended",
+    hadoop="none",
+)
+
 TABLE: tuple[Limit, ...] = (
     CLIENT_FRAME,
     SCHEDULER_FRAME,
@@ -256,6 +281,9 @@ TABLE: tuple[Limit, ...] = (
     RPC_CONNECTIONS,
     RPC_CONNECTIONS_PER_ADDRESS,
     *HTTP,
+    SUBMISSION_BYTES,
+    SUBMISSION_ENTRIES,
+    LIVE_CONTEXT_BYTES,
 )
 """In the order of the documents."""
 

@@ -52,7 +52,7 @@ async def test_same_id_again_is_success_without_a_second_application(world: Worl
         ({"tags": tuple("abcdefghijk")}, InvalidValue),
         ({"tags": ("t" * 101,)}, InvalidValue),
         ({"tags": ("naïve",)}, InvalidValue),
-        ({"context": bytes(32 * 1024 * 1024 + 1)}, InvalidValue),
+        ({"context": bytes(4 * 1024 * 1024 + 1)}, InvalidValue),
         ({"am_asked_capability": Resource(8193, 1)}, InvalidResourceRequest),
         ({"am_asked_capability": Resource(1024, -1)}, InvalidResourceRequest),
     ],
