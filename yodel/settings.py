@@ -114,7 +114,10 @@ class Settings(BaseSettings):
     completed_max: int = Field(default=1000, ge=1, description="yarn.resourcemanager.max-completed-applications")
     submission_mib_max: int = Field(default=4, ge=1, le=64, description="bytes of one submission's context")
     submission_entries_max: int = Field(
-        default=10_000, ge=100, description="variables, local resources, commands and other entries of one submission"
+        default=10_000,
+        ge=100,
+        le=10_000,
+        description="variables, local resources, commands and other entries of one submission",
     )
     user_submissions_mib_max: int = Field(
         default=64, ge=1, description="bytes of the contexts of all applications of one user that have not ended"

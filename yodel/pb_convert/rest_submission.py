@@ -23,10 +23,12 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.writable import Credentials, WireToken, encode_credentials, parse_token
 from yodel.pb_convert import ids
 from yodel.pb_convert.submission import submission as submission_of
+from yodel.telemetry.limits import REFUSALS, SUBMISSION_ENTRIES
 
 ROOT = "application-submission-context"
 ENTRIES_MAX = 10_000
-"""Entries of one map; the largest real ones are Spark's local resources, some hundreds."""
+"""Entries of one map; the largest real ones are Spark's local resources, some hundreds.  ``submission_entries_max``,
+for all lists together, is at most this."""
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
 _RESERVATION = re.compile(r"reservation_(\d{1,19})_(\d{1,19})")
 _TYPES = {"FILE": pb.FILE, "ARCHIVE": pb.ARCHIVE, "PATTERN": pb.PATTERN}
@@ -275,7 +277,7 @@ def _entries(fields: Json, name: str) -> Iterator[tuple[str, Any]]:
     """A JAXB map: ``{"entry": [{"key": …, "value": …}]}``, one entry perhaps without the list."""
     entries = _as_list(_object(fields, name).get("entry") or ())
     if len(entries) > ENTRIES_MAX:
-        raise InvalidValue(name, f"{len(entries)} entries", f"at most {ENTRIES_MAX}")
+        raise _too_many(name, len(entries), "entries")
     for entry in entries:
         if not isinstance(entry, Mapping) or "key" not in entry:
             raise InvalidValue(f"{name}.entry", _kind(entry), "objects with key and value")
@@ -287,8 +289,14 @@ def _strings(value: Any, inner: str, where: str) -> list[str]:
     found = value.get(inner) if isinstance(value, Mapping) else value
     items = _as_list(found if found is not None else ())
     if len(items) > ENTRIES_MAX:
-        raise InvalidValue(where, f"{len(items)} items", f"at most {ENTRIES_MAX}")
+        raise _too_many(where, len(items), "items")
     return [_as_text(item, where) for item in items]
+
+
+def _too_many(where: str, count: int, what: str) -> InvalidValue:
+    """More in one list than the service takes of all together: told before anything is built of it."""
+    REFUSALS.tell(SUBMISSION_ENTRIES, caller="REST", value=count, maximum=ENTRIES_MAX)
+    return InvalidValue(where, f"{count} {what}", f"at most {ENTRIES_MAX} ({SUBMISSION_ENTRIES.setting})")
 
 
 def _object(fields: Json, name: str) -> Json:
