@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.rest_world import RestWorld, rest_world
+from yodel.services.submission_room import SubmissionRoom
 
 
 def body(application_id: str, entries: int = 1, size: int = 1) -> dict[str, Any]:
@@ -21,10 +23,13 @@ async def submitted(world: RestWorld, **changes: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("changes", "setting"), [({"size": 4 * 1024 * 1024}, "submission_mib_max"), ({"entries": 10_001}, "submission_ent")]
+    ("changes", "setting"), [({"size": 1_000_000}, "submission_mib_max"), ({"entries": 10_001}, "submission_ent")]
 )
 async def test_too_large_a_submission_is_400_and_names_the_setting(changes: dict[str, int], setting: str) -> None:
     async with rest_world() as world:
+        room = SubmissionRoom(bytes_max=1_000_000)  # the greatest body is no larger than the greatest submission
+        world.submission._limits = replace(world.submission._limits, room=room)
+
         answer = await submitted(world, **changes)
 
         assert answer.status_code == 400
