@@ -7,11 +7,12 @@ import socket
 from dataclasses import replace
 from pathlib import Path
 
-from yodel.domain.browser_rules import HostNames
+from yodel.domain.browser_rules import HostNames, host_of
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.csrf import CsrfRules
+from yodel.rm_api.proxied_origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
 from yodel.rpc_io.rest.connections import ConnectionLimits
 from yodel.web_settings import WebSettings
@@ -23,7 +24,7 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
     """Blocks: the secret is read.
 
     Raises:
-        InvalidValue: the secret cannot be read or is empty.
+        InvalidValue: the secret cannot be read or is empty; applications' pages have no origin of their own.
     """
     secret_file = web.signature_secret_file
     return replace(
@@ -35,6 +36,7 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
         authentication=web.authentication,
         anonymous_allowed=web.anonymous_allowed,
         host_names=HostNames.of((socket.gethostname(), *web.host_names)),
+        proxied=_proxied(rest, web),
         csrf=_csrf(web) if web.csrf_enabled else None,
         cross_origin=_cross_origin(web) if web.cross_origin_enabled else None,
         frame_options=web.frame_options if web.frames_enabled else "",
@@ -45,6 +47,18 @@ def with_rules(rest: RestSettings, web: WebSettings) -> RestSettings:
 
 def connection_limits(web: WebSettings) -> ConnectionLimits:
     return replace(LIMITS, connections_max=web.connections_max, per_address_max=web.connections_per_address_max)
+
+
+def _proxied(rest: RestSettings, web: WebSettings) -> ProxiedOrigin | None:
+    is_own = web.proxied_origin == "own" or (web.proxied_origin == "auto" and web.authentication != "simple")
+    if not is_own:
+        return None
+    host, _, port = rest.rm_web_address.rpartition(":")
+    is_named_apart = host_of(web.proxied_address) not in ("", host_of(host), "localhost")
+    if web.proxied_port and int(port) == web.proxied_port and not is_named_apart:
+        expected = f"a host name of its own, as web.proxied_port is {port} like webapp_port"
+        raise InvalidValue("web.proxied_address", web.proxied_address, expected)
+    return ProxiedOrigin(port=web.proxied_port, address=web.proxied_address)
 
 
 def _secret(path: Path) -> bytes:

@@ -55,6 +55,23 @@ class WebSettings(BaseModel):
         description="names in `Host` by which browsers may change something here, beside addresses, `localhost` and "
         "this machine's own; one that begins with a dot is all below it, `*` is every name (no Hadoop property)",
     )
+    proxied_origin: Literal["auto", "own", "shared"] = Field(
+        default="auto",
+        description="applications' pages on an origin of their own, where their scripts cannot call this API in the "
+        "viewer's name; `auto` is `own` with kerberos and `shared` with simple (Hadoop: yarn.web-proxy.address)",
+    )
+    proxied_port: int = Field(
+        default=8089,
+        ge=0,
+        le=65535,
+        description="port of that origin; if it is `webapp_port` too, `proxied_address` needs a name of its own",
+    )
+    proxied_address: str = Field(
+        default="",
+        pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?)?$",
+        description="host and port of that origin as browsers reach it; by default the name that they use here, and "
+        "`proxied_port`",
+    )
     csrf_enabled: bool = Field(default=False, description=f"{_CSRF}enabled")
     csrf_header: HeaderName = Field(default="X-XSRF-Header", description=f"{_CSRF}custom-header")
     csrf_methods_to_ignore: tuple[Method, ...] = Field(

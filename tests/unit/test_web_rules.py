@@ -12,6 +12,7 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.csrf import CsrfRules
+from yodel.rm_api.proxied_origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
 from yodel.web_rules import connection_limits, with_rules
 from yodel.web_settings import WebSettings
@@ -58,3 +59,19 @@ def test_secret_that_is_none_is_refused(tmp_path: Path, content: bytes | None) -
         file.write_bytes(content)
     with pytest.raises(InvalidValue, match="signature_secret_file"):
         with_rules(REST, WebSettings(signature_secret_file=file))
+
+
+def test_applications_pages_have_an_origin_of_their_own_where_callers_prove_who_they_are() -> None:
+    assert with_rules(REST, WebSettings()).proxied is None
+    kerberos = WebSettings(authentication="kerberos")
+    assert with_rules(REST, kerberos).proxied == ProxiedOrigin(port=8089)
+    assert with_rules(REST, WebSettings(authentication="kerberos", proxied_origin="shared")).proxied is None
+    named = WebSettings(proxied_origin="own", proxied_port=8088, proxied_address="pages.example:443")
+    assert with_rules(REST, named).proxied == ProxiedOrigin(port=8088, address="pages.example:443")
+
+
+@pytest.mark.parametrize("address", ["", "rm:9000", "localhost"])
+def test_origin_that_is_the_resource_managers_own_is_refused(address: str) -> None:
+    web = WebSettings(proxied_origin="own", proxied_port=8088, proxied_address=address)
+    with pytest.raises(InvalidValue, match="a host name of its own"):
+        with_rules(REST, web)

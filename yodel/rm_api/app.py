@@ -20,6 +20,7 @@ from yodel.rm_api.compression import Compressed
 from yodel.rm_api.context import Api, RestServices, RestSettings
 from yodel.rm_api.front import REST_PREFIX, Front
 from yodel.rm_api.gate import Gate
+from yodel.rm_api.proxied_origin import OriginSplit
 from yodel.rm_api.replay import Recording
 from yodel.rm_api.routes import (
     activities,
@@ -80,6 +81,7 @@ def create_app(services: RestServices) -> FastAPI:
     )
     app.state.api = api
     app.add_middleware(Gate, api=api)
+    app.add_middleware(OriginSplit, origins=api.origins)
     app.add_middleware(ProblemRim)
     app.add_middleware(Front)
     app.add_middleware(Audited)

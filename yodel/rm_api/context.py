@@ -19,6 +19,7 @@ from yodel.domain.pod import PodObservation
 from yodel.ports.clock import Clock
 from yodel.rm_api.body_room import BodyRoom
 from yodel.rm_api.csrf import CsrfRules
+from yodel.rm_api.proxied_origin import Origins, ProxiedOrigin
 from yodel.rm_api.proxy import WebProxy
 from yodel.rm_api.rendered import RenderedApplications
 from yodel.rm_api.replay import Replay
@@ -70,6 +71,8 @@ class RestSettings:
     """hadoop.http.authentication.type."""
     host_names: HostNames = field(default_factory=lambda: HostNames(frozenset()))
     """What browsers may call this RM, beside addresses, ``localhost`` and the host of ``rm_web_address``."""
+    proxied: ProxiedOrigin | None = None
+    """Where applications' pages are when they are not on the ResourceManager's own origin."""
     csrf: CsrfRules | None = None
     cross_origin: CrossOriginRules | None = None
     frame_options: str = "SAMEORIGIN"
@@ -136,7 +139,7 @@ class Api:
     """One running web side: the services, the proxy, what is rendered already, and room for bodies."""
 
     services: RestServices
-    web_address: str
+    origins: Origins
     proxy: WebProxy
     rendered: dict[str, RenderedApplications]
     """By media type."""
@@ -151,13 +154,28 @@ class Api:
         events = RenderedEvents(services.transitions.epoch)
         queries = services.queries
         replay = Replay(lambda: (queries.state.version, queries.state.pulse), services.clock.now_ms)
-        return cls(services, web_address, WebProxy(web_host=web_host), {}, replay, events)
+        origins = Origins(web_address, services.settings.proxied)
+        return cls(services, origins, WebProxy(web_host=web_host), {}, replay, events)
 
-    def bound_to(self, port: int) -> None:
-        """The port listened on, for an address that was given with port 0."""
+    @property
+    def web_address(self) -> str:
+        """Host and port of the ResourceManager's pages."""
+        return self.origins.web_address
+
+    @property
+    def proxied_port(self) -> int | None:
+        """What is listened on beside the ResourceManager's port, if anything is."""
+        proxied = self.origins.proxied
+        web_port = int(self.web_address.rpartition(":")[2])
+        return None if proxied is None or (proxied.port == web_port and proxied.port) else proxied.port
+
+    def bound_to(self, port: int, proxied_port: int | None = None) -> None:
+        """The ports listened on, for addresses that were given with port 0."""
         host, _, given = self.web_address.rpartition(":")
         if given == "0":
-            self.web_address = f"{host}:{port}"
+            self.origins.web_address = f"{host}:{port}"
+        if proxied_port is not None and self.origins.proxied is not None:
+            self.origins.proxied = self.origins.proxied.bound_to(proxied_port)
 
 
 def api_of(request: Request) -> Api:

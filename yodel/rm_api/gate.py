@@ -16,7 +16,7 @@ from yodel.errors import InvalidValue, Unavailable
 from yodel.rm_api import token_operations
 from yodel.rm_api.auth import NOBODY, Caller, with_caller
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
-from yodel.rm_api.context import Api
+from yodel.rm_api.context import Api, RestSettings
 from yodel.rm_api.own_pages import OwnPages
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.rpc_io.rest.added_headers import add_headers
@@ -35,7 +35,7 @@ class Gate:
         settings = services.settings
         self._cross_origin, self._frames = settings.cross_origin, settings.frame_options
         self._own_pages = OwnPages(
-            hosts=HostNames.of((*settings.host_names.names, host_of(settings.rm_web_address))),
+            hosts=HostNames.of((*settings.host_names.names, *_own_names(settings))),
             cross_origin=settings.cross_origin,
             csrf=settings.csrf,
             may_anonymous_write=settings.may_static_user_write,
@@ -116,3 +116,8 @@ class Gate:
             headers.get("access-control-request-method"),
             headers.get("access-control-request-headers"),
         )
+
+
+def _own_names(settings: RestSettings) -> tuple[str, ...]:
+    proxied = settings.proxied
+    return host_of(settings.rm_web_address), host_of(proxied.address) if proxied is not None else ""

@@ -72,6 +72,23 @@ _HOP_BY_HOP = frozenset(
 )
 
 
+_OF_ORIGIN = frozenset(
+    {
+        *("set-cookie", "set-cookie2", "clear-site-data", "service-worker-allowed", "strict-transport-security"),
+        *("alt-svc", "nel", "report-to", "reporting-endpoints", "accept-ch", "critical-ch", "origin-agent-cluster"),
+        *("public-key-pins", "expect-ct", "p3p", "set-login", "activate-storage-access", "www-authenticate"),
+    }
+)
+"""What a browser keeps for an origin, or asks its user in an origin's name.  Cookies do not go to the AM either."""
+WORKER = "service-worker"
+"""The request header with which a browser fetches a script that would stay between a page and its server."""
+
+
+def is_of_origin(name: str) -> bool:
+    """Whether an answer's header, in lower case, says something of more than the answer."""
+    return name in _OF_ORIGIN or name.startswith("access-control-")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """An AM's pages: where they are, and the path they have here (``/proxy/<application id>``)."""
@@ -309,12 +326,12 @@ def _headers_to_am(request: Request, user: str | None) -> list[tuple[str, str]]:
 
 
 def _headers_to_caller(answer: httpx2.Response, target: Target) -> list[tuple[bytes, bytes]]:
-    """All but those of the connection itself; an AM must not set the cookie that names users here."""
+    """All but those of the connection itself, and those that speak for the whole origin, which is not the AM's."""
     named = {name.strip().lower() for name in answer.headers.get("connection", "").split(",")}
     found: list[tuple[bytes, bytes]] = []
     for raw_name, value in answer.headers.raw[:HEADERS_MAX]:
         name = raw_name.decode("latin-1").lower()
-        if name in _HOP_BY_HOP or name in named or (name == "set-cookie" and b"hadoop.auth" in value):
+        if name in _HOP_BY_HOP or name in named or is_of_origin(name):
             continue
         if name == "location":
             value = target.location(value.decode("latin-1")).encode("latin-1")

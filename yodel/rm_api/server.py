@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -92,13 +92,11 @@ async def serve(app: Starlette, host: str, port: int, limits: ConnectionLimits =
         OSError: the address is taken.
         Unavailable: it did not start.
     """
-    listening = socket.create_server((host, port), backlog=BACKLOG, family=_family(host))
-    # asyncio does this itself only for sockets made with an explicit protocol number; accepted ones inherit it.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    bound_port = int(listening.getsockname()[1])
     api = getattr(app.state, "api", None)
+    listening = _listening(host, [port] if api is None or api.proxied_port is None else [port, api.proxied_port])
+    bound_port, *others = (int(each.getsockname()[1]) for each in listening)
     if api is not None:
-        api.bound_to(bound_port)
+        api.bound_to(bound_port, *others)
     replay = api.replay if api is not None else None
     http = partial(ReplayingHttp, replay=replay, connections=Connections(limits))
     config = uvicorn.Config(
@@ -117,7 +115,7 @@ async def serve(app: Starlette, host: str, port: int, limits: ConnectionLimits =
         timeout_graceful_shutdown=STOP_TIMEOUT_S,
     )
     server = _Server(config)
-    task = asyncio.create_task(server.serve(sockets=[listening]), name="rest")
+    task = asyncio.create_task(server.serve(sockets=listening), name="rest")
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
             while not server.started:
@@ -126,9 +124,24 @@ async def serve(app: Starlette, host: str, port: int, limits: ConnectionLimits =
                 await asyncio.sleep(0.005)
     except BaseException:
         task.cancel()
-        listening.close()
+        for each in listening:
+            each.close()
         raise
     return RestServer(server, task), bound_port
+
+
+def _listening(host: str, ports: Sequence[int]) -> list[socket.socket]:
+    """All of them, or none.  Raises OSError."""
+    found: list[socket.socket] = []
+    with contextlib.ExitStack() as made:
+        for port in ports:
+            listening = socket.create_server((host, port), backlog=BACKLOG, family=_family(host))
+            made.callback(listening.close)
+            # asyncio does this itself only for sockets made with an explicit protocol number; accepted ones inherit it.
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            found.append(listening)
+        made.pop_all()
+    return found
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -21,7 +21,7 @@ from yodel.rm_api.authentication import TOKEN_PARAMETER
 from yodel.rm_api.bodies import read_bytes
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
-from yodel.rm_api.proxy import METHODS, Target, split_url
+from yodel.rm_api.proxy import METHODS, WORKER, Target, split_url
 from yodel.rm_api.proxy_addresses import AddressRules
 from yodel.rm_api.proxy_hosts import NOWHERE, allowed_hosts
 from yodel.services.queries import ApplicationView
@@ -36,6 +36,8 @@ CHECKED_S = 7200  # WebAppProxyServlet.makeCheckCookie: two hours
 
 
 async def proxied(request: Request) -> Response:
+    if WORKER in request.headers:
+        return HTMLResponse(pages.page("Not proxied", "<p>Applications' pages have no service workers here.</p>"), 403)
     api = api_of(request)
     rest = _raw_path(request)[len(PREFIX) :]
     text, slash, below = rest.removeprefix(REDIRECTED).partition("/")
