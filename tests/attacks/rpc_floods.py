@@ -79,9 +79,17 @@ async def silent_connections(target: Target) -> str:
     return f"{opened} silent connections"
 
 
+async def _long_turns(target: Target) -> tuple[float, float]:
+    """How many turns of the loop took more than 20 ms of processor time, and the longest, s; of all time."""
+    _, body = await target.http("GET", "/prom")
+    lines = dict(line.rsplit(" ", 1) for line in body.decode().splitlines() if line.startswith("yodel_loop_turn"))
+    return float(lines["yodel_loop_turns_over_20_ms_total"]), float(lines["yodel_loop_turn_longest_seconds"])
+
+
 @attack
 async def one_call_of_tiny_fields(target: Target) -> str:
     """A request of nearly the greatest size out of fields that nobody knows: parsing them is the attack."""
+    before, _ = await _long_turns(target)
     async with target.connection(target.addresses["client"]) as (reader, writer):
         identity = ClientIdentity(client_id=secrets.token_bytes(16), protocol=CLIENT_PROTOCOL, user="mallory")
         machine = ClientConnection(identity=identity, cnonce="c")
@@ -89,5 +97,12 @@ async def one_call_of_tiny_fields(target: Target) -> str:
         body = b"\xf8\x7f\x01" * ((4 * MIB - 4_096) // 3)
         for call_id in range(3):
             writer.write(machine.call(call_id=call_id, method="getApplications", body=body))
-        await _said(reader, 8.0)
-    return "three calls of 4 MiB"
+        said = await _said(reader, 8.0)
+    if b"rpc.call_fields_max" not in said:
+        raise Works("calls of more than a million fields are not refused by their limit")
+    after, longest_s = await _long_turns(target)
+    if after - before >= 3:
+        raise Works(
+            f"{after - before:.0f} turns of more than 20 ms of processor time, the longest ever {longest_s:.3f} s"
+        )
+    return f"three calls of 4 MiB; {after - before:.0f} turns of more than 20 ms, the longest ever {longest_s:.3f} s"

@@ -151,6 +151,7 @@ async def test_frame_that_never_ends_is_refused_in_time_though_bytes_drip() -> N
         for number in range(3):
             writer.write(b"\0")
             await until(lambda number=number: server.unfinished.total_bytes == 5 + number)
+        assert peer._frame_since_s == since_s  # what drips does not begin it anew
         peer.close_if_overdue(since_s + 30.0)
         assert REFUSALS.counts()[RPC_FRAME_TIME.name] == before
         peer.close_if_overdue(since_s + 30.1)
