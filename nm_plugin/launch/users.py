@@ -35,11 +35,11 @@ USER_NAME_LENGTH_MAX = 255
 
 
 class UserNotFound(NotFound):
-    """The node does not know the submitting user; the text is the container-executor's."""
+    """The node does not know the submitting user; the text begins with the container-executor's."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, advice: str = "") -> None:
         self.name = name
-        super().__init__(f"User {name} not found")
+        super().__init__(f"User {name} not found{advice}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class PwdUsers:
         try:
             entry = pwd.getpwnam(name)
         except KeyError as error:
-            raise UserNotFound(name) from error
+            raise UserNotFound(name, self._advice()) from error
         if entry.pw_uid < self.min_user_id and name not in self.allowed_system_users:
             raise AccessDenied(
                 f"Requested user {name} is not whitelisted and has id {entry.pw_uid},"
@@ -87,6 +87,13 @@ class PwdUsers:
             )
         groups = tuple(os.getgrouplist(name, entry.pw_gid))
         return OsUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)
+
+    def _advice(self) -> str:
+        return (
+            f" on this node ({platform.node()}), where containers run as who submits them: make the account on every "
+            f"node, with one uid of at least {self.min_user_id} (with the chart: users.accounts), submit as somebody "
+            'whom they know (HADOOP_USER_NAME), or let all containers run as one user (user_mode = "single")'
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,8 +173,8 @@ class ResourceCache:
         for _, key, entry in sorted(idle, key=lambda item: item[0]):
             if freed >= excess:
                 break
-            if entry.users:
-                continue
+            if entry.users or self._entries.get(key) is not entry:
+                continue  # since the last removal began somebody may have come for it, or have dropped it
             del self._entries[key]
             await self._remove(entry, users)
             freed += entry.size_bytes

@@ -231,6 +231,8 @@ def pages(around: Surroundings) -> Mapping[str, str]:
         "a neighbour's container": f"{process}/root/tmp/secret",
         "a neighbour's folder": f"{process}/cwd/secret",
         "the machine's first process": "file:/proc/1/root/etc/hostname",
+        "what the agent has open": "file:/proc/self/fd/3",
+        "what the agent's memory is": "file:/proc/self/maps",
         "no file system": "gopher://evil.example/x",
     }
 
@@ -254,13 +256,14 @@ def localized(around: Surroundings) -> Sequence[Case]:
     for name in ARCHIVES:
         # The agent's own user unpacks what is public.
         visibility = "PUBLIC" if name.startswith(("up", "through")) else "PRIVATE"
-        more = {"type": "PATTERN", "pattern": "(a+)+b"} if name.endswith(".jar") else {"type": "ARCHIVE"}
+        pattern = "(a+)+b" if name.startswith("endless") else ".*"
+        more = {"type": "PATTERN", "pattern": pattern} if name.endswith(".jar") else {"type": "ARCHIVE"}
         entry = around.files[name].entry("unpacked", visibility=visibility, **more)
-        words = "takes too long to match" if name.endswith(".jar") else "Archive"
+        words = {"endless-pattern.jar": "takes too long to match", "corrupt.zip": "Error -3"}.get(name, "Archive")
         found.append(Case(name=f"archive {name}", spec=resources(entry), failed=words))
     for what, url in pages(around).items():
         entry = {"resource": url, "size": -1, "timestamp": 1, "type": "FILE", "visibility": "PRIVATE"}
-        failed = "Permission denied|does not exist|without '\\.\\.'|No FileSystem"
+        failed = "Permission denied|does not exist|is in a proc file system|without '\\.\\.'|No FileSystem"
         found.append(Case(name=f"URL of {what}", spec=resources({"key": "got", "value": entry}), failed=failed))
     other = around.neighbours_file.entry("got")
     found.append(Case(name="another user's file", spec=resources(other), failed="Permission denied"))

@@ -87,6 +87,11 @@ def _of_this_machine(user: str) -> PosixUser:
     try:
         entry = pwd.getpwnam(user)
     except KeyError as error:
-        raise Refused(f"User {user} not found") from error
+        raise Refused(
+            f"User {user} not found on the ResourceManager's machine, and containers run as who submits them: make the "
+            "account there and on every node, with the same uid, or name its uid in the settings "
+            f"([user_ids.{user}]; with the chart: users.accounts), submit as a user who is known (HADOOP_USER_NAME), "
+            'or let all containers run as one user (user_mode = "single")'
+        ) from error
     groups = [gid for gid in os.getgrouplist(user, entry.pw_gid) if gid != entry.pw_gid]
     return PosixUser(uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)

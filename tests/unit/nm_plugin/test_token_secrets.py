@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nm_plugin.token_secrets import InvalidToken, TokenSecrets, nm_identity
 from tests.support.node_agent import ATTEMPT
-from yodel.domain.ids import NodeId
-from yodel.domain.tokens import MasterKey, Token
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerType
+from yodel.domain.tokens import NM_TOKEN_KIND, MasterKey, Token
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.pb_convert import tokens
 
@@ -72,6 +76,37 @@ def test_garbage_is_refused(secrets: TokenSecrets) -> None:
         secrets.nm_password(b"\xff\xff\xff")
     with pytest.raises(InvalidToken):
         secrets.container_grant(tokens.token_to_pb(nm_token(KEYS[0])))
+
+
+def container_token(key: MasterKey) -> Token:
+    content = tokens.ContainerTokenContent(
+        container_id=ContainerId.of(ATTEMPT, 2),
+        node_id=NODE,
+        user="alice",
+        resource=Resource(1024, 1),
+        expiry_ms=1,
+        rm_identifier=1,
+        creation_ms=1,
+        priority=1,
+        container_type=ContainerType.TASK,
+    )
+    return tokens.container_token(key, content)
+
+
+def test_container_token_is_one_by_its_kind_too(secrets: TokenSecrets) -> None:
+    """NM tokens are signed in the same manner; what they identify must never be read as a container."""
+    token = container_token(KEYS[0])
+    assert secrets.container_grant(tokens.token_to_pb(token)).user == "alice"
+    for kind in (NM_TOKEN_KIND, "", "containertoken"):
+        with pytest.raises(InvalidToken, match="Invalid container token"):
+            secrets.container_grant(tokens.token_to_pb(replace(token, kind=kind)))
+
+
+def test_container_token_is_refused_with_another_key_or_password(secrets: TokenSecrets) -> None:
+    token = container_token(KEYS[0])
+    for wrong in (container_token(KEYS[1]), replace(token, password=bytes(20)), replace(token, identifier=b"\x08\x01")):
+        with pytest.raises(InvalidToken, match="Invalid container token"):
+            secrets.container_grant(tokens.token_to_pb(wrong))
 
 
 def test_nothing_is_ready_before_registration(secrets: TokenSecrets) -> None:

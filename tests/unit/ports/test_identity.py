@@ -40,8 +40,9 @@ def test_user_of_this_machine_is_known_when_the_table_has_another() -> None:
     assert not users.is_mapped("root")
 
 
-def test_unknown_user_is_refused() -> None:
-    with pytest.raises(Refused, match="User nobody-at-all not found"):
+def test_unknown_user_is_refused_and_told_what_to_do() -> None:
+    words = r"User nobody-at-all not found .*\[user_ids\.nobody-at-all\]; with the chart: users\.accounts.*user_mode"
+    with pytest.raises(Refused, match=words):
         OsUsers().posix_user("nobody-at-all")
 
 

@@ -80,8 +80,10 @@ async def test_processes_lead_nowhere_their_user_could_not_go(open_path: Path, a
         one.close()
 
 
-def test_unknown_user_has_the_executors_words() -> None:
-    with pytest.raises(UserNotFound, match=r"^User nobody-such not found$"):
+def test_unknown_user_has_the_executors_words_and_what_to_do() -> None:
+    with pytest.raises(
+        UserNotFound, match=r"^User nobody-such not found on this node .* uid of at least 1000 .*accounts"
+    ):
         PwdUsers(min_user_id=1000, allowed_system_users=frozenset(), reserved_uid=65533).lookup("nobody-such")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import stat
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -212,6 +212,65 @@ async def test_eviction_takes_the_oldest_unused_and_nothing_in_use(
     assert left == ["in-use", "new"]
     bench.target_bytes = 0
     assert await bench.make().evict(users) == 0
+
+
+@dataclass
+class Meanwhile:
+    """Users whose lookup, in the middle of an eviction's first removal, lets something else happen."""
+
+    user: OsUser
+    happens: Callable[[], None]
+
+    def lookup(self, name: str) -> OsUser:
+        assert name == self.user.name
+        self.happens()
+        return self.user
+
+
+@pytest.fixture
+async def two_idle(bench: Bench, alice: OsUser) -> tuple[ResourceCache, Scope]:
+    """A full cache with two entries that nobody uses, /old and /new."""
+    bench.target_bytes = 0
+    cache, scope = bench.make(), scope_of(Visibility.PRIVATE, alice.name, APP)
+    for name in ("/old", "/new"):
+        await cache.localize(want(name), scope, claim(alice))
+    cache.release(container_id(2))
+    return cache, scope
+
+
+async def test_what_is_wanted_again_during_an_eviction_stays(
+    two_idle: tuple[ResourceCache, Scope], bench: Bench, alice: OsUser
+) -> None:
+    cache, scope = two_idle
+    comes = Meanwhile(user=alice, happens=lambda: cache.adopt(container_id(3), want("/new"), scope))
+    assert await cache.evict(comes) == 5
+    assert [path.name for path in (bench.root / "l/usercache/alice/filecache").glob("*/*")] == ["new"]
+    assert (await cache.localize(want("/new"), scope, claim(alice))).was_cached
+
+
+async def test_what_is_dropped_during_an_eviction_is_no_trouble(
+    two_idle: tuple[ResourceCache, Scope], bench: Bench, alice: OsUser
+) -> None:
+    """It would end housekeeping, and the agent with it."""
+    cache, _ = two_idle
+    disk = bench.root / "l"
+    drops = Meanwhile(user=alice, happens=lambda: cache.use_dirs((disk,), errored=frozenset({disk})))
+    assert await cache.evict(drops) == 5
+    assert cache.size_bytes == 0
+
+
+async def test_what_was_stopped_is_downloaded_anew(bench: Bench, alice: OsUser) -> None:
+    """Nobody finds a download in the table that was cancelled because its last container went away."""
+    cache = bench.make()
+    bench.source.gate.clear()
+    left = asyncio.create_task(cache.localize(want("/f"), PUBLIC, claim(alice)))
+    await eventually(lambda: bool(bench.source.fetched))
+    left.cancel()
+    await asyncio.wait({left})
+    cache.release(container_id(2))
+    bench.source.gate.set()
+    again = await cache.localize(want("/f"), PUBLIC, claim(alice, 3))
+    assert (again.was_cached, again.path.read_bytes()) == (False, b"12345")
 
 
 async def test_restart_keeps_what_is_whole_and_removes_the_rest(bench: Bench, alice: OsUser, users: FakeUsers) -> None:

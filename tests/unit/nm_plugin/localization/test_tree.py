@@ -116,7 +116,7 @@ class Place:
                 with contextlib.suppress(OSError, RuntimeError):  # a link to itself leads nowhere
                     resolved = path.resolve()
                     assert resolved == self.root or self.root in resolved.parents, f"{path} leads to {resolved}"
-                assert not path.is_file() or not path.lstat().st_mode & 0o7077
+                assert not stat.S_ISREG(path.lstat().st_mode) or not path.lstat().st_mode & 0o7077
 
 
 @contextlib.contextmanager
