@@ -75,9 +75,9 @@ mutants: setup ## small faults put into the code, one at a time: says which the 
 attacks: setup ## attacks beside legitimate neighbours: held or works, and what these waited (ON=--rig: on make cluster's)
 	@$(VENV)/python -m tests.attacks $(ON) $(ONLY)
 
-demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end
+demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end (KEEP=1: it stays up, in /tmp/yodel)
 	@scripts/spark-venv 4.x >/dev/null
-	@$(VENV)/python scripts/demo.py
+	@KEEP="$(KEEP)" DIR="$(DIR)" $(VENV)/python scripts/demo.py
 
 lock: setup ## requirements.lock anew from pyproject.toml: exact versions with hashes, no registry named
 	. scripts/lib.sh && uv=$$(find_uv) && "$$uv" lock --quiet && \

@@ -2,6 +2,9 @@
 
 It uses what a user would use: ``yodel local``, unmodified spark-submit from PyPI, the REST API and kubectl.  Exit
 status 0 means that both jobs SUCCEEDED with the right answer and that everything was stopped.
+
+With KEEP=1 in the environment the cluster stays up, in ``$DIR`` or else /tmp/yodel, and it is told where to look at it,
+how to submit to it and how to end it.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ EXAMPLES = ROOT / "examples"
 SIDE = 3000
 START_TIMEOUT_S, JOB_TIMEOUT_S, STOP_TIMEOUT_S, CALL_TIMEOUT_S = 60, 150, 40, 20
 LABEL = "yodel.io/"
+KEPT_DIR = "/tmp/yodel"
 COLUMNS = ("id", "name", "user", "queue", "state", "final status", "seconds")
 SUBMITTED = re.compile(r"Submitted application (application_\d+_\d+)")  # earlier the id is only reserved
 
@@ -51,11 +55,13 @@ class Job:
 class Demo:
     """One run; ``pods`` collects every pod that was seen, because pods go when their container ends."""
 
-    def __init__(self, console: Console, directory: pathlib.Path, spark_home: pathlib.Path) -> None:
+    def __init__(
+        self, console: Console, directory: pathlib.Path, local: pathlib.Path, spark_home: pathlib.Path
+    ) -> None:
         self.console = console
         self.directory = directory
         self.spark_home = spark_home
-        self.ready: dict[str, Any] = json.loads((directory / "local" / "ready.json").read_text())
+        self.ready: dict[str, Any] = json.loads((local / "ready.json").read_text())
         self.pods: dict[str, tuple[str, ...]] = {}
 
     def run(self, job: Job) -> bool:
@@ -184,46 +190,93 @@ def wrong_word_count(output: pathlib.Path) -> str | None:
 
 
 @contextlib.contextmanager
-def local_cluster(directory: pathlib.Path) -> Iterator[None]:
-    """``yodel local`` for as long as the block runs; RuntimeError when it does not start or does not stop."""
-    where = ["--dir", str(directory / "local"), "--ports", "auto", "--nodes", "2"]
+def local_cluster(directory: pathlib.Path, local: pathlib.Path, *, is_kept: bool) -> Iterator[None]:
+    """``yodel local`` in ``local`` for as long as the block runs; RuntimeError when it does not start or does not stop.
+
+    One that is kept goes on after a block that ended well.
+    """
+    where = ["--dir", str(local), "--ports", "auto", "--nodes", "2"]
     command = [str(VENV / "bin" / "yodel"), "local", *where]
-    log = directory / "yodel-local.log"
+    log = (local.parent if is_kept else directory) / f"{local.name}.log"
     with log.open("wb") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=is_kept)
+    has_ended_well = False
     try:
         give_up_at, pause = time.monotonic() + START_TIMEOUT_S, threading.Event()
-        while not (directory / "local" / "ready.json").exists():
+        while not _is_ready_with(local, process.pid):
             if process.poll() is not None or time.monotonic() > give_up_at:
                 raise RuntimeError(f"yodel local did not start:\n{log.read_text(errors='replace')[-4000:]}")
             pause.wait(0.1)
         yield
+        has_ended_well = True
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise RuntimeError("yodel local did not stop by itself") from None
+        if not (is_kept and has_ended_well):
+            _end(process)
+
+
+def _is_ready_with(local: pathlib.Path, pid: int) -> bool:
+    """Not one that was there before."""
+    try:
+        return bool(json.loads((local / "ready.json").read_text())["pids"]["supervisor"] == pid)
+    except (OSError, ValueError, LookupError):
+        return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise RuntimeError("yodel local did not stop by itself") from None
+
+
+def where_to_look(ready: dict[str, Any], local: pathlib.Path) -> str:
+    """Of a cluster that was kept."""
+    kubectl = f"{_shown(VENV / 'tools' / 'kubectl')} --kubeconfig {ready['kubeconfig']}"
+    return "\n".join(
+        (
+            "The cluster goes on:",
+            f"  its page    {ready['rest_url']}/cluster",
+            f"  its pods    {kubectl} get pods -L yodel.io/role,yodel.io/user",
+            f"  its jobs    {_shown(VENV / 'bin' / 'yodel')} app list",
+            "Submit to it:",
+            f"  export HADOOP_CONF_DIR={ready['hadoop_conf_dir']}",
+            "  scripts/spark-submit --master yarn --deploy-mode cluster examples/pi.py 4000",
+            "End it:",
+            f"  kill {ready['pids']['supervisor']}    # and rm -r {local}, to forget what it knows",
+        )
+    )
+
+
+def _shown(path: pathlib.Path) -> pathlib.Path:
+    """As it is typed from the checkout."""
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
 def main() -> int:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 130)
     started = time.monotonic()
+    is_kept = os.environ.get("KEEP", "") not in ("", "0")
     spark_venv = subprocess.run(
         [str(ROOT / "scripts" / "spark-venv"), "4.x"], check=True, stdout=subprocess.PIPE, text=True
     )
     spark_home = next(pathlib.Path(spark_venv.stdout.strip()).glob("lib/python3*/site-packages")) / "pyspark"
     directory = pathlib.Path(tempfile.mkdtemp(prefix="yodel-demo-"))
     directory.chmod(0o711)
+    local = pathlib.Path(os.environ.get("DIR") or KEPT_DIR).absolute() if is_kept else directory / "local"
     try:
         console.print("Starting a ResourceManager, a small Kubernetes and two nodes: yodel local")
-        with local_cluster(directory):
-            demo = Demo(console, directory, spark_home)
+        with local_cluster(directory, local, is_kept=is_kept):
+            demo = Demo(console, directory, local, spark_home)
             console.print(f"Ready after {time.monotonic() - started:.1f} s: {demo.ready['rest_url']}")
             right = [demo.run(job) for job in jobs(directory)]
             demo.show()
-        console.print(f"\nStopped. {sum(right)} of {len(right)} jobs right, {time.monotonic() - started:.0f} s in all.")
+        console.print(f"\n{sum(right)} of {len(right)} jobs right, {time.monotonic() - started:.0f} s in all.")
+        print(f"\n{where_to_look(demo.ready, local)}" if is_kept else "Everything was stopped.")
+    except RuntimeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     return 0 if all(right) else 1

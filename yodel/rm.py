@@ -34,6 +34,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.identity import OsUsers, PosixUser
 from yodel.ports.store import Row, Snapshot, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
+from yodel.rm_api.context import CHANGES_WAITING_GAUGE
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import LEADER_GAUGE
 from yodel.rm_rpc.admin_protocol import AdminProtocol
@@ -536,6 +537,7 @@ class Rm:
             **lease,
             **self.turns.gauges(),
             LEADER_GAUGE: 1,
+            CHANGES_WAITING_GAUGE: self.engine.waiting,
             "reconciles_waiting": len(self.reconciles),
             "pod_events_dropped": self.inspection.dropped,
             "unplaceable_asks": len(self.engine.state.misfits),

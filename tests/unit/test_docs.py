@@ -108,3 +108,9 @@ def test_decisions_are_numbered_and_say_what_a_decision_says() -> None:
 
 def _dependencies() -> str:
     return (ROOT / "pyproject.toml").read_text().split("\ndependencies = [")[1].split("\n]")[0]
+
+
+def test_every_example_is_used_by_the_demo_and_named_where_users_look() -> None:
+    examples = {path.name for path in (ROOT / "examples").iterdir() if path.is_file()}
+    assert [name for name in sorted(examples) if name not in (ROOT / "scripts" / "demo.py").read_text()] == []
+    assert [name for name in sorted(examples) if f"examples/{name}" not in (ROOT / "README.md").read_text()] == []

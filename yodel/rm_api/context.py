@@ -43,6 +43,10 @@ HADOOP_VERSION = "3.5.0"
 """The release whose wire shapes are served; clients parse it."""
 
 
+CHANGES_WAITING_GAUGE = "changes_waiting"
+"""Of ``gauges``: changes that wait to be written, which Hadoop's REST calls the dispatcher's event queue."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestSettings:
     """Facts of this RM and what its web side allows.

@@ -290,6 +290,11 @@ class Engine:
     def clock(self) -> Clock:
         return self._clock
 
+    @property
+    def waiting(self) -> int:
+        """Changes that wait to be written."""
+        return self._queue.qsize()
+
     def perform_with(self, performer: Performer) -> None:
         """Who performs effects.  Set once by the composition root, before ``run``."""
         self._performer = performer

@@ -216,6 +216,15 @@ OF_KUBERNETES = (
         reason="it is another program",
     ),
     Allowed(
+        what="figures of beans",
+        calls=r"GET /+jmx\?qry=.*(Cluster|Queue)Metrics.*",
+        place=r"body\.beans\[\]\.(AM\w*Delay\w*|AppAttemptFirst\w*|ContainerAssigned\w*|\w*EventQueueSize|RmEventProcCPU\w*|"
+        r"Aggregate\w*(Preempted|LocalContainersAllocated|OffSwitch\w*))",
+        hadoop="delays of ApplicationMasters, locality, preemption, queues of events",
+        yodel="none of them",
+        reason="they have no source here, and a zero would say that there is one",
+    ),
+    Allowed(
         what="health of the scheduler",
         calls=_SCHEDULER,
         place=r"body\.scheduler\.schedulerInfo\.health\..*",

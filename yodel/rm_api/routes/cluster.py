@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from yodel.domain.node_load import NodeLoad
-from yodel.rm_api.context import RestServices, api_of
+from yodel.rm_api.context import CHANGES_WAITING_GAUGE, RestServices, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
 from yodel.rm_api.wire import cluster as wire
@@ -25,7 +25,8 @@ async def metrics(request: Request) -> Response:
     api = api_of(request)
     again(request, api.replay)
     services = api.services
-    return answer(request, wire.metrics(services.queries.metrics(), loads(services)))
+    waiting = int(services.gauges().get(CHANGES_WAITING_GAUGE, 0))
+    return answer(request, wire.metrics(services.queries.metrics(), loads(services), waiting))
 
 
 def loads(services: RestServices) -> list[NodeLoad]:

@@ -34,8 +34,12 @@ def info(settings: RestSettings, ha_state: str = "ACTIVE") -> dict[str, Any]:
     }
 
 
-def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = ()) -> dict[str, Any]:
-    """``loads`` are what the agents of live nodes measure on their machines."""
+def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = (), waiting: int = 0) -> dict[str, Any]:
+    """``loads`` are what the agents of live nodes measure on their machines, ``waiting`` the changes that wait to be
+    written.
+
+    Readers of Hadoop's own class take every field.  Zero by nature: nothing is reserved, the scheduler has no queue.
+    """
     measured = [load.node for load in loads]
     used_mib, used_cores = sum(use.physical_mib for use in measured), int(sum(use.cpu_cores for use in measured))
     available = (found.total - found.used).at_least_zero()
@@ -80,7 +84,7 @@ def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = ()) -> dict[str, 
             "totalReservedResourcesAcrossPartition": resource(NONE),
             "totalAllocatedContainersAcrossPartition": found.containers_allocated,
             "crossPartitionMetricsAvailable": True,
-            "rmEventQueueSize": 0,
+            "rmEventQueueSize": waiting,
             "schedulerEventQueueSize": 0,
         }
     }
