@@ -72,7 +72,7 @@ class TokenOperations:
         renewer = asked.parameter("renewer")
         renewer = caller.user if renewer is None else renewer[:RENEWER_LENGTH_MAX]
         try:
-            token = await self._tokens.issue(caller.user, renewer, caller.real_user)
+            token = await self._tokens.issue(caller.user, renewer, caller.real_user, host=asked.remote_host)
         except Refused as error:
             raise Unauthenticated(403, as_java(error)) from error
         return _json({"Token": {"urlString": to_text(token, asked.parameter("service") or "")}})

@@ -43,7 +43,7 @@ class DelegationCalls:
         self, context: CallContext, request: security_pb.GetDelegationTokenRequestProto
     ) -> security_pb.GetDelegationTokenResponseProto:
         renewer = text("renewer", request.renewer, RENEWER_LENGTH_MAX)
-        token = await self._tokens.issue(context.user, renewer, context.real_user)
+        token = await self._tokens.issue(context.user, renewer, context.real_user, host=context.remote_host)
         return security_pb.GetDelegationTokenResponseProto(token=token_to_pb(token))
 
     async def renew_delegation_token(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -21,11 +22,22 @@ from yodel.pb_convert.delegation_tokens import delegation_content, delegation_to
 from yodel.pb_convert.times import log_time
 from yodel.ports.clock import Clock
 from yodel.ports.store import Snapshot
+from yodel.rpc_io.rest.connections import site_of
 from yodel.services.engine import Engine, Transaction
 from yodel.services.upkeep import repeatedly
+from yodel.telemetry.limits import (
+    DELEGATION_TOKENS,
+    DELEGATION_TOKENS_OF_ADDRESS,
+    DELEGATION_TOKENS_OF_OWNER,
+    REFUSALS,
+)
 
 PURPOSE = "delegation"
 TOKENS_MAX = 100_000
+TOKENS_OF_OWNER_MAX = 10_000
+TOKENS_OF_ADDRESS_MAX = 50_000
+"""Names are asserted, so that names alone must not shut others out; a service that gets tokens for all has one address.
+Counted since this process started."""
 """Anybody may ask for tokens: beyond this many they are refused until some expire."""
 LOOK_INTERVAL_S = 60.0
 log = structlog.get_logger("yodel.delegation_tokens")
@@ -73,6 +85,9 @@ class DelegationTokens:
         self._engine, self._clock, self._random_bytes, self._settings = engine, clock, random_bytes, settings
         self._keys = {key.key_id: key for purpose, key in stored.master_keys if purpose == PURPOSE}
         self._known = {t.identifier: _Known(t, delegation_content(t.identifier)) for t in stored.delegation_tokens}
+        self._owners = Counter(known.content.owner for known in self._known.values())
+        self._sites: Counter[str] = Counter()
+        self._site_of: dict[bytes, str] = {}
         self._leaving: set[bytes] = set()
         """Known ones whose end is being written: nobody is told of them any more, and none is renewed."""
         self._sequence = stored.identity.delegation_sequence
@@ -103,14 +118,46 @@ class DelegationTokens:
         for key_id in useless:
             self._keys.pop(key_id, None)
 
-    async def issue(self, owner: str, renewer: str, real_user: str | None = None) -> Token:
-        """getDelegationToken: for the caller; ``renewer`` may renew and cancel it.
+    async def issue(self, owner: str, renewer: str, real_user: str | None = None, *, host: str = "") -> Token:
+        """getDelegationToken: for the caller, who calls from ``host``; ``renewer`` may renew and cancel it.
 
         Raises:
-            Refused: too many tokens are valid.
+            Refused: too many tokens are valid: of all, of this owner, or given to this address.
         """
-        if len(self._known) >= TOKENS_MAX:
-            raise Refused(f"{TOKENS_MAX} delegation tokens are valid; no more are given out until some expire")
+        site = site_of(host)
+        self._require_room(owner, site)
+        self._count(owner, site, 1)
+        try:
+            token = await self._issue(owner, renewer, real_user)
+        except BaseException:
+            self._count(owner, site, -1)
+            raise
+        self._site_of[token.identifier] = site
+        return token
+
+    def _require_room(self, owner: str, site: str) -> None:
+        """Raises Refused."""
+        for limit, held, maximum in (
+            (DELEGATION_TOKENS, self._owners.total(), TOKENS_MAX),
+            (DELEGATION_TOKENS_OF_OWNER, self._owners[owner], TOKENS_OF_OWNER_MAX),
+            (DELEGATION_TOKENS_OF_ADDRESS, self._sites[site], TOKENS_OF_ADDRESS_MAX),
+        ):
+            if held >= maximum:
+                REFUSALS.tell(limit, caller=f"{owner}@{site}", value=held + 1, maximum=maximum)
+                raise Refused(
+                    f"{maximum} delegation tokens are valid; no more are given out until some expire "
+                    f"({limit.name}: {held + 1}, fixed)"
+                )
+
+    def _count(self, owner: str | None, site: str | None, change: int) -> None:
+        """None is nobody: of a token from before this process the address is not known."""
+        for counts, key in ((self._owners, owner), (self._sites, site)):
+            if key is not None:
+                counts[key] += change
+                if not counts[key]:
+                    del counts[key]
+
+    async def _issue(self, owner: str, renewer: str, real_user: str | None) -> Token:
         key = await self._signing_key()
         now_ms = self._clock.now_ms()
         self._sequence += 1
@@ -196,7 +243,8 @@ class DelegationTokens:
         self._forget(identifier)
 
     def _forget(self, identifier: bytes) -> None:
-        self._known.pop(identifier, None)
+        known, site = self._known.pop(identifier, None), self._site_of.pop(identifier, None)
+        self._count(known.content.owner if known is not None else None, site, -1)
         self._leaving.discard(identifier)
 
     def _living(self, identifier: bytes) -> _Known | None:

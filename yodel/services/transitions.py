@@ -21,6 +21,7 @@ from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.errors import Unavailable, YodelError
 from yodel.ports.clock import Clock
 from yodel.services.state import ClusterState
+from yodel.telemetry.limits import EVENT_STREAMS, EVENT_STREAMS_OF_ADDRESS, EVENT_STREAMS_OF_OWNER, REFUSALS
 
 KEPT_MAX = 10_000
 """Transitions that are remembered: ten minutes of a cluster that starts five containers a second."""
@@ -241,15 +242,21 @@ class Transitions:
         """
         if self.is_closed:
             raise Unavailable(str(Closed()))
-        if len(self._readers) >= self._readers_max:
-            raise Unavailable(f"{self._readers_max} event streams are open already; try again when one has ended")
         owners = [reader.owner for reader in self._readers]
-        if sum(map(owner.is_same, owners)) >= READERS_OF_ONE_MAX:
-            raise Unavailable(f"{READERS_OF_ONE_MAX} event streams of yours are open already; end one and try again")
-        if sum(other.host == owner.host for other in owners) >= READERS_OF_HOST_MAX:
-            raise Unavailable(
-                f"{READERS_OF_HOST_MAX} event streams of your host are open already; end one and try again"
-            )
+        of_one, of_host = sum(map(owner.is_same, owners)), sum(other.host == owner.host for other in owners)
+        for limit, held, maximum, words in (
+            (EVENT_STREAMS, len(owners), self._readers_max, "are open already; try again when one has ended"),
+            (EVENT_STREAMS_OF_OWNER, of_one, READERS_OF_ONE_MAX, "of yours are open already; end one and try again"),
+            (
+                EVENT_STREAMS_OF_ADDRESS,
+                of_host,
+                READERS_OF_HOST_MAX,
+                "of your host are open already; end one and try again",
+            ),
+        ):
+            if held >= maximum:
+                REFUSALS.tell(limit, caller=f"{owner.user or ''}@{owner.host}", value=held + 1, maximum=maximum)
+                raise Unavailable(f"{maximum} event streams {words}")
         reader = Reader(self, position, owner)
         self._readers.add(reader)
         return reader

@@ -225,6 +225,54 @@ REST_ATTRIBUTES = Limit(
     answer="413",
     hadoop="none",
 )
+DELEGATION_TOKENS = Limit(
+    name="delegation_tokens",
+    setting=None,
+    default="100,000",
+    what="Delegation tokens that are valid",
+    answer="Refused",
+    hadoop="none",
+)
+DELEGATION_TOKENS_OF_OWNER = Limit(
+    name="delegation_tokens_of_owner",
+    setting=None,
+    default="10,000",
+    what="… of one owner",
+    answer="Refused",
+    hadoop="none",
+)
+DELEGATION_TOKENS_OF_ADDRESS = Limit(
+    name="delegation_tokens_of_address",
+    setting=None,
+    default="50,000",
+    what="… given to one address, or network of 64 bits, since the ResourceManager started",
+    answer="Refused",
+    hadoop="none",
+)
+EVENT_STREAMS = Limit(
+    name="event_streams",
+    setting=None,
+    default="64",
+    what="Event streams that are open",
+    answer="503",
+    hadoop="there are none",
+)
+EVENT_STREAMS_OF_OWNER = Limit(
+    name="event_streams_of_owner",
+    setting=None,
+    default="16",
+    what="… of one user, or of one host where nobody gives a name",
+    answer="503",
+    hadoop="there are none",
+)
+EVENT_STREAMS_OF_ADDRESS = Limit(
+    name="event_streams_of_address",
+    setting=None,
+    default="48",
+    what="… of one host",
+    answer="503",
+    hadoop="there are none",
+)
 HTTP = (
     HTTP_CONNECTIONS,
     HTTP_CONNECTIONS_PER_ADDRESS,
@@ -239,6 +287,12 @@ HTTP = (
     REST_BODY_BYTES,
     REST_VALUES,
     REST_ATTRIBUTES,
+    DELEGATION_TOKENS,
+    DELEGATION_TOKENS_OF_OWNER,
+    DELEGATION_TOKENS_OF_ADDRESS,
+    EVENT_STREAMS,
+    EVENT_STREAMS_OF_OWNER,
+    EVENT_STREAMS_OF_ADDRESS,
 )
 
 SUBMISSION_BYTES = Limit(

@@ -7,10 +7,11 @@ import pytest
 from tests.support.playbook import World
 from yodel.domain.delegation_token import DelegationTokenContent
 from yodel.domain.tokens import Token, password
-from yodel.errors import AccessDenied, InvalidToken, Unavailable
+from yodel.errors import AccessDenied, InvalidToken, Refused, Unavailable
 from yodel.pb_convert.delegation_tokens import delegation_content, delegation_token
 from yodel.services import delegation_tokens
 from yodel.services.delegation_tokens import PURPOSE, Accepted
+from yodel.telemetry.limits import REFUSALS
 
 DAY_S = 86_400.0
 
@@ -214,6 +215,44 @@ async def test_tokens_are_limited(world: World, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(delegation_tokens, "TOKENS_MAX", 1)
     await issue(world)
     with pytest.raises(Exception, match="no more are given out"):
+        await issue(world)
+
+
+async def test_tokens_of_one_owner_and_of_one_address_leave_room_for_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delegation_tokens, "TOKENS_OF_OWNER_MAX", 2)
+    monkeypatch.setattr(delegation_tokens, "TOKENS_OF_ADDRESS_MAX", 3)
+    tokens, before = world.rm.delegation_tokens, REFUSALS.counts()
+
+    async def given(owner: str, host: str) -> Token:
+        return await world.run(tokens.issue(owner, "yarn", host=host))
+
+    first = await given("alice", "10.0.0.1")
+    await given("alice", "10.0.0.1")
+    with pytest.raises(Refused, match="delegation_tokens_of_owner: 3, fixed"):
+        await given("alice", "10.0.0.2")
+    await given("bob", "10.0.0.1")
+    with pytest.raises(Refused, match="delegation_tokens_of_address: 4, fixed"):
+        await given("carol", "10.0.0.1")
+    await given("carol", "10.0.0.2")
+    for name in ("delegation_tokens_of_owner", "delegation_tokens_of_address"):
+        assert REFUSALS.counts()[name] == before[name] + 1
+
+    await world.run(tokens.cancel(first.identifier, "alice"))
+    await given("alice", "10.0.0.1")
+    world.clock.advance(8 * DAY_S)
+    await world.run(tokens.look())
+    assert not tokens._owners
+    assert not tokens._sites
+    assert not tokens._site_of
+
+
+async def test_tokens_of_before_count_for_their_owner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delegation_tokens, "TOKENS_OF_OWNER_MAX", 1)
+    await issue(world)
+    await world.restart()
+    with pytest.raises(Refused, match="delegation_tokens_of_owner"):
         await issue(world)
 
 

@@ -30,6 +30,7 @@ from yodel.services.transitions import (
     Transitions,
 )
 from yodel.store.memory_store import MemoryStore
+from yodel.telemetry.limits import REFUSALS
 
 ALICE = ReaderOwner(user="alice", host="a")
 APP = an_application(1)
@@ -160,8 +161,10 @@ async def test_nobody_takes_the_places_of_others(
 async def test_names_alone_do_not_get_one_host_all_places(ring: Transitions) -> None:
     for n in range(READERS_OF_HOST_MAX):
         ring.open(0, ReaderOwner(user=f"u{n}", host="a"))
+    before = REFUSALS.counts()["event_streams_of_address"]
     with pytest.raises(Unavailable, match="48 event streams of your host"):
         ring.open(0, ReaderOwner(user="another", host="a"))
+    assert REFUSALS.counts()["event_streams_of_address"] == before + 1
     for n in range(READERS_MAX - READERS_OF_HOST_MAX):
         assert ring.open(0, ReaderOwner(user=f"u{n}", host="b"))
 

@@ -48,7 +48,7 @@ async def give(request: Request) -> Response:
         raise bad_request("A delegation token needs a renewer")
     renewer = text("renewer", str(body["renewer"]), RENEWER_LENGTH_MAX)
     tokens = api.services.delegation_tokens
-    token = await tokens.issue(user, renewer)
+    token = await tokens.issue(user, renewer, host=request.client.host if request.client else "")
     content = delegation_content(token.identifier)
     shown = {
         "token": to_text(token),
