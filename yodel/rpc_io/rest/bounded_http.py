@@ -35,8 +35,8 @@ BODY_S = 60.0
 """From the end of a head to the end of its body, and for each silence in it."""
 BODY_GRACE_S = 5.0
 """Who reads a body has the same deadline and says first that it did not arrive."""
-BODY_PARTS_MAX = 16_384
-"""Chunks, each of which is a call; the largest body in chunks of 4 KiB, as Java sends them, has a quarter of these."""
+BODY_PARTS_MAX = 8_192
+"""Chunks, each of which is a call; the largest body that is passed on, in chunks of 4 KiB as Java sends them, has half."""
 PIPELINED_MAX = 64
 """Requests behind the one that is answered: reading stops at the first, but what is read at once may have thousands."""
 STALLED_S = 60.0
