@@ -36,7 +36,7 @@ BODY_S = 60.0
 BODY_GRACE_S = 5.0
 """Who reads a body has the same deadline and says first that it did not arrive."""
 BODY_PARTS_MAX = 8_192
-"""Chunks, each of which is a call; the largest body that is passed on, in chunks of 4 KiB as Java sends them, has half."""
+"""Chunks, each of which is a call; the largest body passed on, in chunks of 4 KiB as Java sends them, has half."""
 PIPELINED_MAX = 64
 """Requests behind the one that is answered: reading stops at the first, but what is read at once may have thousands."""
 STALLED_S = 60.0
