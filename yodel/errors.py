@@ -11,7 +11,8 @@ YodelError
 ├── Refused                     well-formed, but not allowed in this state or for this caller
 │   ├── AccessDenied
 │   ├── InvalidResourceRequest
-│   │   └── InvalidLabelRequest
+│   │   ├── InvalidLabelRequest
+│   │   └── TooMuchAsked        … by one of the limits on what an ApplicationMaster may ask for
 │   ├── InvalidBlacklistRequest
 │   ├── InvalidReleaseRequest
 │   ├── InvalidToken            a delegation token that is unknown, expired or not the caller's to use
@@ -96,6 +97,14 @@ class AccessDenied(Refused):
 
 class InvalidResourceRequest(Refused):
     """An ask that is negative or over the maximum (Hadoop's InvalidResourceRequestException)."""
+
+
+class TooMuchAsked(InvalidResourceRequest):
+    """A limit on what an ApplicationMaster may ask for.  ``limit`` is its name in ``telemetry.limits``."""
+
+    def __init__(self, limit: str, value: int, maximum: int, text: str) -> None:
+        self.limit, self.value, self.maximum = limit, value, maximum
+        super().__init__(text)
 
 
 class InvalidToken(Refused):

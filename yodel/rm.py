@@ -135,6 +135,8 @@ class Rm:
             minimum=limits.minimum,
             are_node_labels_enabled=settings.node_labels_enabled,
             opportunistic=settings.opportunistic_containers,
+            per_key_max=settings.asked_containers_per_key_max,
+            count_max=settings.asked_containers_max,
         )
         self._users = OsUsers(
             min_user_id=settings.min_user_id,

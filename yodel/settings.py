@@ -103,6 +103,15 @@ class Settings(BaseSettings):
         default="scheduler", description="yarn.resourcemanager.placement-constraints.handler"
     )
     in_flight_max: int = Field(default=1000, ge=1, description="pods planned and not yet bound")
+    asked_containers_per_key_max: int = Field(
+        default=100_000,
+        ge=1,
+        le=2**31 - 1,
+        description="containers of one priority, size and allocation request id that an ApplicationMaster may wait for",
+    )
+    asked_containers_max: int = Field(
+        default=1_000_000, ge=1, le=2**31 - 1, description="containers that one ApplicationMaster may wait for in all"
+    )
     am_max_attempts: int = Field(default=2, ge=1, description="yarn.resourcemanager.am.max-attempts")
     max_priority: int = Field(default=0, ge=0, description="yarn.cluster.max-application-priority")
     queues: tuple[str, ...] = Field(

@@ -9,13 +9,14 @@ table then does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from yodel.domain.constraints import Constraint
 from yodel.domain.container import Placement
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
-from yodel.errors import InvalidResourceRequest
+from yodel.errors import InvalidResourceRequest, TooMuchAsked
 
 ANY = "*"
 LINES_MAX = 50_000
@@ -80,6 +81,9 @@ class _Lines:
     """Racks that are only named because of their hosts: with strict locality nothing may go elsewhere in them."""
     request: SchedulingAsk | None = None
 
+    def copy(self) -> _Lines:
+        return replace(self, places=dict(self.places), closed_racks=set(self.closed_racks))
+
 
 @dataclass(slots=True)
 class Tally:
@@ -94,13 +98,44 @@ class AskBook:
     def __init__(self, tally: Tally | None = None) -> None:
         self._lines: dict[AskKey, _Lines] = {}
         self._line_count = 0
+        self._count = 0
+        """Containers wanted of all keys: this book's part of the tally."""
         self._tally = tally if tally is not None else Tally()
 
     def clear(self) -> None:
         """Nothing is wanted any more."""
-        self._tally.count -= sum(lines.any_count for lines in self._lines.values())
+        self._add(-self._count)
         self._lines.clear()
         self._line_count = 0
+
+    def take(self, asks: Sequence[Ask | SchedulingAsk], count_max: int) -> None:
+        """Set all these lines, or none of them.  ``count_max``: containers that the book may want in all.
+
+        Raises:
+            InvalidResourceRequest: the book is full.
+        """
+        before = {ask.key: self._lines.get(ask.key) for ask in asks}
+        kept = {key: lines.copy() if lines is not None else None for key, lines in before.items()}
+        count, line_count = self._count, self._line_count
+        try:
+            for ask in asks:
+                self.replace(ask) if isinstance(ask, Ask) else self.request(ask)
+            if self._count > max(count, count_max):  # who is above it may still ask for less
+                raise TooMuchAsked(
+                    "asked_containers",
+                    self._count,
+                    count_max,
+                    f"Too many containers asked, {self._count} in all; one ApplicationMaster may wait for at most "
+                    f"{count_max} (asked_containers_max)",
+                )
+        except InvalidResourceRequest:
+            for key, lines in kept.items():
+                self._lines.pop(key, None)
+                if lines is not None:
+                    self._lines[key] = lines
+            self._add(count - self._count)
+            self._line_count = line_count
+            raise
 
     def replace(self, ask: Ask) -> None:
         """Set a line to its new absolute count.
@@ -115,7 +150,7 @@ class AskBook:
             self._require_room(1 if ask.resource_name == ANY else 2)
             lines = self._lines[ask.key] = _Lines()
         if ask.resource_name == ANY:
-            self._tally.count += ask.count - lines.any_count
+            self._add(ask.count - lines.any_count)
             lines.any_count, lines.is_strict, lines.node_label = ask.count, not ask.relax_locality, ask.node_label
         elif ask.count > 0:
             if ask.resource_name not in lines.places:
@@ -154,7 +189,7 @@ class AskBook:
             return
         if lines.any_count > 0:
             lines.any_count -= 1
-            self._tally.count -= 1
+            self._add(-1)
         for name in (host, rack):
             if name in lines.places:
                 lines.places[name] -= 1
@@ -197,9 +232,15 @@ class AskBook:
             found += [Ask(key=key, resource_name=name, count=count) for name, count in lines.places.items()]
         return found
 
-    def _require_room(self, lines: int) -> None:
-        if self._line_count + len(self._lines) + lines > LINES_MAX:
-            raise InvalidResourceRequest(f"Too many outstanding resource requests: at most {LINES_MAX} lines are kept")
+    def _add(self, count: int) -> None:
+        self._count += count
+        self._tally.count += count
+
+    def _require_room(self, more: int) -> None:
+        lines = self._line_count + len(self._lines) + more
+        if lines > LINES_MAX:
+            text = f"Too many outstanding resource requests: at most {LINES_MAX} lines are kept"
+            raise TooMuchAsked("ask_lines", lines, LINES_MAX, text)
 
 
 def _placement(lines: _Lines) -> Placement:

@@ -14,7 +14,7 @@ from yodel.domain.ask_book import ANY, Ask, SchedulingAsk
 from yodel.domain.constraints import AllOf, Constraint
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
-from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, InvalidResourceRequest
+from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, InvalidResourceRequest, TooMuchAsked
 
 LABELS_DISABLED = "Invalid resource request, node label not enabled but request contains label expression"
 
@@ -27,6 +27,9 @@ class AskRules:
     minimum: Resource = Resource(1024, 1)
     are_node_labels_enabled: bool = False
     opportunistic: Literal["as-guaranteed", "refused"] = "as-guaranteed"
+    per_key_max: int = 100_000
+    """Containers that one line may ask for; ``count_max``: that one ApplicationMaster may wait for in all."""
+    count_max: int = 1_000_000
 
 
 DEFAULT_RULES = AskRules()
@@ -43,6 +46,7 @@ def checked(
     """
     if ask.count < 0:
         raise InvalidResourceRequest(f"Invalid ask: negative number of containers {ask.count}")
+    check_count(ask, rules)
     if ask.node_label and not rules.are_node_labels_enabled:
         raise InvalidLabelRequest(LABELS_DISABLED)
     if ask.node_label:
@@ -53,6 +57,18 @@ def checked(
     if not ask.node_label and default_label and ask.resource_name == ANY and rules.are_node_labels_enabled:
         return replace(ask, node_label=default_label)
     return ask
+
+
+def check_count(ask: Ask | SchedulingAsk, rules: AskRules) -> None:
+    """Raises TooMuchAsked."""
+    if ask.count > rules.per_key_max:
+        raise TooMuchAsked(
+            "asked_containers_per_key",
+            ask.count,
+            rules.per_key_max,
+            f"Too many containers asked, {ask.count}; at most {rules.per_key_max} of one priority and size "
+            "(asked_containers_per_key_max)",
+        )
 
 
 def check_known(label: str, rules: AskRules, known_labels: Collection[str] | None) -> None:

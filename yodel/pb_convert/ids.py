@@ -9,6 +9,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.resource import MEMORY, VCORES, Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.pb_convert.widths import int32, int64
 
 EXTRA_RESOURCE_TYPES_MAX = 64
 HOST_LENGTH_MAX = 253
@@ -76,9 +77,11 @@ def resource(message: pb.ResourceProto) -> Resource:
 
 
 def resource_pb(value: Resource) -> pb.ResourceProto:
-    message = pb.ResourceProto(memory=value.memory_mib, virtual_cores=value.vcores)
-    message.resource_value_map.add(key=MEMORY, value=value.memory_mib, units="Mi", type=pb.COUNTABLE)
-    message.resource_value_map.add(key=VCORES, value=value.vcores, units="", type=pb.COUNTABLE)
+    """Sums too: what does not fit is the most that a field holds."""
+    memory_mib, vcores = int64(value.memory_mib), int32(value.vcores)
+    message = pb.ResourceProto(memory=memory_mib, virtual_cores=vcores)
+    message.resource_value_map.add(key=MEMORY, value=memory_mib, units="Mi", type=pb.COUNTABLE)
+    message.resource_value_map.add(key=VCORES, value=vcores, units="", type=pb.COUNTABLE)
     for name, amount in value.extras:
-        message.resource_value_map.add(key=name, value=amount, units="", type=pb.COUNTABLE)
+        message.resource_value_map.add(key=name, value=int64(amount), units="", type=pb.COUNTABLE)
     return message

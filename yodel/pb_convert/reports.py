@@ -28,6 +28,7 @@ from yodel.pb_convert import ids
 from yodel.pb_convert.node_loads import fill_load
 from yodel.pb_convert.times import iso_8601, user_time
 from yodel.pb_convert.tokens import token_to_pb
+from yodel.pb_convert.widths import int32, int64
 
 NOT_AVAILABLE = "N/A"
 UNLIMITED = "UNLIMITED"
@@ -118,20 +119,20 @@ def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageR
     ended = app.state.is_final
     gone = Resource(-1, -1)
     usage = pb.ApplicationResourceUsageReportProto(
-        num_used_containers=-1 if ended else facts.running_containers,
+        num_used_containers=-1 if ended else int32(facts.running_containers),
         num_reserved_containers=-1 if ended else 0,
         used_resources=ids.resource_pb(gone if ended else facts.used),
         reserved_resources=ids.resource_pb(gone if ended else NONE),
         needed_resources=ids.resource_pb(gone if ended else facts.used),
-        memory_seconds=facts.memory_mib_s,
-        vcore_seconds=facts.vcore_s,
+        memory_seconds=int64(facts.memory_mib_s),
+        vcore_seconds=int64(facts.vcore_s),
         preempted_memory_seconds=0,
         preempted_vcore_seconds=0,
     )
     if not ended:
         usage.queue_usage_percentage = usage.cluster_usage_percentage = facts.cluster_share_percent
     for name, value in ((MEMORY, facts.memory_mib_s), (VCORES, facts.vcore_s)):
-        usage.application_resource_usage_map.add(key=name, value=value)
+        usage.application_resource_usage_map.add(key=name, value=int64(value))
         usage.application_preempted_resource_usage_map.add(key=name, value=0)
     return usage
 
@@ -206,14 +207,14 @@ def node_report(
         rackName=node.rack,
         used=ids.resource_pb(used),
         capability=ids.resource_pb(node.capability),
-        numContainers=containers or None,  # NodeReportPBImpl leaves 0 out
+        numContainers=int32(containers) or None,  # NodeReportPBImpl leaves 0 out
         node_state=f"NS_{node.state.name}",
         health_report=node.health_report,
         last_health_report_time=node.last_health_ms,
         node_labels=node.labels,
     )
     if node.state is NodeState.DECOMMISSIONING and node.decommissioning_timeout_s >= 0:
-        report.decommissioning_timeout = node.decommissioning_timeout_s
+        report.decommissioning_timeout = int32(node.decommissioning_timeout_s)
     if load is not None:
         fill_load(report, load)
     if is_update:

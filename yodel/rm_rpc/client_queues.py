@@ -7,6 +7,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.pb_convert import ids
+from yodel.pb_convert.widths import int64
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.queries import ApplicationFilter, Queries, QueueView
@@ -105,23 +106,23 @@ def _statistics(view: QueueView, absolute: float) -> pb.QueueStatisticsProto:
     metrics = view.metrics
     free = (_part(metrics.total, absolute) - metrics.used).at_least_zero()
     return pb.QueueStatisticsProto(
-        numAppsSubmitted=metrics.submitted,
-        numAppsRunning=metrics.running,
-        numAppsPending=metrics.pending,
-        numAppsCompleted=metrics.completed,
-        numAppsKilled=metrics.killed,
-        numAppsFailed=metrics.failed,
-        numActiveUsers=len(view.users),
-        availableMemoryMB=free.memory_mib,
-        availableVCores=free.vcores,
-        allocatedMemoryMB=metrics.used.memory_mib,
-        allocatedVCores=metrics.used.vcores,
-        pendingMemoryMB=metrics.pending_resource.memory_mib,
-        pendingVCores=metrics.pending_resource.vcores,
+        numAppsSubmitted=int64(metrics.submitted),
+        numAppsRunning=int64(metrics.running),
+        numAppsPending=int64(metrics.pending),
+        numAppsCompleted=int64(metrics.completed),
+        numAppsKilled=int64(metrics.killed),
+        numAppsFailed=int64(metrics.failed),
+        numActiveUsers=int64(len(view.users)),
+        availableMemoryMB=int64(free.memory_mib),
+        availableVCores=int64(free.vcores),
+        allocatedMemoryMB=int64(metrics.used.memory_mib),
+        allocatedVCores=int64(metrics.used.vcores),
+        pendingMemoryMB=int64(metrics.pending_resource.memory_mib),
+        pendingVCores=int64(metrics.pending_resource.vcores),
         reservedMemoryMB=0,
         reservedVCores=0,
-        allocatedContainers=metrics.containers_allocated,
-        pendingContainers=metrics.containers_pending,
+        allocatedContainers=int64(metrics.containers_allocated),
+        pendingContainers=int64(metrics.containers_pending),
         reservedContainers=0,
     )
 

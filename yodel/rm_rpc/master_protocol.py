@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import FinalApplicationStatus
 from yodel.domain.tokens import AMRM_TOKEN_KIND
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidValue, TooMuchAsked
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -21,6 +22,7 @@ from yodel.pb_convert import asks, constraints, ids, reports
 from yodel.pb_convert.submission import parse_context
 from yodel.pb_convert.texts import TEXT_LENGTH_MAX, text
 from yodel.pb_convert.tokens import amrm_identity, token_to_pb
+from yodel.pb_convert.widths import int32
 from yodel.rm_rpc.methods import protocol
 from yodel.rm_rpc.pieces import PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
@@ -28,8 +30,10 @@ from yodel.services.allocate import AllocateRequest, AllocateResult
 from yodel.services.master import MasterService
 from yodel.services.queries import Queries
 from yodel.services.tokens import AMRM, TokenIssuer
+from yodel.telemetry.limits import ASKS, REFUSALS
 
 IDENTITIES_MAX = 10_000
+_LIMITS = {limit.name: limit for limit in ASKS}
 NAME = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
 
@@ -117,16 +121,17 @@ class MasterProtocol:
                 raise _constraints_disabled(attempt_id, "SchedulingRequest in AllocateRequest", "allocate")
             return self._response(stored, attempt_id, key_id)
         if len(request.ask) + len(request.release) + len(request.scheduling_requests) > PIECE:
-            return self._allocate_large(attempt_id, key_id, request)
-        return self._allocate(attempt_id, key_id, _allocate_request(request))
+            return self._allocate_large(context, attempt_id, key_id, request)
+        return self._allocate(context, attempt_id, key_id, _allocate_request(request))
 
     def _allocate(
-        self, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
+        self, context: CallContext, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
     ) -> msg.AllocateResponseProto | Coroutine[Any, Any, msg.AllocateResponseProto]:
-        result = self._master.allocate(attempt_id, wanted)
+        with _told(context):
+            result = self._master.allocate(attempt_id, wanted)
         if isinstance(result, AllocateResult):
             return self._response(result, attempt_id, key_id)
-        return self._allocate_slow(attempt_id, key_id, wanted)
+        return self._allocate_slow(context, attempt_id, key_id, wanted)
 
     async def finish(
         self, context: CallContext, request: msg.FinishApplicationMasterRequestProto
@@ -138,12 +143,14 @@ class MasterProtocol:
         return msg.FinishApplicationMasterResponseProto(isUnregistered=done)
 
     async def _allocate_slow(
-        self, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
+        self, context: CallContext, attempt_id: ApplicationAttemptId, key_id: int, wanted: AllocateRequest
     ) -> msg.AllocateResponseProto:
-        return self._response(await self._master.allocate_slow(attempt_id, wanted), attempt_id, key_id)
+        with _told(context):
+            result = await self._master.allocate_slow(attempt_id, wanted)
+        return self._response(result, attempt_id, key_id)
 
     async def _allocate_large(
-        self, attempt_id: ApplicationAttemptId, key_id: int, request: msg.AllocateRequestProto
+        self, context: CallContext, attempt_id: ApplicationAttemptId, key_id: int, request: msg.AllocateRequestProto
     ) -> msg.AllocateResponseProto:
         """Reads the lists a piece at a time: others are answered between."""
         parts = msg.AllocateRequestProto()
@@ -156,7 +163,7 @@ class MasterProtocol:
             releases=await in_pieces(ids.container_id, request.release),
             scheduling_asks=await in_pieces(constraints.scheduling_ask, request.scheduling_requests),
         )
-        answer = self._allocate(attempt_id, key_id, wanted)
+        answer = self._allocate(context, attempt_id, key_id, wanted)
         return answer if isinstance(answer, msg.AllocateResponseProto) else await answer
 
     def _response(
@@ -164,15 +171,15 @@ class MasterProtocol:
     ) -> msg.AllocateResponseProto:
         response = msg.AllocateResponseProto(
             response_id=result.response_id,
-            num_cluster_nodes=result.node_count,
+            num_cluster_nodes=int32(result.node_count),
         )
         response.limit.CopyFrom(self._limit(result.headroom))
         response.application_priority.priority = result.priority
         response.enhanced_headroom.SetInParent()
         if result.pending_count:  # EnhancedHeadroomPBImpl leaves zeros out
-            response.enhanced_headroom.total_pending_count = result.pending_count
+            response.enhanced_headroom.total_pending_count = int32(result.pending_count)
         if result.active_cores:
-            response.enhanced_headroom.total_active_cores = result.active_cores
+            response.enhanced_headroom.total_active_cores = int32(result.active_cores)
         if key_id != self._tokens.current(AMRM).key_id:  # the master key was rolled since it got its token
             response.am_rm_token.CopyFrom(token_to_pb(self._tokens.amrm_token(attempt_id)))
         if result.granted or result.completed or result.changed_nodes or result.nm_tokens:
@@ -234,6 +241,17 @@ def _identity(context: CallContext) -> tuple[ApplicationAttemptId, int]:
     if context.token_kind != AMRM_TOKEN_KIND or context.token_identifier is None:
         raise RemoteFault(faults.ACCESS_CONTROL, "Cannot obtain the user-name for authorizing ApplicationMaster")
     return amrm_identity(context.token_identifier)
+
+
+@contextmanager
+def _told(context: CallContext) -> Iterator[None]:
+    """A refusal by a limit is counted and logged."""
+    try:
+        yield
+    except TooMuchAsked as error:
+        caller = f"{context.user}@{context.remote_host}"
+        REFUSALS.tell(_LIMITS[error.limit], caller=caller, value=error.value, maximum=error.maximum)
+        raise
 
 
 def _constraints_disabled(attempt_id: ApplicationAttemptId, what: str, operation: str) -> RemoteFault:

@@ -44,10 +44,10 @@ from yodel.errors import (
     AlreadyRegistered,
     AttemptNotServed,
     InvalidReleaseRequest,
-    InvalidResourceRequest,
     InvalidResponseId,
     InvalidValue,
     NotRegistered,
+    TooMuchAsked,
     UnknownToCache,
 )
 from yodel.pb_convert.submission import log_aggregation_context
@@ -246,7 +246,8 @@ class MasterService:
             ("scheduling_requests", request.scheduling_asks, ASKS_PER_BEAT_MAX),
         ):
             if len(items) > most:
-                raise InvalidResourceRequest(f"{name}: {len(items)} entries in one allocate call; at most {most}")
+                text = f"{name}: {len(items)} entries in one allocate call; at most {most}"
+                raise TooMuchAsked("allocate_entries", len(items), most, text)
         if not (request.asks or request.releases or request.blacklist_additions or request.scheduling_asks):
             return
         submission = self._engine.state.applications[attempt.id.application_id].submission
@@ -256,6 +257,7 @@ class MasterService:
             ask_rules.checked(ask, self._rules, submission.node_label, queue_name, known_labels)
             self._require_allowed(ask.key.capability)
         for scheduling_ask in request.scheduling_asks:
+            ask_rules.check_count(scheduling_ask, self._rules)
             self._require_allowed(scheduling_ask.key.capability)
         ask_rules.check_blacklist(request.blacklist_additions)
         if not submission.keep_containers_across_attempts:
@@ -283,12 +285,11 @@ class MasterService:
         """What lives in memory only: asks, blacklist, progress.  What of it a decision reads wakes the scheduler."""
         self._engine.state.pulse += 1
         is_changed = bool(request.asks or request.scheduling_asks)
-        if request.asks:
+        if is_changed:
             label = self._engine.state.applications[runtime.attempt_id.application_id].submission.node_label
-            for ask in request.asks:
-                runtime.asks.replace(ask_rules.checked(ask, self._rules, label))
-        for scheduling_ask in request.scheduling_asks:
-            runtime.asks.request(ask_rules.merged(scheduling_ask, runtime.constraints))
+            asks = [ask_rules.checked(ask, self._rules, label) for ask in request.asks]
+            requests = [ask_rules.merged(asked, runtime.constraints) for asked in request.scheduling_asks]
+            runtime.asks.take([*asks, *requests], self._rules.count_max)  # all or nothing: nothing was changed so far
         if request.blacklist_additions or request.blacklist_removals:
             wanted = runtime.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
             if len(wanted) <= BLACKLIST_MAX:  # beyond it, the places named first stay the ones avoided

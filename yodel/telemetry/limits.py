@@ -121,6 +121,42 @@ RPC_CONNECTIONS_PER_ADDRESS = Limit(
     hadoop="none",
 )
 
+_ASK_ANSWER = "InvalidResourceRequestException; nothing of that heartbeat counts"
+ASKED_CONTAINERS_PER_KEY = Limit(
+    name="asked_containers_per_key",
+    setting="asked_containers_per_key_max",
+    default="100,000",
+    what="containers of one priority, size and allocation request id that an ApplicationMaster waits for",
+    answer=_ASK_ANSWER,
+    hadoop="none: 2³¹−1 are taken, and counts overflow",
+)
+ASKED_CONTAINERS = Limit(
+    name="asked_containers",
+    setting="asked_containers_max",
+    default="1,000,000",
+    what="containers that one ApplicationMaster waits for in all",
+    answer=_ASK_ANSWER,
+    hadoop="none",
+)
+ASK_LINES = Limit(
+    name="ask_lines",
+    setting=None,
+    default="50,000",
+    what="hosts, racks and `*` that the outstanding requests of one ApplicationMaster name",
+    answer=_ASK_ANSWER,
+    hadoop="none",
+)
+ALLOCATE_ENTRIES = Limit(
+    name="allocate_entries",
+    setting=None,
+    default="20,000; 10,000 of updates and of the blacklist",
+    what="requests, releases, updates or names for the blacklist in one heartbeat of an ApplicationMaster",
+    answer=_ASK_ANSWER,
+    hadoop="none but `ipc.maximum.data.length`",
+)
+ASKS = (ASKED_CONTAINERS_PER_KEY, ASKED_CONTAINERS, ASK_LINES, ALLOCATE_ENTRIES)
+"""By their names in ``errors.TooMuchAsked``."""
+
 HTTP_CONNECTIONS = Limit(
     name="http_connections",
     setting="web.connections_max",
@@ -338,6 +374,7 @@ TABLE: tuple[Limit, ...] = (
     SUBMISSION_BYTES,
     SUBMISSION_ENTRIES,
     LIVE_CONTEXT_BYTES,
+    *ASKS,
 )
 """In the order of the documents."""
 
