@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from yodel.domain import ask_book
-from yodel.domain.ask_book import ANY, Ask, AskBook, AskKey, SchedulingAsk
+from yodel.domain.ask_book import ANY, Ask, AskBook, AskKey, SchedulingAsk, Tally
 from yodel.domain.constraints import Single, Target
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
-from yodel.errors import InvalidResourceRequest
+from yodel.errors import InvalidResourceRequest, TooMuchAsked
 
 SIZE = Resource(1000, 1)
 KEY = AskKey(1, -1, ExecutionType.GUARANTEED, SIZE)
@@ -140,3 +140,37 @@ def test_scheduling_request_for_none_or_withdrawn_is_no_wish() -> None:
         book.request(asked)
         end(book)
         assert (book.wishes(), book.scheduling_ask(KEY), book.pending()[0]) == ([], None, 0)
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_beat_that_wants_too_much_in_all_changes_nothing() -> None:
+    tally = Tally()
+    book = AskBook(tally)
+    book.take([line(3, "host"), line(5), SchedulingAsk(key=a_key(2), count=2)], count_max=10)
+    before = (book.lines(), book.pending(), tally.count)
+    with pytest.raises(TooMuchAsked, match=r"Too many containers asked, 11 in all; .* at most 10") as refused:
+        book.take([line(0, "host"), line(1, "other"), line(4), line(6, key=a_key(9)), line(1, key=a_key(2))], 10)
+    assert (refused.value.limit, refused.value.value, refused.value.maximum) == ("asked_containers", 11, 10)
+    assert (book.lines(), book.pending(), tally.count) == before
+    book.take([line(0, "host"), line(0), line(0, key=a_key(2))], 10)
+    assert (book.lines(), tally.count) == ([], 0)
+
+
+def test_who_is_above_a_limit_that_was_lowered_may_still_ask_for_less() -> None:
+    book = book_of(line(20))
+    book.take([line(15)], count_max=10)
+    with pytest.raises(TooMuchAsked):
+        book.take([line(16)], count_max=10)
+    assert book.count(KEY) == 15
+
+
+def test_book_without_room_for_more_lines_takes_none_of_a_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask_book, "LINES_MAX", 3)
+    book = book_of(line(1))
+    with pytest.raises(TooMuchAsked, match="at most 3 lines"):
+        book.take([line(2), line(1, "a"), line(1, "b"), line(1, "c")], count_max=10)
+    assert book.lines() == [line(1)]
+    book.take([line(1, "a"), line(1, "b")], count_max=10)
+    assert len(book.lines()) == 3

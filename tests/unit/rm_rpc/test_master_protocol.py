@@ -21,6 +21,7 @@ from yodel.rm_rpc.pieces import PIECE
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.rpc_io.server import ServerSecurity
 from yodel.services.state import RejectedAsk
+from yodel.telemetry.limits import REFUSALS
 
 
 @pytest.fixture
@@ -278,3 +279,51 @@ async def test_long_request_is_refused_as_a_short_one_is(world: World, protocol:
         request.ask.add(resource_name="x" * (600 if number == PIECE else 1), num_containers=1)
     with pytest.raises(InvalidValue, match="resource_name"):
         await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), request)
+
+
+@pytest.mark.parametrize("count", [100_001, 2**31 - 1])
+async def test_too_many_containers_are_refused_in_hadoops_words_and_counted(
+    world: World, protocol: RpcProtocol, count: int
+) -> None:
+    am, victim = await world.running_am(), await world.running_am(user="bob")
+    caller, before = context(attempt_id=am.attempt_id, world=world), REFUSALS.counts()["asked_containers_per_key"]
+    scheduling = msg.AllocateRequestProto(response_id=0)
+    asked = scheduling.scheduling_requests.add()
+    asked.resourceSizing.numAllocations = count
+    asked.resourceSizing.resources.memory = 1024
+    with pytest.raises(
+        InvalidResourceRequest, match=rf"Too many containers asked, {count}; at most 100000 .*per_key_max"
+    ):
+        await call(protocol, "allocate", caller, allocate(0, count))
+    taking = MasterProtocol(world.rm.master, world.rm.queries, world.rm.tokens, are_constraints_taken=True).protocol()
+    with pytest.raises(InvalidResourceRequest, match="Too many containers asked"):
+        await call(taking, "allocate", caller, scheduling)
+    assert REFUSALS.counts()["asked_containers_per_key"] == before + 2
+    assert world.rm.state.wanted.count == 0
+    others = context(attempt_id=victim.attempt_id, world=world)
+    assert (await call(protocol, "allocate", others, allocate(0))).enhanced_headroom.total_pending_count == 0
+    assert (await call(protocol, "allocate", caller, allocate(0, 100_000))).response_id == 1  # so many are taken
+
+
+async def test_refusal_of_a_beat_that_writes_is_counted_and_changes_nothing(
+    world: World, protocol: RpcProtocol
+) -> None:
+    am = await world.running_am()
+    caller, before = context(attempt_id=am.attempt_id, world=world), REFUSALS.counts()["asked_containers"]
+    request = allocate(0, tracking_url="http://elsewhere")
+    for priority in range(11):
+        ask = request.ask.add(resource_name="*", num_containers=100_000)
+        ask.priority.priority = priority
+        ask.capability.memory = 1024
+    with pytest.raises(InvalidResourceRequest, match=r"1100000 in all; one .* 1000000 .asked_containers_max"):
+        await call(protocol, "allocate", caller, request)
+    assert REFUSALS.counts()["asked_containers"] == before + 1
+    assert world.rm.state.wanted.count == 0
+    assert world.attempt(am.attempt_id).tracking_url != "http://elsewhere"
+
+
+async def test_what_all_wait_for_fits_the_answer_however_much_it_is(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    world.rm.state.wanted.count = 2**40  # of more ApplicationMasters than a test has
+    answer = await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), allocate(0))
+    assert answer.enhanced_headroom.total_pending_count == 2**31 - 1
