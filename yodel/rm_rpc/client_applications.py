@@ -13,6 +13,7 @@ from yodel.pb_convert import ids
 from yodel.pb_convert.submission import submission as submission_of
 from yodel.pb_convert.texts import text
 from yodel.rm_rpc.client_views import ReportMaker
+from yodel.rm_rpc.pieces import REPORTS_PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.changes import ApplicationChanges
 from yodel.services.given_ids import Asker
@@ -72,16 +73,15 @@ class ApplicationCalls:
         view = self._queries.application(ids.application_id(request.application_id), context.user)
         return msg.GetApplicationReportResponseProto(application_report=self._reports.application(view, context.user))
 
-    def get_applications(
+    async def get_applications(
         self, context: CallContext, request: msg.GetApplicationsRequestProto
     ) -> msg.GetApplicationsResponseProto:
         wanted = self._filter(context, request)
         scope = request.scope if request.HasField("scope") else msg.ALL
         may_view = partial(self._reports.may_view, user=context.user) if scope == msg.VIEWABLE else None
         views = self._queries.applications(wanted, may_view)
-        return msg.GetApplicationsResponseProto(
-            applications=[self._reports.application(view, context.user) for view in views]
-        )
+        report = partial(self._reports.application, user=context.user)
+        return msg.GetApplicationsResponseProto(applications=await in_pieces(report, views, REPORTS_PIECE))
 
     async def force_kill_application(
         self, context: CallContext, request: msg.KillApplicationRequestProto

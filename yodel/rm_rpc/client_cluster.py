@@ -16,9 +16,10 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
+from yodel.rm_rpc.pieces import REPORTS_PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.nodes import NodeService
-from yodel.services.queries import Queries
+from yodel.services.queries import NodeView, Queries
 
 
 class ClusterCalls:
@@ -65,14 +66,14 @@ class ClusterCalls:
         metrics.num_shutdown_nms = by_state.get(NodeState.SHUTDOWN, 0)
         return response
 
-    def get_cluster_nodes(
+    async def get_cluster_nodes(
         self, _: CallContext, request: msg.GetClusterNodesRequestProto
     ) -> msg.GetClusterNodesResponseProto:
-        views = self._queries.nodes(NodeState(state) for state in request.nodeStates)
-        found = [
-            reports.node_report(view.node, view.used, view.containers, load=self._load(view.node.id)) for view in views
-        ]
-        return msg.GetClusterNodesResponseProto(nodeReports=found)
+        def report(view: NodeView) -> pb.NodeReportProto:
+            return reports.node_report(view.node, view.used, view.containers, load=self._load(view.node.id))
+
+        views = list(self._queries.nodes(NodeState(state) for state in request.nodeStates))
+        return msg.GetClusterNodesResponseProto(nodeReports=await in_pieces(report, views, REPORTS_PIECE))
 
     def get_node_to_labels(
         self, _: CallContext, __: msg.GetNodesToLabelsRequestProto

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from yodel.domain.queue import Queue, absolute_percent, shown_state
 from yodel.domain.resource import NONE, Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -9,6 +11,7 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.pb_convert import ids
 from yodel.pb_convert.widths import int64
 from yodel.rm_rpc.client_views import ReportMaker
+from yodel.rm_rpc.pieces import REPORTS_PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.queries import ApplicationFilter, Queries, QueueView
 from yodel.services.submission import SubmissionService
@@ -28,7 +31,7 @@ class QueueCalls:
     def handlers(self) -> dict[str, Handler]:
         return {"getQueueInfo": self.get_queue_info, "getQueueUserAcls": self.get_queue_user_acls}
 
-    def get_queue_info(
+    async def get_queue_info(
         self, context: CallContext, request: msg.GetQueueInfoRequestProto
     ) -> msg.GetQueueInfoResponseProto:
         """An unknown queue is a response without queueInfo: the CLI prints its own text."""
@@ -38,7 +41,7 @@ class QueueCalls:
         depth = 0 if not request.includeChildQueues else (DEPTH_MAX if request.recursive else 1)
         info = self._info(view, depth)
         if request.includeApplications:
-            self._add_applications(info, view, context.user)
+            await self._add_applications(info, view, context.user)
         return msg.GetQueueInfoResponseProto(queueInfo=info)
 
     def get_queue_user_acls(
@@ -55,12 +58,16 @@ class QueueCalls:
             response.queueUserAcls.add(queueName=path, userAcls=acls)
         return response
 
-    def _add_applications(self, info: pb.QueueInfoProto, view: QueueView, user: str) -> None:
+    async def _add_applications(self, info: pb.QueueInfoProto, view: QueueView, user: str) -> None:
         """What runs or waits in the queue itself, of what the caller may see."""
         wanted = ApplicationFilter(queues=frozenset({view.queue.path}))
-        for found in self._queries.applications(wanted):
-            if not found.has_ended and self._reports.may_view(found.application, user):
-                info.applications.append(self._reports.application(found, user))
+        found = [
+            view
+            for view in self._queries.applications(wanted)
+            if not view.has_ended and self._reports.may_view(view.application, user)
+        ]
+        report = partial(self._reports.application, user=user)
+        info.applications.extend(await in_pieces(report, found, REPORTS_PIECE))
 
     def _info(self, view: QueueView, depth: int) -> pb.QueueInfoProto:
         queue = view.queue

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.pb_convert.times import iso_8601
+from yodel.rm_rpc.pieces import REPORTS_PIECE
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.services.submission import SubmissionLimits
 
@@ -106,3 +108,18 @@ async def test_stranger_changes_nothing(world: World, protocol: RpcProtocol, met
     request = protocol.methods[method].request_type(application_id=ids.application_id_pb(am.application_id))
     with pytest.raises(AccessDenied):
         await world.run(call(protocol, method, context("mallory"), request))
+
+
+async def test_others_have_turns_while_a_long_list_is_made(world: World) -> None:
+    for number in range(3 * REPORTS_PIECE):
+        await world.submit(name=f"job-{number}")
+    handlers = client_protocol(world).protocol().methods
+    answer = handlers["getApplications"].handler(context("alice"), msg.GetApplicationsRequestProto())
+    assert asyncio.iscoroutine(answer)
+    listing, turns = asyncio.create_task(answer), 0
+    while not listing.done():
+        await asyncio.sleep(0)
+        turns += 1
+    names = [report.name for report in (await listing).applications]
+    assert names == [f"job-{number}" for number in reversed(range(3 * REPORTS_PIECE))]
+    assert turns > 3
