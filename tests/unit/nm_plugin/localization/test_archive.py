@@ -158,6 +158,14 @@ def test_too_many_entries_are_refused(tmp_path: Path) -> None:
         unpack(source, "a.zip", tmp_path / "out", LIMITS)
 
 
+def test_zip_that_claims_too_many_entries_is_refused(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.zip", {"f": b""})
+    content = source.read_bytes()
+    source.write_bytes(content[:-14] + b"\x65\0\x65\0" + content[-10:])
+    with pytest.raises(UnsafeArchive, match="has 101 entries, more than 100 entries"):
+        unpack(source, "a.zip", tmp_path / "out", LIMITS)
+
+
 def test_bomb_is_refused_by_its_ratio(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.zip", {"zeros": bytes(70 << 20)})
     with pytest.raises(UnsafeArchive, match="content exceeds"):

@@ -242,6 +242,20 @@ def test_depth_length_and_number_of_directories_have_a_maximum(tree: Tree, place
     assert tree.file("d/e") > 0
 
 
+@pytest.mark.parametrize("target", ["../../secret", "../../new"])
+def test_a_link_that_comes_meanwhile_is_not_written_through(
+    tree: Tree, place: Place, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    """Another process of the same user puts it where there was room a moment ago."""
+    before = place.outside()
+    monkeypatch.setattr(
+        "nm_plugin.localization.tree._make_room", lambda at, last, _: os.symlink(target, last, dir_fd=at)
+    )
+    with pytest.raises(FileExistsError):
+        tree.file("f")
+    assert {**place.outside(), str(place.root.parent): None} == {**before, str(place.root.parent): None}
+
+
 def test_names_and_targets_with_nul_are_refused(tree: Tree) -> None:
     with pytest.raises(UnsafeArchive):
         tree.file("a\0b")
