@@ -1,13 +1,15 @@
 """Pages in a real browser: Spark's and MapReduce's own through the web proxy, and the ResourceManager's.
 
 A page is right when it shows what it is about, has its styles and scripts, and nothing that it fetched was refused,
-missing, or from somewhere else.
+missing, or from somewhere else.  Applications' pages are looked at in both forms: below the ResourceManager's own
+address, and on an origin of their own, where their scripts get nothing of its API.
 """
 
 from __future__ import annotations
 
 import contextlib
 import getpass
+import json
 import pathlib
 import signal
 from collections import Counter
@@ -17,7 +19,7 @@ import psutil
 import pytest
 
 from tests.conformance import mapreduce_by_rest
-from tests.conformance.cluster import Cluster, wait_for
+from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.disturbed import HeldJob
 from tests.conformance.held_mapreduce import processes_of
 from tests.conformance.rest_words import new_id, post
@@ -31,6 +33,22 @@ SPARKS_OWN = ("/taskSummary?",)
 EMPTY_STYLES = "Array.from(document.styleSheets).filter(s => s.href && s.cssRules.length === 0).map(s => s.href)"
 
 
+FORMS = ("shared", "own")
+CALLS = """(async () => {{
+  const read = await fetch("{api}/apps", {{credentials: "include"}}).then(a => a.json(), () => "refused");
+  const asked = {{method: "POST", credentials: "include", mode: "{mode}"}};
+  const changed = await fetch("{api}/apps/new-application", asked).then(a => a.status, () => "refused");
+  return [read === "refused" ? read : typeof read.apps, changed];
+}})()"""
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def shown_by(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A cluster that shows applications' pages on its own origin, and one that shows them on another."""
+    with running(settings={"YODEL_WEB": json.dumps({"proxied_origin": request.param, "proxied_port": 0})}) as started:
+        yield started
+
+
 @pytest.fixture
 def browser() -> Iterator[Browser]:
     with Browser() as started:
@@ -40,12 +58,26 @@ def browser() -> Iterator[Browser]:
 class Looker:
     """Looks at pages below one address and keeps pictures of them."""
 
-    def __init__(self, browser: Browser, base_url: str, pictures: pathlib.Path) -> None:
-        self.browser, self.base_url, self._pictures = browser, base_url, pictures
+    def __init__(self, browser: Browser, cluster: Cluster, pictures: pathlib.Path) -> None:
+        self.browser, self._cluster, self._pictures = browser, cluster, pictures
+        self.base_url = self._rest_url = cluster.ready.rest_url
 
     def visit(self, path: str) -> str:
-        """The page's text."""
-        return self._seen(self.browser.visit(f"{self.base_url}{path}"), path)
+        """The page's text; who is led to another origin is there from then on."""
+        loaded = self.browser.visit(f"{self._rest_url}{path}")
+        self.base_url = self.browser.evaluate("location.origin")
+        return self._seen(loaded, path)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether what is shown is of another origin than the ResourceManager's."""
+        return self.base_url != self._rest_url
+
+    def calls(self) -> list[object]:
+        """What becomes of a page's script that reads the API, and of one that changes something by it."""
+        mode = "no-cors" if self.is_apart else "same-origin"
+        found: list[object] = self.browser.evaluate(CALLS.format(api=f"{self._rest_url}/ws/v1/cluster", mode=mode))
+        return found
 
     def click(self, selector: str) -> str:
         """The text of what it leads to."""
@@ -55,7 +87,8 @@ class Looker:
         safe = "".join(letter if letter.isalnum() else "-" for letter in name).strip("-")[:60] or "root"
         self.browser.picture(self._pictures / f"{len(list(self._pictures.iterdir())):02d}-{safe}.png")
         assert [fault for fault in loaded.faults if not any(word in fault for word in SPARKS_OWN)] == [], name
-        outside = [url for url in loaded.statuses if not url.startswith((f"{self.base_url}/", "data:"))]
+        ours = (f"{self.base_url}/", f"{self._rest_url}/proxy/", "data:")
+        outside = [url for url in loaded.statuses if not url.startswith(ours)]
         assert outside == [], name
         assert self.browser.evaluate(EMPTY_STYLES) == [], name
         text: str = self.browser.evaluate("document.body.innerText")
@@ -83,10 +116,20 @@ def pictures(tmp_path: pathlib.Path) -> pathlib.Path:
     return folder
 
 
-def test_sparks_pages(spark: Spark, browser: Browser, shared_dir: pathlib.Path, pictures: pathlib.Path) -> None:
-    cluster = spark.cluster
-    assert isinstance(cluster, Cluster)
-    look = Looker(browser, cluster.ready.rest_url, pictures)
+def next_id(cluster: Cluster) -> int:
+    """The number of the id that would be given out next; it is given out."""
+    return int(new_id(cluster).rpartition("_")[2])
+
+
+def test_sparks_pages(
+    shown_by: Cluster,
+    browser: Browser,
+    shared_dir: pathlib.Path,
+    pictures: pathlib.Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    cluster, spark = shown_by, Spark("4.x", shown_by)
+    look = Looker(browser, cluster, pictures)
     with HeldJob(spark, shared_dir, executors=1, conf={"spark.ui.enabled": "true"}) as job:
         job.working(1)
         here = f"/proxy/{job.application_id}"
@@ -109,6 +152,7 @@ def test_sparks_pages(spark: Spark, browser: Browser, shared_dir: pathlib.Path, 
         rows = browser.shown("#active-executors-table tbody tr", at_least=2)
         assert {row.split()[0] for row in rows} == {"driver", "1"}
         assert "Runtime Information" in look.visit(f"{here}/environment/")
+        assert_calls_are_of_the_form(look, cluster, request)
 
         job.release()
         assert job.result().returncode == 0
@@ -116,6 +160,15 @@ def test_sparks_pages(spark: Spark, browser: Browser, shared_dir: pathlib.Path, 
     wait_for("its end", lambda: cluster.curl_json(f"/apps/{job.application_id}/state") == over, START_TIMEOUT_S)
     text = look.visit(f"{here}/jobs/")
     assert (look.path, "FINISHED" in text) == (f"/cluster/app/{job.application_id}", True)
+
+
+def assert_calls_are_of_the_form(look: Looker, cluster: Cluster, request: pytest.FixtureRequest) -> None:
+    is_own = request.node.callspec.params["shown_by"] == "own"
+    assert look.is_apart is is_own
+    before = next_id(cluster)
+    # A script of another origin is not told what became of its change: 0 is all it sees.
+    assert look.calls() == (["refused", 0] if is_own else ["object", 200])
+    assert next_id(cluster) - before == (1 if is_own else 2)
 
 
 @contextlib.contextmanager
@@ -138,14 +191,21 @@ def held_map(application_id: str) -> Iterator[None]:
             process.send_signal(signal.SIGCONT)
 
 
-def test_mapreduces_pages(cluster: Cluster, browser: Browser, shared_dir: pathlib.Path, pictures: pathlib.Path) -> None:
+def test_mapreduces_pages(
+    shown_by: Cluster,
+    browser: Browser,
+    shared_dir: pathlib.Path,
+    pictures: pathlib.Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    cluster = shown_by
     words = Counter({f"word{number}": number + 1 for number in range(20)})
     texts = [shared_dir / "first.txt", shared_dir / "second.txt"]
     for text in texts:
         text.write_text("".join(f"{word}\n" for word in words.elements()))
     application_id = new_id(cluster)
     post(cluster, mapreduce_by_rest.body(cluster, application_id, shared_dir, texts))
-    look = Looker(browser, cluster.ready.rest_url, pictures)
+    look = Looker(browser, cluster, pictures)
     here, job_id = f"/proxy/{application_id}", application_id.replace("application_", "job_")
     with held_map(application_id):
         shown = look.visit(f"{here}/?user.name={OWNER}")
@@ -164,6 +224,7 @@ def test_mapreduces_pages(cluster: Cluster, browser: Browser, shared_dir: pathli
         look.visit(f"{here}/mapreduce/conf/{job_id}")
         assert len(browser.shown("#conf tbody tr", at_least=20)) >= 20
         assert "File System Counters" in look.visit(f"{here}/mapreduce/jobcounters/{job_id}")
+        assert_calls_are_of_the_form(look, cluster, request)
     ended = cluster.ended(application_id, START_TIMEOUT_S)
     assert (ended["finalStatus"], mapreduce_by_rest.counted(shared_dir)) == (
         "SUCCEEDED",
@@ -172,6 +233,6 @@ def test_mapreduces_pages(cluster: Cluster, browser: Browser, shared_dir: pathli
 
 
 def test_the_resource_managers_own_pages(cluster: Cluster, browser: Browser, pictures: pathlib.Path) -> None:
-    look = Looker(browser, cluster.ready.rest_url, pictures)
+    look = Looker(browser, cluster, pictures)
     for path in ("/cluster", "/cluster/apps", "/cluster/nodes", "/api/docs", "/stacks"):
         assert len(look.visit(path)) > 20, path
