@@ -12,7 +12,7 @@ QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
 STORES := $(wildcard $(addprefix tests/contract/test_,store.py store_answers.py store_failures.py migrations.py))
 SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants attacks demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants soak attacks demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -71,6 +71,10 @@ bench: setup ## measure; results are printed and never judged
 
 mutants: setup ## small faults put into the code, one at a time: says which the tests do not find (ten minutes)
 	@$(VENV)/python -m tests.mutants $(ONLY)
+
+soak: setup ## a job of a million containers, and twice a thousand of the greatest submissions: what stays (hours)
+	@$(VENV)/python -m tests.simulation.soak containers --count $(or $(COUNT),1000000)
+	@$(VENV)/python -m tests.simulation.soak submissions --count 1000
 
 attacks: setup ## attacks beside legitimate neighbours: held or works, and what these waited (ON=--rig: on make cluster's)
 	@$(VENV)/python -m tests.attacks $(ON) $(ONLY)
