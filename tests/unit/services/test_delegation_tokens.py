@@ -248,6 +248,20 @@ async def test_tokens_of_one_owner_and_of_one_address_leave_room_for_others(
     assert not tokens._site_of
 
 
+async def test_token_that_could_not_be_written_takes_no_place(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = world.rm.delegation_tokens
+
+    async def fails(*_: object) -> Token:
+        raise Unavailable("the store does not answer")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(tokens, "_issue", fails)
+        with pytest.raises(Unavailable):
+            await issue(world)
+    assert not tokens._owners
+    assert not tokens._sites
+
+
 async def test_tokens_of_before_count_for_their_owner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delegation_tokens, "TOKENS_OF_OWNER_MAX", 1)
     await issue(world)

@@ -60,6 +60,14 @@ def test_oldest_idle_one_of_all_goes_when_the_port_is_full(table: Connections, c
     assert REFUSALS.counts()["http_connections"] == counts["http_connections"] + 3
 
 
+def test_who_was_answered_meanwhile_has_not_waited_for_longest(table: Connections) -> None:
+    """Also where the answer was kept, so that nobody heard the question."""
+    callers = [Caller(table) for _ in range(3)]
+    callers[0].is_done()
+    Caller(table)
+    assert [caller.sent_away_by is None for caller in callers] == [True, False, True]
+
+
 def test_an_address_that_has_its_share_loses_its_own(table: Connections, counts: dict[str, int]) -> None:
     other = Caller(table, "10.0.0.2")
     callers = [Caller(table) for _ in range(4)]

@@ -60,7 +60,10 @@ async def test_nothing_else_is_told(served: Served) -> None:
     assert (head.startswith("HTTP/1.1 200 "), body) == (True, "")
 
 
-async def test_probe_is_answered_however_many_just_hold_connections(served: Served) -> None:
+async def test_probe_is_answered_however_many_just_hold_connections(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe_port, "DEADLINE_S", 3600)
     holding = [await asyncio.open_connection(HOST, served.port) for _ in range(2 * CONNECTIONS_MAX)]
     assert await served.get(LIVE) == ("200 OK", "OK")
     async with asyncio.timeout(10):
