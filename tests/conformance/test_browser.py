@@ -166,8 +166,7 @@ def assert_calls_are_of_the_form(look: Looker, cluster: Cluster, request: pytest
     is_own = request.node.callspec.params["shown_by"] == "own"
     assert look.is_apart is is_own
     before = next_id(cluster)
-    # A script of another origin is not told what became of its change: 0 is all it sees.
-    assert look.calls() == (["refused", 0] if is_own else ["object", 200])
+    assert look.calls() == (["refused", "refused"] if is_own else ["object", 200])
     assert next_id(cluster) - before == (1 if is_own else 2)
 
 
