@@ -12,7 +12,7 @@ QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
 STORES := $(wildcard $(addprefix tests/contract/test_,store.py store_answers.py store_failures.py migrations.py))
 SLOW := $(wildcard tests/contract tests/faults tests/conformance)
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants soak attacks demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants soak attacks simulate demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -78,6 +78,9 @@ soak: setup ## a job of a million containers, and twice a thousand of the greate
 
 attacks: setup ## attacks beside legitimate neighbours: held or works, and what these waited (ON=--rig: on make cluster's)
 	@$(VENV)/python -m tests.attacks $(ON) $(ONLY)
+
+simulate: setup ## storms of faults on simulated clusters until one breaks a law; SECONDS=600 ends them, a seed that found something is kept
+	@$(VENV)/python -m tests.simulation.run --seconds $(or $(SECONDS),inf)
 
 demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end (KEEP=1: it stays up, in /tmp/yodel)
 	@scripts/spark-venv 4.x >/dev/null

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 from tests.simulation import laws
@@ -17,13 +18,26 @@ from tests.support.actors import Agent, Cluster, Job, Master
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
+from yodel.domain.pod import PodObservation
+from yodel.domain.queue import QueueState
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerUpdateType, NodeState
 from yodel.errors import NotFound, Refused, Unavailable
 from yodel.pb_convert.times import iso_8601
+from yodel.ports.store import OutcomeUnknown
 from yodel.services.changes import LIFETIME
 
 STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
+JUMPS_S = (-3600, -60, -1, 1, 60, 900)
+"""Of the wall clock, which durations must not be measured by."""
+PAST_EVENTS_MAX = 50
+
+
+QUEUE_CHANGES: list[dict[str, Any]] = [
+    {"state": QueueState.RUNNING, "maximum_capacity_percent": 100.0},
+    {"state": QueueState.STOPPED},
+    {"maximum_capacity_percent": 30.0},
+]
 
 
 class Storm:
@@ -32,9 +46,12 @@ class Storm:
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster, self._random = cluster, random.Random(seed)
         self._silent: set[int] = set()
+        self._past: list[tuple[str, PodObservation]] = []
         self._master_odds, self._task_odds = 0.01, 0.4
         """That a process ends in a round."""
         self.is_on = True
+        self.taken = 0
+        """Actions so far: what somebody did, what happened, a turn of the clock."""
         cluster.loses_answer = lambda: self.is_on and self._chance(0.1)
 
     async def round(self) -> None:
@@ -53,8 +70,10 @@ class Storm:
             await cluster.survive(step)
             self._look_at_nodes()
             laws.check(cluster)
+        self.taken += len(steps)
         cluster.pods_step()
         self._end_some()
+        self.taken += 1
         await cluster.survive(cluster.pass_time(self._random.choice([0.5, 1, 5])))
         laws.check(cluster)
 
@@ -70,30 +89,44 @@ class Storm:
         self._silent.clear()
         cluster = self._cluster
         cluster.crash_at_step = None
-        for errors in (cluster.commit_errors, cluster.pods.create_errors, cluster.pods.delete_errors):
+        for errors in self._errors():
             errors.clear()
-        cluster.agents.errors.clear()
 
     def _plan_faults(self) -> None:
         cluster = self._cluster
         if self._chance(0.15):
             cluster.crash_at_step = len(cluster.steps) + self._random.randrange(12)
-        for errors, odds in (
-            (cluster.commit_errors, 0.1),
-            (cluster.pods.create_errors, 0.1),
-            (cluster.pods.delete_errors, 0.1),
-            (cluster.agents.errors, 0.05),
-        ):
-            if self._chance(odds):
+        for errors in self._errors():
+            if errors is not cluster.lost_answers and self._chance(0.1):
                 errors.append(Unavailable("a fault from the seed"))
+        for errors in (cluster.commit_errors, cluster.lost_answers):
+            if self._chance(0.1):
+                errors.append(OutcomeUnknown("an answer that the seed lost"))
         if self._chance(0.03):
             self._silent ^= {self._random.randrange(NODES)}
         if self._chance(0.1) and cluster.pods.pods:
             cluster.pods.remove(self._random.choice(sorted(cluster.pods.pods)))
-        if self._chance(0.1) and cluster.pods.events:
-            del cluster.pods.events[0]  # the watch is a hint
         if self._chance(0.1):
             cluster.relist()
+        if self._chance(0.05):
+            cluster.clock.skew_ms += self._random.choice(JUMPS_S) * 1000
+        self._muddle(cluster.pods.events)
+
+    def _errors(self) -> list[list[Exception]]:
+        """What the next calls of each kind fail with."""
+        cluster = self._cluster
+        calls = [cluster.pods.create_errors, cluster.pods.delete_errors, cluster.agents.errors]
+        return [cluster.commit_errors, cluster.lost_answers, cluster.silences, *calls]
+
+    def _muddle(self, events: list[tuple[str, PodObservation]]) -> None:
+        """The watch is a hint: what it tells is lost, told twice, and told in another order."""
+        self._past = [*self._past, *events][-PAST_EVENTS_MAX:]
+        if self._chance(0.1) and events:
+            del events[0]
+        if self._chance(0.1) and self._past:
+            events.insert(self._random.randrange(len(events) + 1), self._random.choice(self._past))
+        if self._chance(0.2):
+            self._random.shuffle(events)
 
     def _end_some(self) -> None:
         """Processes end by themselves: tasks mostly well, ApplicationMasters now and then badly."""
@@ -145,6 +178,7 @@ class BusyStorm(Storm):
         """All nodes may come back; nobody wishes anything more."""
         self._task_odds = 0.4
         self.calm()
+        await self._cluster.survive(self._open_queues())
         await self._cluster.survive(self._refresh(HostLists()))
 
     def _deeds(self) -> list[Coroutine[Any, Any, object]]:
@@ -158,7 +192,18 @@ class BusyStorm(Storm):
             deeds.append(self._refresh(HostLists(excluded=dict.fromkeys(hosts)), self._chance(0.7), timeout_s))
         if self._chance(0.03):
             deeds.append(self._expel())
+        if self._chance(0.1):
+            deeds.append(self._change_queue())
         return deeds
+
+    async def _change_queue(self) -> None:
+        """yarn rmadmin -refreshQueues: one is stopped or opened, or its share is changed."""
+        queue = self._random.choice([q for q in self._cluster.rm.state.queues.values() if q.is_leaf])
+        changed = replace(queue, **self._random.choice(QUEUE_CHANGES))
+        try:
+            await self._cluster.run(self._cluster.rm.engine.do(lambda tx: tx.queues.rows.append(changed)))
+        except Unavailable:
+            return
 
     async def _decree(self, job: Job) -> None:
         """Somebody changes an application; what is answered has to stay so."""
@@ -190,6 +235,10 @@ class BusyStorm(Storm):
                 job.agreed[kind] = expected
         except (Unavailable, NotFound):
             return
+
+    async def _open_queues(self) -> None:
+        whole = [replace(q, **QUEUE_CHANGES[0]) for q in self._cluster.rm.state.queues.values() if q.is_leaf]
+        await self._cluster.run(self._cluster.rm.engine.do(lambda tx: tx.queues.rows.extend(whole)))
 
     async def _refresh(self, lists: HostLists, is_graceful: bool = True, timeout_s: int = 30) -> None:
         """yarn rmadmin -refreshNodes."""

@@ -6,10 +6,12 @@ from dataclasses import fields
 from typing import Any
 
 from tests.support.actors import Cluster, Master
+from yodel.domain.ids import pod_name
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerState
 from yodel.services.state import ClusterState
 from yodel.store.memory_store import MemoryDisk, read
+from yodel.translator.node_fit import requests_of
 
 
 def check(cluster: Cluster) -> None:
@@ -51,7 +53,16 @@ def check(cluster: Cluster) -> None:
         assert held <= master.tasks or master.keeps_containers, "more was granted than asked for"
     if cluster.options.is_binding:
         assert all(p.node_name is not None for p in cluster.pods.pods.values()), "a pod was left to a scheduler"
+    check_nodes(cluster)
     check_disk(cluster)
+
+
+def check_nodes(cluster: Cluster) -> None:
+    """What is reserved on a node never exceeds it, unless the node has become less."""
+    state = cluster.rm.state
+    for node in state.nodes.values():
+        reserved = sum((c.reserved for c in state.live_containers() if c.node_id == node.id), Resource(0, 0))
+        assert reserved.fits_in(node.capability) or cluster.has_shrunk, f"{node.id} has {reserved}"
 
 
 def check_disk(cluster: Cluster) -> None:
@@ -71,7 +82,12 @@ def check_at_rest(cluster: Cluster) -> None:
     assert list(cluster.rm.state.live_containers()) == []
     assert cluster.rm.state.ended_containers() == [], "an ended container stays in memory"
     assert cluster.rm.state.runtimes == {}
-    assert cluster.rm.state.wanted.count == 0
+    state = cluster.rm.state
+    assert state.wanted.count == 0
+    assert state.cluster_usage.resource == Resource(0, 0), "something is held"
+    held = {**state.used_by_application, **state.used_by_node}
+    assert [key for key, usage in held.items() if usage.containers or usage.resource != Resource(0, 0)] == []
+    assert (state.waits, state.misfits, state.unconfirmed, state.tagged) == ({}, {}, {}, {}), "what ended is waited for"
     for agent in cluster.nodes:
         assert all(status is not None for status in agent.containers.values()), "a process outlives its container"
     assert cluster.pods.pods == {}, "pods are left over"
@@ -83,12 +99,17 @@ def check_at_rest(cluster: Cluster) -> None:
 
 
 def check_sizes(cluster: Cluster) -> None:
-    """Once nobody asks for sizes any more: no agent works with more than the row says."""
+    """Once nobody asks for sizes any more: agent and pod have what the row says."""
     for agent in cluster.nodes:
         for container_id, (_, size) in agent.sizes.items():
             container = cluster.rm.state.containers.get(container_id)
             if agent.is_registered and container is not None and container.is_live and container.confirmed == NONE:
-                assert size.fits_in(container.capability), "a container is larger than its row"
+                assert size == container.capability, f"{container_id}: the agent works with {size}"
+    for container in cluster.rm.state.live_containers():
+        name = pod_name(container.id)
+        if name in cluster.pods.pods and container.confirmed == NONE:
+            meant, found = cluster.rm.manifest_of(container), cluster.pods.manifests[name]
+            assert requests_of(meant["spec"]) == requests_of(found["spec"]), f"{name} is not of its row's size"
 
 
 def is_same(one: Master, other: Master) -> bool:

@@ -11,7 +11,18 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from tests.support.playbook import NODE_SIZE, Am, Crash, Options, World, a_submission, ask, complete, running
+from tests.support.playbook import (
+    NODE_SIZE,
+    Am,
+    Crash,
+    Options,
+    ResourceManager,
+    World,
+    a_submission,
+    ask,
+    complete,
+    running,
+)
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
@@ -19,9 +30,12 @@ from yodel.domain.pod import PodPhase
 from yodel.domain.resource import Resource
 from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegistered, Refused, Unavailable
 from yodel.ports.node_agents import AmStart
+from yodel.services.allocate import Registration
 from yodel.services.nodes import ContainerReport
+from yodel.translator.node_fit import requests_of
 
 ResultT = TypeVar("ResultT")
+MILLI_A_MIB = 1000 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -79,6 +93,8 @@ class Master:
     heard: list[ContainerId] = field(default_factory=list)
     """Every end that an answer brought, in order."""
     is_over: bool = False
+    registration: tuple[ResourceManager, Registration] | None = None
+    """What the last registration was answered with, and by which life of the ResourceManager."""
 
     @property
     def succeeded(self) -> int:
@@ -142,7 +158,7 @@ class Cluster(World):
                 job.application_id = await self.run(self.rm.submission.new_application_id())
             submission = a_submission(max_attempts=9, keep_containers_across_attempts=job.keeps_containers)
             await self.run(self.rm.submission.submit(job.application_id, submission))
-            job.acknowledged = True
+            job.acknowledged = not self.loses_answer()
         except Unavailable:
             return
 
@@ -152,7 +168,7 @@ class Cluster(World):
         try:
             if not agent.is_registered:
                 await self.register_node(agent.node_id, NODE_SIZE, reports)
-                agent.is_registered = True
+                agent.is_registered = not self.loses_answer()
                 return
             before = self.response_ids.get(agent.node_id, 0)
             answer = await self.beat(*reports, node_id=agent.node_id)
@@ -182,11 +198,13 @@ class Cluster(World):
             return
         try:
             if not master.is_registered:
-                registration = await master.am.register()
+                registration = await self._register(master)
+                if self.loses_answer():
+                    return
                 master.is_registered = True
                 master.granted |= {granted.container.id for granted in registration.previous_containers}
             if master.succeeded >= master.tasks:
-                if await master.am.finish():
+                if await master.am.finish() and not self.loses_answer():
                     self._exit(master, 0)
                 return
             await self._beat(master)
@@ -197,6 +215,12 @@ class Cluster(World):
         except (Unavailable, InvalidResponseId, Refused):
             # A beat whose commit failed is repeated; one refused for its id means that the RM was restarted.
             return
+
+    async def _register(self, master: Master) -> Registration:
+        """A repeat of the call gets the first one's reply, as from the port's cache, while the same life goes on."""
+        if master.registration is None or master.registration[0] is not self.rm:
+            master.registration = (self.rm, await master.am.register())
+        return master.registration[1]
 
     async def _beat(self, master: Master) -> None:
         missing = max(0, master.tasks - master.succeeded - len(master.granted - master.ended.keys()))
@@ -223,15 +247,27 @@ class Cluster(World):
     # --- what happens by itself -----------------------------------------------------------------------------------
 
     def pods_step(self) -> None:
-        """Kubernetes binds what waits, round robin; a process does not outlive its pod."""
+        """Kubernetes binds what waits and finds room, round robin; a process does not outlive its pod."""
         for agent in self.nodes:
             for container_id, status in list(agent.containers.items()):
                 if status is None and pod_name(container_id) not in self.pods.pods:
                     self.end(agent, container_id, 143)
+        free = {agent.node_id.host: NODE_SIZE.memory_mib - self._held_mib(agent.node_id.host) for agent in self.nodes}
         waiting = [pod.name for pod in self.pods.pods.values() if pod.node_name is None]
         for n, name in enumerate(sorted(waiting)):
-            agent = self.nodes[n % len(self.nodes)]
-            self.pods.change(name, node_name=agent.node_id.host, phase=PodPhase.RUNNING)
+            size_mib = self._size_mib(name)
+            turns = (self.nodes[(n + turn) % len(self.nodes)].node_id.host for turn in range(len(self.nodes)))
+            host = next((host for host in turns if size_mib <= free[host]), None)
+            if host is not None:
+                free[host] -= size_mib
+                self.pods.change(name, node_name=host, phase=PodPhase.RUNNING)
+
+    def _held_mib(self, host: str) -> int:
+        held = (pod.name for pod in self.pods.pods.values() if pod.node_name == host and pod.exit_code is None)
+        return sum(map(self._size_mib, held))
+
+    def _size_mib(self, pod: str) -> int:
+        return requests_of(self.pods.manifests[pod]["spec"])["memory"] // MILLI_A_MIB
 
     def end(self, agent: Agent, container_id: ContainerId, status: int) -> None:
         """A process ends: its agent knows, and its pod's status follows."""

@@ -279,7 +279,7 @@ class Engine:
         self._ask_again_s = ask_again_s
         self._number = self._last_committed = state.identity.last_commit
         """Of the last batch that was tried, and of the last one that was written."""
-        self._doubt: Unavailable | None = None
+        self.doubt: Unavailable | None = None
         """Why it is not known whether a batch was written, while the store is silent."""
         self._company_until_s = float("-inf")
         self._queue: asyncio.Queue[_Item] = asyncio.Queue(QUEUE_MAX)
@@ -310,8 +310,8 @@ class Engine:
             Unavailable: too much is waiting, or the store did not answer; nothing was changed.
             Exception: whatever the work item raised; nothing was changed.
         """
-        if self._doubt is not None:
-            raise Unavailable(f"The store is silent: {self._doubt}") from self._doubt
+        if self.doubt is not None:
+            raise Unavailable(f"The store is silent: {self.doubt}") from self.doubt
         future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait(_Item(work, future, may_wait))
@@ -464,11 +464,11 @@ class Engine:
                 last = await self._store.last_commit()
             except Unavailable as silence:
                 log.warning("last commit not known", number=self._number, error=str(silence))
-                self._doubt = silence
+                self.doubt = silence
                 self._refuse_waiting(silence)
                 await asyncio.sleep(self._ask_again_s)
             else:
-                self._doubt = None
+                self.doubt = None
                 return last
 
     def _refuse_waiting(self, silence: Unavailable) -> None:

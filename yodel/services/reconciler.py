@@ -347,7 +347,8 @@ class Reconciler:
         application = self._engine.state.applications.get(container.id.application_id)
         if application is None or application.state is ApplicationState.KILLED:
             return 0.0
-        age_s = (self._clock.now_ms() - container.finished_ms) / 1000
+        # An end that lies ahead was noted before the wall clock was set back: a pod must not stay until it is reached.
+        age_s = abs(self._clock.now_ms() - container.finished_ms) / 1000
         return self._settings.pod_retention_s - age_s
 
     async def _end(self, container_id: ContainerId, end: pod_events.End) -> None:

@@ -225,6 +225,19 @@ async def test_a_late_renewal_does_not_give_the_lead_back(row: Row) -> None:
             first.leadership.require()
 
 
+async def test_an_answer_after_the_end_of_the_lease_does_not_begin_it_anew(row: Row) -> None:
+    """Whoever watches for the end may be late; the renewal alone must not make a leader of one who has stopped."""
+    first = Process(row, "a")
+    await first.leadership.gain(first.stop)
+    await asyncio.sleep(TIMES.leading_s - 0.5)
+    first.lease.answer_s = 1
+    await first.leadership._renew()
+    assert row.expires_s > now_s() + TIMES.leading_s
+    assert first.leadership.remaining_s == 0
+    with pytest.raises(LeadLost):
+        first.leadership.require()
+
+
 async def test_a_leader_that_another_has_replaced_ends_at_its_next_renewal(row: Row) -> None:
     first = Process(row, "a")
     await first.leadership.gain(first.stop)

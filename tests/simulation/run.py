@@ -1,0 +1,147 @@
+"""Storm after storm until something is found: ``make simulate``, or ``python -m tests.simulation.run --seconds 3600``.
+
+A storm of a kind is made by its seed alone.  A seed that breaks a law is written into ``kept_seeds.json``, from which
+the tests take those that are tried every time; what it found is for whoever mends it to write beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import structlog
+
+from tests.simulation import laws
+from tests.simulation.actions import BindingStorm, BusyStorm, Storm, come_to_rest, rage
+from tests.simulation.world import BUSY_OPTIONS, JOBS, NODES, OPTIONS, BoundCluster
+from tests.support.actors import Cluster, Job
+
+SIZES_SETTLE_ROUNDS = 6
+KEPT = Path(__file__).with_name("kept_seeds.json")
+ERRORS_ONLY = 50
+SPOKEN_EVERY_S = 10.0
+
+
+class BrokenLaw(Exception):
+    """A storm found something."""
+
+    def __init__(self, kind: str, seed: int) -> None:
+        self.kind, self.seed = kind, seed
+        super().__init__(f"see it again: python -m tests.simulation.run --kind {kind} --seed {seed}")
+
+
+async def storm(seed: int) -> int:
+    """Everybody is as stubborn as the original.  Returns the number of actions."""
+    async with Cluster([Job(tasks=n % 4) for n in range(JOBS)], NODES, OPTIONS) as cluster:
+        storm = Storm(cluster, seed)
+        await rage(storm)
+        storm.calm()
+        await come_to_rest(cluster, storm)
+        return storm.taken
+
+
+async def binding(seed: int) -> int:
+    """The ResourceManager chooses the nodes."""
+    options = replace(OPTIONS, is_binding=True)
+    async with BoundCluster([Job(tasks=n % 4) for n in range(JOBS)], NODES, options) as cluster:
+        storm = BindingStorm(cluster, seed)
+        await rage(storm)
+        assert cluster.refused, "a storm without refusals shows nothing"
+        storm.calm()
+        await come_to_rest(cluster, storm)
+        return storm.taken
+
+
+async def busy(seed: int) -> int:
+    """People and ApplicationMasters change their minds."""
+    jobs = [Job(tasks=1 + n % 4, keeps_containers=n % 2 == 1) for n in range(JOBS)]
+    async with Cluster(jobs, NODES, BUSY_OPTIONS) as cluster:
+        storm = BusyStorm(cluster, seed)
+        await rage(storm)
+        await storm.calm_down()
+
+        def sizes(number: int) -> None:
+            if number > SIZES_SETTLE_ROUNDS:
+                laws.check_sizes(cluster)
+
+        await come_to_rest(cluster, storm, sizes)
+        return storm.taken
+
+
+KINDS: dict[str, Callable[[int], Awaitable[int]]] = {"storm": storm, "binding": binding, "busy": busy}
+
+
+def kept(kind: str) -> list[int]:
+    """The seeds of a kind that once found something."""
+    return [int(seed) for seed in json.loads(KEPT.read_text())[kind]]
+
+
+def keep(kind: str, seed: int, found: str, file: Path = KEPT) -> None:
+    """Write a seed down for the tests to try every time."""
+    seeds = json.loads(file.read_text())
+    seeds[kind].setdefault(str(seed), found)
+    file.write_text(json.dumps(seeds, indent=2) + "\n")
+
+
+def storms(first: int, cpu_s: float) -> Iterator[tuple[str, int, int]]:
+    """Storms of all kinds from a seed on, until so much processor time is used: (kind, seed, actions) of each.
+
+    Raises:
+        BrokenLaw: from what the storm raised.
+    """
+    began_s = time.process_time()
+    for seed, kind in ((seed, kind) for seed in itertools.count(first) for kind in KINDS):
+        if time.process_time() - began_s >= cpu_s:
+            return
+        yield kind, seed, one(kind, seed)
+
+
+def one(kind: str, seed: int) -> int:
+    """A single storm; see ``storms``."""
+    quiet = structlog.make_filtering_bound_logger(ERRORS_ONLY)
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=quiet)
+    try:
+        return asyncio.run(KINDS[kind](seed))  # type: ignore[arg-type]
+    except Exception as error:
+        raise BrokenLaw(kind, seed) from error
+    finally:
+        structlog.configure(**before)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Storms until one breaks a law, or until the time is up.")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="of processor time; default: until ended")
+    parser.add_argument("--seed", type=int, default=None, help="the first one; default: by the clock")
+    parser.add_argument("--kind", choices=[*KINDS], default=None, help="with --seed: this one storm alone")
+    told = parser.parse_args()
+    if told.kind is not None and told.seed is not None:
+        print(f"{told.kind} {told.seed}: {one(told.kind, told.seed)} actions, every law held")
+        return 0
+    first = int(time.time()) if told.seed is None else told.seed
+    actions, count, spoke_s = 0, 0, time.monotonic()
+    try:
+        for _, seed, taken in storms(first, told.seconds):
+            actions, count = actions + taken, count + 1
+            if time.monotonic() - spoke_s >= SPOKEN_EVERY_S:
+                spoke_s = time.monotonic()
+                print(f"{count} storms, {actions} actions, at seed {seed}", flush=True)
+    except KeyboardInterrupt:
+        pass
+    except BrokenLaw as broken:
+        keep(broken.kind, broken.seed, f"{broken.__cause__!r}".splitlines()[0][:200])
+        print(f"after {count} storms: the seed is kept in {KEPT}", file=sys.stderr)
+        raise
+    print(f"{count} storms, {actions} actions, every law held")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
