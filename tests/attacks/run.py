@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from tests.attacks import areas
 from tests.attacks.attack import ATTACKS, Attack, Target, Works
 from tests.attacks.neighbours import summary
 
+LONG_TURNS = re.compile(rb"^yodel_loop_turns_over_20_ms_total ([0-9.e+]+)$", re.MULTILINE)
 LIMIT_S = 2.0
 """The longest that a neighbour waits.  Far from what is good: attackers and cluster share the machine."""
 ATTACK_S = 120.0
@@ -101,15 +103,23 @@ def _target(ready: Path | None, is_rig: bool) -> Iterator[Target]:
 def _tried(one: Attack, target: Target, neighbours: Neighbours, limit_s: float) -> bool:
     """Whether it held and nobody suffered."""
     neighbours.window()
-    before = target.resident_mib()
+    before, turns_before = target.resident_mib(), asyncio.run(_long_turns(target))
     verdict, text = asyncio.run(_carried_out(one, target))
-    after = target.resident_mib()
+    after, turns = target.resident_mib(), asyncio.run(_long_turns(target))
     times, suffered = summary(neighbours.window(), limit_s)
     memory = f"; RM {before:.0f} to {after:.0f} MiB" if before is not None and after is not None else ""
+    memory += f", {turns - turns_before:.0f} turns of its loop over 20 ms"
     print(f"{verdict:<6} {one.name}: {text}{memory}\n       neighbours, ms middle/longest: {times}", flush=True)
     for line in suffered:
         print(f"       SUFFERED {line}", flush=True)
     return verdict == "held" and not suffered
+
+
+async def _long_turns(target: Target) -> float:
+    """How many turns of the ResourceManager's loop took more than 20 ms of processor time since it started."""
+    _, said = await target.http("GET", "/prom")
+    found = LONG_TURNS.search(said)
+    return float(found[1]) if found else 0.0
 
 
 async def _carried_out(one: Attack, target: Target) -> tuple[str, str]:

@@ -320,3 +320,14 @@ async def test_end_of_a_container_ends_the_wait(world: World) -> None:
     assert not world.rm.state.unconfirmed
     await live_for(world, am, 800)
     assert not world.container(task).is_live
+
+
+async def test_each_new_size_has_the_whole_time_to_be_passed_on(world: World) -> None:
+    am, task = await grown(world)
+    assert not await live_for(world, am, 500, sized(task, 2048))
+    await am.beat(updates=[update(task, 6144, version=1)])
+    await world.settle()
+    told = await live_for(world, am, 400, sized(task, 2048))
+    assert DECREASE not in [kind for kind, _ in told]
+    assert world.container(task).version == 2
+    assert DECREASE in [kind for kind, _ in await live_for(world, am, 400, sized(task, 2048))]
