@@ -78,7 +78,7 @@ class GivenIds:
         """Also of another cluster's time: a store that is made anew begins a new one."""
         if self._clock.monotonic_s() - self._started_s > EARLIER_ACCEPTED_S:
             return False
-        return application_id <= self._earlier
+        return application_id <= self._earlier and application_id.sequence > 0  # counting begins at 1
 
 
 def _name(asker: Asker) -> str:

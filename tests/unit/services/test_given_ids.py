@@ -82,3 +82,8 @@ def test_who_takes_most_loses_his_oldest(book: GivenIds, monkeypatch: pytest.Mon
     assert len(book) == 3
     refused(book, ApplicationId(1000, 12), greedy)
     book.require(ApplicationId(1000, 13), greedy)
+
+
+def test_number_0_was_never_given_out_before_the_start_either(book: GivenIds) -> None:
+    assert refused(book, ApplicationId(1000, 0), ALICE)
+    book.require(ApplicationId(1000, 1), ALICE)
