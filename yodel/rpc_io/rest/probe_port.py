@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 LIVE, READY = "/health/live", "/health/ready"
 """The web port answers them too, where none of its own is set."""
@@ -70,8 +71,7 @@ class _Asking(asyncio.Protocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
         self._deadline = asyncio.get_running_loop().call_later(DEADLINE_S, self.end)
         self._port.came(self)
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+import uvloop
 
 from yodel.rpc_io.rest import probe_port
 from yodel.rpc_io.rest.probe_port import CONNECTIONS_MAX, HEAD_BYTES_MAX, LIVE, READY, ProbePort
@@ -41,6 +42,18 @@ async def served() -> AsyncIterator[Served]:
     yield found
     await found.probes.stop()
     await found.probes.stop()
+
+
+def test_probes_are_answered_on_the_loop_that_the_programs_run_on() -> None:
+    async def said() -> tuple[str, str]:
+        served = Served()
+        served.port = await served.probes.start(HOST, 0) or 0
+        try:
+            return await served.get(LIVE)
+        finally:
+            await served.probes.stop()
+
+    assert uvloop.run(said()) == ("200 OK", "OK")
 
 
 async def test_alive_is_who_answers_and_ready_is_who_has_no_reason_against_it(served: Served) -> None:
