@@ -252,11 +252,13 @@ async def test_crash_at_any_step_of_a_leave_ends_in_a_node_that_is_out(is_gracef
     for step in range(100):
         async with World() as world:
             am, container_id = await a_job(world)
-            world.crash_at_step = len(world.steps) + step
+            before = len(world.steps)
+            world.crash_at_step = before + step
             crashed = True
             try:
                 await refresh(world, EXCLUDED, is_graceful=is_graceful, timeout_s=10)
                 await world.pass_time(11)
+                taken = len(world.steps) - before
                 crashed = False
             except Crash:
                 pass
@@ -269,5 +271,6 @@ async def test_crash_at_any_step_of_a_leave_ends_in_a_node_that_is_out(is_gracef
             assert not world.has_pod(container_id)
             assert am.attempt_id in world.rm.state.attempts
             if not crashed:
+                assert step == taken > 10  # a crash was tried at every one
                 return
     raise AssertionError("a leave takes more steps than this test looks at")

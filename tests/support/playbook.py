@@ -351,6 +351,8 @@ class World:
         self.steps: list[str] = []
         self.crash_at_step: int | None = None
         """The number of the step (from 0, counted in ``steps``) that a Crash happens at."""
+        self.crashed_at: list[int] = []
+        """The numbers of the steps that one happened at."""
         self.commit_errors: list[Exception] = []
         """Raised by the next commits, one each: an OutcomeUnknown loses the answer of one that did not happen."""
         self.lost_answers: list[Exception] = []
@@ -516,6 +518,7 @@ class World:
     def _step(self, name: str) -> None:
         self.steps.append(name)
         if self.crash_at_step is not None and len(self.steps) - 1 == self.crash_at_step:
+            self.crashed_at.append(self.crash_at_step)
             raise Crash(name)
 
     def _at_store(self, point: Point) -> None:
