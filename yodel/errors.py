@@ -14,6 +14,7 @@ YodelError
 │   │   ├── InvalidLabelRequest
 │   │   └── TooMuchAsked        … by one of the limits on what an ApplicationMaster may ask for
 │   ├── InvalidBlacklistRequest
+│   │   └── TooMuchBlacklisted  … by the limit on its length
 │   ├── InvalidReleaseRequest
 │   ├── InvalidToken            a delegation token that is unknown, expired or not the caller's to use
 │   ├── NotRegistered           an ApplicationMaster that has to register (again) first
@@ -117,6 +118,14 @@ class InvalidLabelRequest(InvalidResourceRequest):
 
 class InvalidBlacklistRequest(Refused):
     """InvalidResourceBlacklistRequestException."""
+
+
+class TooMuchBlacklisted(InvalidBlacklistRequest):
+    """A blacklist beyond its limit, whose name in ``telemetry.limits`` is ``limit``."""
+
+    def __init__(self, limit: str, value: int, maximum: int, text: str) -> None:
+        self.limit, self.value, self.maximum = limit, value, maximum
+        super().__init__(text)
 
 
 class InvalidReleaseRequest(Refused):

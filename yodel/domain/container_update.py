@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId
-from yodel.domain.resource import NONE, Resource, rounded_up
+from yodel.domain.resource import EXTRA_AMOUNT_MAX, NONE, Resource, rounded_up
 from yodel.domain.states import ContainerState, ContainerUpdateType
 
 INVALID_CONTAINER_ID = "INVALID_CONTAINER_ID"
@@ -125,4 +125,5 @@ def _sort_in(found: Updates, request: UpdateRequest, container: Container, targe
 
 
 def _is_allowed(capability: Resource, maximum: Resource) -> bool:
-    return 0 <= capability.memory_mib <= maximum.memory_mib and 0 <= capability.vcores <= maximum.vcores
+    is_allowed = 0 <= capability.memory_mib <= maximum.memory_mib and 0 <= capability.vcores <= maximum.vcores
+    return is_allowed and all(0 <= amount <= EXTRA_AMOUNT_MAX for _, amount in capability.extras)

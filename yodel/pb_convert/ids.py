@@ -9,9 +9,12 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.resource import MEMORY, VCORES, Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.pb_convert.texts import text
 from yodel.pb_convert.widths import int32, int64
 
 EXTRA_RESOURCE_TYPES_MAX = 64
+TYPE_NAME_LENGTH_MAX = 317
+"""Of a resource type: as long as Kubernetes' (a prefix of 253 characters, a slash, a name of 63)."""
 HOST_LENGTH_MAX = 253
 
 
@@ -64,7 +67,7 @@ def resource(message: pb.ResourceProto) -> Resource:
     """Fields 1 and 2 are memory and vcores; the map counts for other types only (ResourcePBImpl).
 
     Raises:
-        InvalidValue: more than EXTRA_RESOURCE_TYPES_MAX types.
+        InvalidValue: more than EXTRA_RESOURCE_TYPES_MAX types, or a name that is too long or no text.
     """
     if not message.resource_value_map:
         return Resource(message.memory, message.virtual_cores)
@@ -72,7 +75,8 @@ def resource(message: pb.ResourceProto) -> Resource:
         raise InvalidValue(
             "Resource", f"{len(message.resource_value_map)} types", f"at most {EXTRA_RESOURCE_TYPES_MAX} resource types"
         )
-    extras = {e.key: e.value for e in message.resource_value_map if e.key not in (MEMORY, VCORES)}
+    named = ((text("Resource.key", e.key, TYPE_NAME_LENGTH_MAX), e.value) for e in message.resource_value_map)
+    extras = {name: amount for name, amount in named if name not in (MEMORY, VCORES)}
     return Resource(message.memory, message.virtual_cores, tuple(sorted(extras.items())))
 
 

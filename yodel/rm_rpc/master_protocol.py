@@ -11,7 +11,7 @@ from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import FinalApplicationStatus
 from yodel.domain.tokens import AMRM_TOKEN_KIND
-from yodel.errors import InvalidValue, TooMuchAsked
+from yodel.errors import InvalidValue, TooMuchAsked, TooMuchBlacklisted
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -248,7 +248,7 @@ def _told(context: CallContext) -> Iterator[None]:
     """A refusal by a limit is counted and logged."""
     try:
         yield
-    except TooMuchAsked as error:
+    except (TooMuchAsked, TooMuchBlacklisted) as error:
         caller = f"{context.user}@{context.remote_host}"
         REFUSALS.tell(_LIMITS[error.limit], caller=caller, value=error.value, maximum=error.maximum)
         raise

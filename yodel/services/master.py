@@ -43,26 +43,21 @@ from yodel.domain.tokens import Token
 from yodel.errors import (
     AlreadyRegistered,
     AttemptNotServed,
-    InvalidReleaseRequest,
     InvalidResponseId,
     InvalidValue,
     NotRegistered,
-    TooMuchAsked,
     UnknownToCache,
 )
 from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.services.allocate import AllocateRequest, AllocateResult, Granted, Registration
+from yodel.services.beat_checks import BeatChecks, blacklisted
 from yodel.services.engine import Engine, Transaction
 from yodel.services.state import AttemptRuntime, ask_key
 from yodel.services.tokens import TokenIssuer
 
 RESPONSE_ID_MASK = 0x7FFFFFFF  # ApplicationMasterService: response ids wrap at 31 bits
-ASKS_PER_BEAT_MAX = 20_000
-RELEASES_PER_BEAT_MAX = 20_000
-BLACKLIST_MAX = 10_000
 GRANTS_PER_BEAT_MAX = 1_000
-UPDATES_PER_BEAT_MAX = 10_000
 CONSTRAINTS_MAX = 1_000
 """Constraints that one ApplicationMaster may register."""
 HELD = (ContainerState.ACQUIRED, ContainerState.RUNNING)
@@ -92,7 +87,8 @@ class MasterService:
         rules: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._tokens, self._clock, self._rules = engine, tokens, clock, rules
-        self._require_allowed, self._maximum = require_allowed, maximum_capability
+        self._checks = BeatChecks(engine, rules, require_allowed)
+        self._maximum = maximum_capability
         self._wake_scheduler = wake_scheduler
         self._busy: dict[ApplicationAttemptId, asyncio.Future[None]] = {}
         self._counts = _Counts()
@@ -227,7 +223,7 @@ class MasterService:
             )
         runtime.last_seen_s = self._clock.monotonic_s()
         if request.response_id == runtime.response_id:
-            self._check(request, attempt)
+            self._checks.check(request, runtime)
             return runtime, None
         stored = runtime.last_response
         if (request.response_id + 1) & RESPONSE_ID_MASK == runtime.response_id and isinstance(stored, AllocateResult):
@@ -236,32 +232,6 @@ class MasterService:
             f"Invalid responseId in AllocateRequest from application attempt: {attempt_id}, expect responseId to be "
             f"{runtime.response_id}, but get {request.response_id}"
         )
-
-    def _check(self, request: AllocateRequest, attempt: Attempt) -> None:
-        for name, items, most in (
-            ("ask", request.asks, ASKS_PER_BEAT_MAX),
-            ("release", request.releases, RELEASES_PER_BEAT_MAX),
-            ("blacklist_additions", request.blacklist_additions, BLACKLIST_MAX),
-            ("update_requests", request.updates, UPDATES_PER_BEAT_MAX),
-            ("scheduling_requests", request.scheduling_asks, ASKS_PER_BEAT_MAX),
-        ):
-            if len(items) > most:
-                text = f"{name}: {len(items)} entries in one allocate call; at most {most}"
-                raise TooMuchAsked("allocate_entries", len(items), most, text)
-        if not (request.asks or request.releases or request.blacklist_additions or request.scheduling_asks):
-            return
-        submission = self._engine.state.applications[attempt.id.application_id].submission
-        queue_name = submission.queue.rsplit(".", 1)[-1]
-        known_labels = self._engine.state.node_labels if self._rules.are_node_labels_enabled else ()
-        for ask in request.asks:
-            ask_rules.checked(ask, self._rules, submission.node_label, queue_name, known_labels)
-            self._require_allowed(ask.key.capability)
-        for scheduling_ask in request.scheduling_asks:
-            ask_rules.check_count(scheduling_ask, self._rules)
-            self._require_allowed(scheduling_ask.key.capability)
-        ask_rules.check_blacklist(request.blacklist_additions)
-        if not submission.keep_containers_across_attempts:
-            _check_releases(request.releases, attempt.id)
 
     def _heard(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateRequest:
         """Of an ApplicationMaster that has unregistered nothing but that it lives: it is answered with
@@ -291,10 +261,9 @@ class MasterService:
             requests = [ask_rules.merged(asked, runtime.constraints) for asked in request.scheduling_asks]
             runtime.asks.take([*asks, *requests], self._rules.count_max)  # all or nothing: nothing was changed so far
         if request.blacklist_additions or request.blacklist_removals:
-            wanted = runtime.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
-            if len(wanted) <= BLACKLIST_MAX:  # beyond it, the places named first stay the ones avoided
-                is_changed |= wanted != runtime.blacklist
-                runtime.blacklist = wanted
+            wanted = blacklisted(request, runtime)
+            is_changed |= wanted != runtime.blacklist
+            runtime.blacklist = wanted
         progress = request.progress
         runtime.progress = 0.0 if progress != progress or progress < 0 else min(progress, 1.0)
         if is_changed:
@@ -468,12 +437,3 @@ class MasterService:
                 cores=max(total.vcores, used.vcores),
             )
         return self._counts
-
-
-def _check_releases(releases: Sequence[ContainerId], attempt_id: ApplicationAttemptId) -> None:
-    """RMServerUtils.validateContainerReleaseRequest.  Raises InvalidReleaseRequest."""
-    for container_id in releases:
-        if container_id.attempt_id != attempt_id:
-            raise InvalidReleaseRequest(
-                f"Cannot release container : {container_id} not belonging to this application attempt : {attempt_id}"
-            )

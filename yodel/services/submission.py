@@ -17,13 +17,14 @@ from yodel.domain.application import Application, Submission
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.events import AttemptKillRequested, KillRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
-from yodel.domain.resource import Resource, rounded_up
+from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, rounded_up
 from yodel.domain.states import ApplicationState, FinalApplicationStatus
-from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue
+from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue, TooMuchAsked
 from yodel.ports.identity import Groups
 from yodel.services.engine import Engine, Transaction
 from yodel.services.given_ids import Asker, GivenIds
 from yodel.services.submission_room import SubmissionRoom
+from yodel.telemetry.limits import EXTRA_RESOURCE_AMOUNT, REFUSALS
 
 ID_BLOCK = 100
 """Application numbers reserved on disk at a time: a crash skips at most this many, and none is given twice."""
@@ -255,7 +256,11 @@ class SubmissionService:
         if len(submission.name) > NAME_LENGTH_MAX:
             raise InvalidValue("application name", submission.name[:80], f"at most {NAME_LENGTH_MAX} characters")
         _check_tags(submission.tags)
-        self.require_allowed(submission.am_asked_capability)
+        try:
+            self.require_allowed(submission.am_asked_capability)
+        except TooMuchAsked as error:
+            REFUSALS.tell(EXTRA_RESOURCE_AMOUNT, caller=submission.user, value=error.value, maximum=error.maximum)
+            raise
         if not submission.is_unmanaged:
             ask_rules.check_known(submission.am_node_label, self._asks, self._engine.state.node_labels)
         cluster_max = self._limits.max_attempts
@@ -274,11 +279,13 @@ class SubmissionService:
 
         Raises:
             InvalidResourceRequest: negative, or over the maximum allocation.
+            TooMuchAsked: an amount of a further type is over EXTRA_AMOUNT_MAX.
         """
         maximum = self._allocation.maximum
         for name, value, most in (
-            ("memory-mb", capability.memory_mib, maximum.memory_mib),
-            ("vcores", capability.vcores, maximum.vcores),
+            (MEMORY, capability.memory_mib, maximum.memory_mib),
+            (VCORES, capability.vcores, maximum.vcores),
+            *((name, value, EXTRA_AMOUNT_MAX) for name, value in capability.extras),
         ):
             if value < 0:
                 raise InvalidResourceRequest(
@@ -286,12 +293,17 @@ class SubmissionService:
                     f"Requested resource type=[{name}], Requested resource={capability}"
                 )
             if value > most:
-                raise InvalidResourceRequest(
+                text = (
                     "Invalid resource request! Cannot allocate containers as requested resource is greater than "
                     f"maximum allowed allocation. Requested resource type=[{name}], Requested resource={capability}, "
-                    f"maximum allowed allocation={maximum}, please note that maximum allowed allocation is calculated "
-                    "by scheduler based on maximum resource of registered NodeManagers, which might be less than "
-                    f"configured maximum allocation={maximum}"
+                )
+                if name not in (MEMORY, VCORES):
+                    text += f"maximum allowed allocation={most}"
+                    raise TooMuchAsked("extra_resource_amount", value, most, text)
+                raise InvalidResourceRequest(
+                    f"{text}maximum allowed allocation={maximum}, please note that maximum allowed allocation is "
+                    "calculated by scheduler based on maximum resource of registered NodeManagers, which might be less "
+                    f"than configured maximum allocation={maximum}"
                 )
 
     def _forget_old(self) -> None:

@@ -154,7 +154,30 @@ ALLOCATE_ENTRIES = Limit(
     answer=_ASK_ANSWER,
     hadoop="none but `ipc.maximum.data.length`",
 )
-ASKS = (ASKED_CONTAINERS_PER_KEY, ASKED_CONTAINERS, ASK_LINES, ALLOCATE_ENTRIES)
+BLACKLIST_NAMES = Limit(
+    name="blacklist_names",
+    setting=None,
+    default="10,000",
+    what="hosts and racks on the blacklist of one ApplicationMaster, with those of earlier heartbeats",
+    answer="InvalidResourceBlacklistRequestException; nothing of that heartbeat counts",
+    hadoop="none",
+)
+EXTRA_RESOURCE_AMOUNT = Limit(
+    name="extra_resource_amount",
+    setting=None,
+    default="2³¹−1",
+    what="amount of one resource type other than memory and cores, of one container",
+    answer="InvalidResourceRequestException, in the words of memory and cores",
+    hadoop="2⁶³−1, or `yarn.resource-types.….maximum-allocation`",
+)
+ASKS = (
+    ASKED_CONTAINERS_PER_KEY,
+    ASKED_CONTAINERS,
+    ASK_LINES,
+    ALLOCATE_ENTRIES,
+    BLACKLIST_NAMES,
+    EXTRA_RESOURCE_AMOUNT,
+)
 """By their names in ``errors.TooMuchAsked``."""
 
 HTTP_CONNECTIONS = Limit(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.support.records import a_container
 from yodel.domain.container import Container
 from yodel.domain.container_update import SizeLimits, UpdateRequest, Updates, judge
-from yodel.domain.resource import Resource
+from yodel.domain.resource import EXTRA_AMOUNT_MAX, Resource
 from yodel.domain.states import ContainerState, ContainerUpdateType
 
 LIMITS = SizeLimits(minimum=Resource(1024, 1), maximum=Resource(8192, 4))
@@ -24,8 +25,6 @@ def request(memory_mib: int, *, vcores: int = 2, version: int = 0, kind: str = "
 
 
 def judged(*requests: UpdateRequest, container: Container | None = HELD, **changes: Any) -> Updates:
-    from dataclasses import replace
-
     found = replace(container, **changes) if container is not None else None
     return judge(requests, lambda _: found, LIMITS)
 
@@ -85,4 +84,13 @@ def test_second_request_for_a_container_in_one_beat_is_outstanding() -> None:
 def test_sizes_outside_what_a_container_may_have_are_refused(kind: str, memory_mib: int, vcores: int) -> None:
     held = Resource(1 << 40, 1 << 40) if kind == "DECREASE_RESOURCE" else HELD.capability
     found = judged(request(memory_mib, vcores=vcores, kind=kind), capability=held)
+    assert (found.increases, found.decreases, reasons(found)) == ({}, {}, ["RESOURCE_OUTSIDE_ALLOWED_RANGE"])
+
+
+@pytest.mark.parametrize("kind", ["INCREASE_RESOURCE", "DECREASE_RESOURCE"])
+@pytest.mark.parametrize("amount", [-1, EXTRA_AMOUNT_MAX + 1])
+def test_further_types_outside_what_a_container_may_have_are_refused(kind: str, amount: int) -> None:
+    asked = replace(request(2048, kind=kind), capability=Resource(2048, 2, (("gpu", amount),)))
+    held = Resource(2048, 2, (("gpu", 2**40),)) if kind == "DECREASE_RESOURCE" else HELD.capability
+    found = judged(asked, capability=held)
     assert (found.increases, found.decreases, reasons(found)) == ({}, {}, ["RESOURCE_OUTSIDE_ALLOWED_RANGE"])

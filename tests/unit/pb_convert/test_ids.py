@@ -82,3 +82,21 @@ def test_resource_with_too_many_types_is_refused() -> None:
         message.resource_value_map.add(key=f"type-{n}", value=1)
     with pytest.raises(InvalidValue, match="at most 64"):
         ids.resource(message)
+
+
+def test_resource_types_are_named_by_short_texts() -> None:
+    message = pb.ResourceProto(memory=1, virtual_cores=1)
+    message.resource_value_map.add(key="x" * 317, value=1)
+    assert ids.resource(message).extras == (("x" * 317, 1),)
+    message.resource_value_map.add(key="x" * 318, value=1)
+    with pytest.raises(InvalidValue, match=r"Resource\.key"):
+        ids.resource(message)
+
+
+def test_resource_type_whose_name_is_no_text_is_refused() -> None:
+    """Two of them: texts and bytes cannot be sorted."""
+    message = pb.ResourceProto.FromString(
+        b"\x08\x01\x10\x01" + b"".join(b"\x1a\x05\x0a\x01" + key + b"\x10\x01" for key in (b"a", b"\xff"))
+    )
+    with pytest.raises(InvalidValue, match=r"Resource\.key"):
+        ids.resource(message)

@@ -9,7 +9,13 @@ from tests.support.rpc_calls import call, client_of, context, every_method, serv
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import MasterKey, Token
-from yodel.errors import ApplicationAttemptNotFound, InvalidResourceRequest, InvalidResponseId, InvalidValue
+from yodel.errors import (
+    ApplicationAttemptNotFound,
+    InvalidBlacklistRequest,
+    InvalidResourceRequest,
+    InvalidResponseId,
+    InvalidValue,
+)
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -320,6 +326,27 @@ async def test_refusal_of_a_beat_that_writes_is_counted_and_changes_nothing(
     assert REFUSALS.counts()["asked_containers"] == before + 1
     assert world.rm.state.wanted.count == 0
     assert world.attempt(am.attempt_id).tracking_url != "http://elsewhere"
+
+
+async def test_names_beyond_the_blacklist_and_amounts_beyond_a_type_are_refused_and_counted(
+    world: World, protocol: RpcProtocol
+) -> None:
+    am, before = await world.running_am(), REFUSALS.counts()
+    caller = context(attempt_id=am.attempt_id, world=world)
+    names = msg.AllocateRequestProto(response_id=0)
+    names.blacklist_request.blacklist_additions.extend(f"node-{n}" for n in range(10_000))
+    await call(protocol, "allocate", caller, names)
+    names.response_id = 1
+    names.blacklist_request.blacklist_additions[0] = "another"
+    with pytest.raises(InvalidBlacklistRequest, match=r"10001 names .* at most 10000"):
+        await call(protocol, "allocate", caller, names)
+    request = allocate(1, 1)
+    request.ask[0].capability.resource_value_map.add(key="gpu", value=2**31)
+    with pytest.raises(InvalidResourceRequest, match=r"Requested resource type=\[gpu\]"):
+        await call(protocol, "allocate", caller, request)
+    counts = REFUSALS.counts()
+    told = ("blacklist_names", "extra_resource_amount")
+    assert [counts[name] - before[name] for name in told] == [1, 1]
 
 
 async def test_what_all_wait_for_fits_the_answer_however_much_it_is(world: World, protocol: RpcProtocol) -> None:

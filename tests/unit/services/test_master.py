@@ -4,8 +4,9 @@ import pytest
 
 from tests.support.playbook import NODE_SIZE, World, ask
 from yodel.domain.ids import ContainerId
-from yodel.domain.resource import Resource
-from yodel.errors import InvalidResourceRequest
+from yodel.domain.resource import EXTRA_AMOUNT_MAX, Resource
+from yodel.errors import InvalidResourceRequest, TooMuchBlacklisted
+from yodel.services import beat_checks
 from yodel.services import master as master_module
 from yodel.services.allocate import AllocateRequest, AllocateResult
 
@@ -81,7 +82,7 @@ async def test_beat_with_something_to_write_is_not(world: World) -> None:
 @pytest.mark.parametrize("field", ["asks", "releases", "blacklist_additions"])
 async def test_lists_of_a_beat_have_limits(world: World, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
     for name in ("ASKS_PER_BEAT_MAX", "RELEASES_PER_BEAT_MAX", "BLACKLIST_MAX"):
-        monkeypatch.setattr(master_module, name, 2)
+        monkeypatch.setattr(beat_checks, name, 2)
     am = await world.running_am()
     items = {
         "asks": [ask(1)] * 3,
@@ -90,6 +91,33 @@ async def test_lists_of_a_beat_have_limits(world: World, monkeypatch: pytest.Mon
     }
     with pytest.raises(InvalidResourceRequest, match="3 entries in one allocate call; at most 2"):
         await am.beat(**{field: items[field]}) if field != "asks" else await am.beat(*items["asks"])
+
+
+async def test_blacklist_has_a_limit_and_what_is_beyond_it_is_refused_not_dropped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beat_checks, "BLACKLIST_MAX", 3)
+    am = await world.running_am()
+    runtime = world.rm.state.runtimes[am.attempt_id]
+    await am.beat(blacklist_additions=["a", "b"])
+    with pytest.raises(TooMuchBlacklisted, match="4 names with those of earlier heartbeats; at most 3") as refused:
+        await am.beat(ask(5), blacklist_additions=["b", "c", "d"])
+    assert (refused.value.limit, refused.value.value, refused.value.maximum) == ("blacklist_names", 4, 3)
+    assert (runtime.blacklist, world.rm.state.wanted.count) == ({"a", "b"}, 0)
+    await am.beat(blacklist_additions=["b", "c", "d"], blacklist_removals=["a"])
+    assert runtime.blacklist == {"b", "c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"), [(EXTRA_AMOUNT_MAX + 1, "maximum allowed allocation=2147483647"), (-1, "less than 0")]
+)
+async def test_further_resource_types_of_an_ask_have_a_maximum(world: World, amount: int, words: str) -> None:
+    am = await world.running_am()
+    await am.beat(ask(1, capability=Resource(1024, 1, (("example.com/gpu", EXTRA_AMOUNT_MAX),))))
+    with pytest.raises(InvalidResourceRequest, match=words) as refused:
+        await am.beat(ask(1, capability=Resource(1024, 1, (("example.com/gpu", amount),))))
+    assert "Requested resource type=[example.com/gpu]" in str(refused.value)
+    assert world.rm.state.wanted.count == 1
 
 
 async def test_grants_of_one_beat_have_a_limit_and_none_is_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
