@@ -7,6 +7,7 @@ is there twice, is an error and never passed over.
 from __future__ import annotations
 
 import ast
+import gc
 import textwrap
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -60,7 +61,7 @@ class Mutant:
         if changed == part:
             raise DoesNotApply(f"{self}: it changes nothing")
         try:
-            ast.parse(textwrap.dedent(" " * _column(source, start) + changed))
+            _parse(textwrap.dedent(" " * _column(source, start) + changed))
         except SyntaxError as error:
             raise DoesNotApply(f"{self}: it is no Python any more ({error.msg})") from error
         return source[:start] + changed + source[end:]
@@ -115,7 +116,18 @@ def _span(source: str, name: str, mutant: Mutant) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def _parsed(source: str) -> ast.Module:
-    return ast.parse(source)
+    return _parse(source)
+
+
+def _parse(source: str) -> ast.Module:
+    """Without a collection meanwhile: CPython 3.11 takes a finalizer that parses too for a fault of its own."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _is_named(statement: ast.stmt, name: str) -> bool:
