@@ -1,6 +1,8 @@
 """Nodes that have to go: by the include and exclude lists, gracefully or at once (NodesListManager).
 
 A graceful leave is a row: the node is DECOMMISSIONING with the time it was told, so a restarted RM goes on counting.
+Within one life the monotonic clock counts; what the wall clock says is asked once, at the start, and a wall clock that
+was set back meanwhile costs at most one more whole time.
 One look a second (DecommissioningNodesWatcher) ends it when nothing of a live application was there, or when its time
 is up.  Lists are swapped only after the rows they lead to are committed: until then agents are judged by the old ones.
 
@@ -47,6 +49,8 @@ class Decommission:
         self._engine, self._nodes, self._clock = engine, nodes, clock
         self._default_timeout_s, self._cordoned = default_timeout_s, cordoned
         self._left_for_a_cordon: set[NodeId] = set()
+        self._leaving_since_s: dict[NodeId, tuple[int, float]] = {}
+        """Of each node that is leaving: the time in its row, and the monotonic time that stands for it."""
 
     async def run(self) -> None:
         while True:
@@ -56,6 +60,7 @@ class Decommission:
     def look(self) -> None:
         """End the leaves that are over; begin and end those of cordons."""
         self._follow_cordons()
+        self._note_leaves()
         leaving = [node for node in self._in_state(NodeState.DECOMMISSIONING) if not self._leaves_for_a_cordon(node)]
         if not leaving:
             return
@@ -87,6 +92,7 @@ class Decommission:
 
         await self._engine.do(work)
         self._nodes.lists = lists
+        self._note_leaves()
 
     async def refresh_forcefully(self) -> None:
         """Every node that is leaving is out now (DecommissionType.FORCEFUL).  Raises Unavailable."""
@@ -135,7 +141,19 @@ class Decommission:
     def _is_out_of_time(self, node: Node) -> bool:
         if node.decommissioning_timeout_s < 0:
             return False
-        return self._clock.now_ms() >= node.decommissioning_since_ms + node.decommissioning_timeout_s * 1000
+        _, since_s = self._leaving_since_s[node.id]
+        return self._clock.monotonic_s() >= since_s + node.decommissioning_timeout_s
+
+    def _note_leaves(self) -> None:
+        """When each leave began, by the monotonic clock: the wall clock is asked once a leave and life."""
+        found: dict[NodeId, tuple[int, float]] = {}
+        for node in self._in_state(NodeState.DECOMMISSIONING):
+            known = self._leaving_since_s.get(node.id)
+            if known is None or known[0] != node.decommissioning_since_ms:
+                passed_s = max(0, self._clock.now_ms() - node.decommissioning_since_ms) / 1000
+                known = (node.decommissioning_since_ms, self._clock.monotonic_s() - passed_s)
+            found[node.id] = known
+        self._leaving_since_s = found
 
     def _nodes_of_live_applications(self) -> set[NodeId]:
         """Where a live application has or had a container: its shuffle files may still be fetched from there."""

@@ -26,6 +26,39 @@ async def test_time_of_nothing_is_up_at_once(world: World) -> None:
     assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONED
 
 
+@pytest.mark.parametrize("skew_s", [-7200, 7200])
+async def test_clock_that_is_set_changes_nothing_about_the_time_allowed(world: World, skew_s: int) -> None:
+    await world.running_am()
+    await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=30))
+    world.clock.skew_ms += skew_s * 1000
+    await world.pass_time(29)
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONING
+    await world.pass_time(1)
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONED
+
+
+async def test_clock_set_back_before_a_restart_costs_at_most_one_more_whole_time(world: World) -> None:
+    await world.running_am()
+    await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=30))
+    world.clock.skew_ms -= 7200 * 1000
+    await world.restart()
+    world.rm.nodes.lists = EXCLUDED
+    await world.pass_time(0)
+    await world.pass_time(29)
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONING
+    await world.pass_time(1)
+    assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONED
+
+
+async def test_second_leave_has_a_whole_time_of_its_own(world: World) -> None:
+    await world.running_am()
+    for _ in range(2):
+        await world.run(world.rm.decommission.refresh(HostLists(), is_graceful=True))
+        await world.run(world.rm.decommission.refresh(EXCLUDED, is_graceful=True, timeout_s=30))
+        await world.pass_time(29)
+        assert world.rm.state.nodes[NODE].state is NodeState.DECOMMISSIONING
+
+
 async def test_repeated_order_writes_nothing(world: World) -> None:
     await world.running_am()
     for _ in range(2):

@@ -19,7 +19,7 @@ from yodel.errors import (
     NodeNotFound,
     Unavailable,
 )
-from yodel.ports.store import FencedOut, OutcomeUnknown
+from yodel.ports.store import Commit, FencedOut, OutcomeUnknown
 from yodel.services import engine as engine_module
 from yodel.services.engine import Engine, Transaction
 from yodel.store.memory_store import MemoryStore
@@ -163,18 +163,31 @@ async def test_callers_are_refused_while_it_is_not_known_what_was_written(world:
 
 
 async def test_callers_who_wait_are_refused_when_the_store_falls_silent(world: World) -> None:
-    """They came while the batch before them was under way."""
-    engine, late = world.rm.engine, list[asyncio.Future[None]]()
+    """They are in the queue before the batch is sent: after the first silence they would be turned away at the door."""
+    engine = world.rm.engine
+    arrives = asyncio.Event()
 
-    def joins_late(tx: Transaction) -> None:
-        tx.put(an_application(1))
-        late.append(asyncio.ensure_future(engine.do(lambda tx: tx.put(an_application(2)))))
+    async def come_late() -> None:
+        await arrives.wait()
+        await engine.do(lambda tx: tx.put(an_application(2)))
 
+    late = asyncio.create_task(come_late())
+    store, commit = engine._store, engine._store.commit
+
+    async def slow(written: Commit) -> None:
+        store.commit = commit  # type: ignore[method-assign]
+        arrives.set()
+        while engine.waiting == 0:  # noqa: ASYNC110 - the queue tells nobody
+            await asyncio.sleep(0)
+        assert engine.doubt is None
+        await commit(written)
+
+    store.commit = slow  # type: ignore[method-assign]
     world.lost_answers.append(OutcomeUnknown("cut"))
-    world.silences += [Unavailable("away")] * 3
-    await world.run(engine.do(joins_late))
+    world.silences.append(Unavailable("away"))
+    await world.run(engine.do(lambda tx: tx.put(an_application(1))))
     with pytest.raises(Unavailable, match="silent"):
-        await late[0]
+        await late
     assert [a.sequence for a in world.disk.applications] == [1]
 
 
