@@ -17,6 +17,7 @@ from nm_plugin.node_address import address_in
 from nm_plugin.settings import Settings, load
 from nm_plugin.tracker import ShutdownOrdered
 from yodel.errors import InvalidValue
+from yodel.rpc_io.open_files import raise_limit
 from yodel.telemetry import logs
 
 EXIT_MISCONFIGURED = 2
@@ -41,6 +42,7 @@ def run(
         print(error, file=sys.stderr)
         raise typer.Exit(EXIT_MISCONFIGURED) from None
     logs.configure(settings.log_level, settings.log_format)
+    raise_limit()
     try:
         asyncio.run(serve(settings))
     except ShutdownOrdered as error:

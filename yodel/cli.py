@@ -162,11 +162,13 @@ def serve(
     """
     from yodel.app import run_rm
     from yodel.local.quickstart import stop_on_signals
+    from yodel.rpc_io.open_files import raise_limit
     from yodel.store.schema import migrate_if_behind
     from yodel.telemetry import logs
 
     settings = _settings(config)
     logs.configure(settings.log_level, settings.log_format)
+    raise_limit()
 
     async def run() -> None:
         stop = asyncio.Event()

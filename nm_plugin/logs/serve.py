@@ -64,6 +64,8 @@ LIMITS = ConnectionLimits(
     of_address=NODE_HTTP_CONNECTIONS_PER_ADDRESS,
 )
 BACKLOG = 128
+ACCEPTED_AT_ONCE = 16
+"""In one turn; and so often accepting fails, each time with a traceback, in a second without a descriptor left."""
 COOKIE_VALIDITY_S = 36_000  # hadoop.http.authentication.token.validity
 APPLICATION_STATES = (
     "NEW",
@@ -117,7 +119,7 @@ class LogServer:
             access_log=False,
             lifespan="off",
             proxy_headers=False,
-            backlog=BACKLOG,
+            backlog=ACCEPTED_AT_ONCE,
             timeout_graceful_shutdown=2,
         )
         self._server = _QuietServer(config)
@@ -138,6 +140,12 @@ class LogServer:
 
 class _QuietServer(uvicorn.Server):
     """Leaves signal handling to the process's owner."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """uvicorn's one number is for what waits in the kernel too, which may be more."""
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

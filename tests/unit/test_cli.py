@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +19,7 @@ from tests.support.audit_lines import logs_as_before
 from yodel import __version__, checks, cli
 from yodel.checks import Finding, Verdict
 from yodel.errors import InvalidValue, Refused
+from yodel.rpc_io.open_files import WANTED
 
 COMMANDS = ("local", "serve", "migrate", "client-config", "check", "version")
 RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200"})
@@ -67,6 +69,18 @@ def test_unreadable_configuration_is_one_line(tmp_path: Path, command: str) -> N
     assert result.exit_code == 2
     assert result.output.startswith("error: Invalid --config")
     assert "Traceback" not in result.output
+
+
+def test_served_process_may_open_as_many_files_as_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[int] = []
+    monkeypatch.setattr(cli, "_run", lambda _: found.append(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, limits[1]))
+    try:
+        assert RUNNER.invoke(cli.app, ["serve"]).exit_code == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert found == [min(WANTED, limits[1])]
 
 
 def test_every_wrong_setting_gets_its_line(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from yodel.hadoop_rpc.server_connection import AuthMethod, CallReceived, Opened,
 from yodel.rpc_io.dispatch import Peer
 from yodel.rpc_io.lingering import Lingering
 from yodel.rpc_io.seats import IDLE_BEFORE_OPEN_S, IDLE_S
+from yodel.rpc_io.sites import site_of
 from yodel.telemetry.limits import REFUSALS, RPC_FRAME_BEFORE_OPEN, RPC_FRAME_TIME, RPC_UNFINISHED_FRAMES
 
 if TYPE_CHECKING:
@@ -79,10 +80,10 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         self._remote = (str(peername[0]), int(peername[1]))
-        self.address = self._remote[0]
+        self.address = site_of(self._remote[0])
         limits = self._server.limits
         self._transport.set_write_buffer_limits(high=limits.write_buffer_bytes_max)
-        self._machine = ServerConnection(policy=self._server.policy(self.address), nonce=self._server.new_nonce())
+        self._machine = ServerConnection(policy=self._server.policy(self._remote[0]), nonce=self._server.new_nonce())
         no_seat = self._server.add(self)
         if no_seat is None:
             return

@@ -41,6 +41,7 @@ from yodel.telemetry.limits import Limit
 __all__ = ["ProxyUserRules", "RpcLimits", "RpcServer", "ServerSecurity", "TokenGrant", "rpc_limits"]
 
 SWEEPS_A_TIMEOUT = 4
+ACCEPTED_AT_ONCE = 16
 TURNED_AWAY_MAX = 64
 """Newcomers without a seat who are told why at one time; more are just closed."""
 
@@ -122,6 +123,7 @@ class RpcServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._empty = asyncio.Event()
         self._listener: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self.log = structlog.get_logger("yodel.rpc").bind(server=name)
 
@@ -158,9 +160,11 @@ class RpcServer:
         loop = asyncio.get_running_loop()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=self.limits.backlog)
+        self._listening = listening
         self._listener = await loop.create_server(
-            self._accept, sock=listening, backlog=self.limits.backlog, start_serving=accept
+            self._accept, sock=listening, backlog=ACCEPTED_AT_ONCE, start_serving=accept
         )
+        self._let_wait()
         self._schedule_sweep(loop)
         address = self._listener.sockets[0].getsockname()
         self.port = int(address[1])
@@ -171,13 +175,20 @@ class RpcServer:
         """After ``start(accept=False)``: those that wait come in, and everybody after them."""
         if self._listener is not None:
             await self._listener.start_serving()
+            self._let_wait()
+
+    def _let_wait(self) -> None:
+        """asyncio takes one number for what waits in the kernel and for what it accepts in one turn.  The first may be
+        large.  The second may not: without a descriptor left it fails so many times a second, each with a traceback."""
+        if self._listening is not None:
+            self._listening.listen(self.limits.backlog)
 
     async def stop(self) -> None:
         """Stop listening, give running calls ``stop_timeout_s`` to end and be answered, then close everything."""
         if self._listener is None:
             return
         self._listener.close()
-        self._listener = None
+        self._listener = self._listening = None
         if self._sweep is not None:
             self._sweep.cancel()
         for connection in self._everybody():

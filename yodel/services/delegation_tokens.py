@@ -22,7 +22,7 @@ from yodel.pb_convert.delegation_tokens import delegation_content, delegation_to
 from yodel.pb_convert.times import log_time
 from yodel.ports.clock import Clock
 from yodel.ports.store import Snapshot
-from yodel.rpc_io.rest.connections import site_of
+from yodel.rpc_io.sites import site_of
 from yodel.services.engine import Engine, Transaction
 from yodel.services.upkeep import repeatedly
 from yodel.telemetry.limits import (

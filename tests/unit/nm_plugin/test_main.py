@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ import typer
 from nm_plugin import __main__ as program
 from nm_plugin.settings import Settings
 from tests.support.audit_lines import logs_as_before
+from yodel.rpc_io.open_files import WANTED
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +38,22 @@ def test_a_network_without_an_address_here_is_one_line(capsys: pytest.CaptureFix
         program.run(None, ["host_cidr=198.51.100.0/24"])
     assert ended.value.exit_code == program.EXIT_MISCONFIGURED
     assert capsys.readouterr().err.startswith("Invalid host_cidr")
+
+
+def test_agent_may_open_as_many_files_as_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[int] = []
+
+    async def serve(_: Settings) -> None:
+        found.append(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+    monkeypatch.setattr(program, "serve", serve)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, limits[1]))
+    try:
+        program.run(None, ["host=x"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert found == [min(WANTED, limits[1])]
 
 
 def test_agent_logs_in_the_form_and_from_the_level_of_its_settings(

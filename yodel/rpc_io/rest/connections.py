@@ -7,7 +7,6 @@ An address behind a gateway is many callers, so its share is large and what it l
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,8 +14,6 @@ from yodel.telemetry.limits import REFUSALS, Limit
 
 REFUSED_MAX = 256
 """Newcomers that are being told that there is no room; more are closed without a word."""
-IPV6_SITE_BITS = 64
-"""What one customer gets at least: he has all addresses of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,16 +127,3 @@ class Connections:
         if going is None:
             raise Full(limit, maximum)
         going.make_room(limit, maximum)
-
-
-def site_of(address: str) -> str:
-    """By what callers are told apart: an IPv4 address, or the network of 64 bits that an IPv6 one is in."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, IPV6_SITE_BITS), strict=False))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yodel.rpc_io.rest.connections import REFUSED_MAX, ConnectionLimits, Connections, Full, site_of
+from yodel.rpc_io.rest.connections import REFUSED_MAX, ConnectionLimits, Connections, Full
 from yodel.telemetry.limits import HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_ADDRESS, REFUSALS, Limit
 
 LIMITS = ConnectionLimits(
@@ -135,19 +135,3 @@ def test_never_more_than_allowed_and_nothing_is_kept_of_who_left(steps: list[tup
     assert not table._addresses
     assert not table._everybody.idle
     assert not table._everybody.sending
-
-
-@pytest.mark.parametrize(
-    ("address", "site"),
-    [
-        ("10.0.0.1", "10.0.0.1"),
-        ("::ffff:10.0.0.1", "10.0.0.1"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("", ""),
-        ("a.socket", "a.socket"),
-    ],
-)
-def test_one_customers_addresses_are_one_site(address: str, site: str) -> None:
-    assert site_of(address) == site
