@@ -20,7 +20,7 @@ from nm_plugin.aux_services import AuxServiceMissing, AuxServices
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.container_work import Localization
 from nm_plugin.containers import Container, State
-from nm_plugin.localization.plan import wanted
+from nm_plugin.localization.plan import wanted_in_turns
 from nm_plugin.retry import retry_of
 from nm_plugin.statuses import container_status
 from nm_plugin.token_secrets import ContainerGrant, InvalidToken, NmIdentity, TokenSecrets, nm_identity
@@ -35,6 +35,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rpc_io.dispatch import CallContext, RpcMethod, RpcProtocol
+from yodel.rpc_io.pieces import CONTAINERS_PIECE, PIECE, taking_turns
 
 PROTOCOL_NAME = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 REQUESTS_PER_CALL_MAX = 10_000
@@ -75,7 +76,7 @@ class ContainerService:
             )
         _bounded(len(request.start_container_request))
         response = service_pb.StartContainersResponseProto()
-        for entry in request.start_container_request:
+        async for entry in taking_turns(request.start_container_request, CONTAINERS_PIECE):
             try:
                 container_id = await self._start(identity, entry)
             except InvalidToken as error:
@@ -145,7 +146,7 @@ class ContainerService:
         """Kills with KILLED_BY_APPMASTER; a container that ended a while ago is a success."""
         _bounded(len(request.container_id))
         response = service_pb.StopContainersResponseProto()
-        for message in request.container_id:
+        async for message in taking_turns(request.container_id, CONTAINERS_PIECE):
             container_id = ids.container_id(message)
             try:
                 self._own(identity, container_id, "stop")
@@ -166,7 +167,7 @@ class ContainerService:
     ) -> service_pb.GetContainerStatusesResponseProto:
         _bounded(len(request.container_id))
         response = service_pb.GetContainerStatusesResponseProto()
-        for message in request.container_id:
+        async for message in taking_turns(request.container_id, CONTAINERS_PIECE):
             container_id = ids.container_id(message)
             try:
                 self._own(identity, container_id, "get status for")
@@ -213,7 +214,7 @@ class ContainerService:
 
     async def _update(self, identity: NmIdentity, tokens: Any, response: Any) -> None:
         _bounded(len(tokens))
-        for token in tokens:
+        async for token in taking_turns(tokens, CONTAINERS_PIECE):
             try:
                 grant = self._verified(token)
             except InvalidToken as error:
@@ -235,7 +236,7 @@ class ContainerService:
         """Links in the work directory of a running container; getLocalizationStatuses tells when they are there."""
         container_id = self._running(identity, request.container_id, "LOCALIZE")
         try:
-            self._manager.localize(container_id, wanted(request.local_resources))
+            self._manager.localize(container_id, await wanted_in_turns(request.local_resources))
         except YodelError as error:
             raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
         return service_pb.ResourceLocalizationResponseProto()
@@ -256,7 +257,7 @@ class ContainerService:
             await self._manager.restart(container_id)
             return service_pb.ReInitializeContainerResponseProto()
         try:
-            wanted(request.container_launch_context.localResources)
+            await wanted_in_turns(request.container_launch_context.localResources)
         except YodelError as error:
             raise RemoteFault(faults.YARN_EXCEPTION, str(error)) from error
         context = request.container_launch_context.SerializeToString()
@@ -284,11 +285,16 @@ class ContainerService:
     async def get_localization_statuses(
         self, identity: NmIdentity, request: service_pb.GetLocalizationStatusesRequestProto
     ) -> service_pb.GetLocalizationStatusesResponseProto:
-        """Each resource of each container, by its link's name."""
+        """Each resource of each container, by its link's name.  A container that is named twice is answered once: it
+        may have thousands."""
         _bounded(len(request.container_id))
         response = service_pb.GetLocalizationStatusesResponseProto()
-        for message in request.container_id:
+        named = set[ContainerId]()
+        async for message in taking_turns(request.container_id, 1):
             container_id = ids.container_id(message)
+            if container_id in named:
+                continue
+            named.add(container_id)
             try:
                 self._own(identity, container_id, "get localization status for")
                 if self._manager.get(container_id) is None:
@@ -298,7 +304,7 @@ class ContainerService:
                 continue
             entry = response.cntn_localization_statuses.add()
             entry.container_id.CopyFrom(message)
-            for name, state, text in self._manager.localization_of(container_id):
+            async for name, state, text in taking_turns(self._manager.localization_of(container_id), PIECE):
                 entry.localization_statuses.add(
                     resource_key=name, localization_state=_LOCALIZATION_STATES[state], diagnostics=text
                 )

@@ -34,7 +34,7 @@ from nm_plugin.launch.survivors import Marks, kill_survivors
 from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.localization.cache import Claim, Localized, ResourceCache
 from nm_plugin.localization.links import counters_of, links_of, outcome_of
-from nm_plugin.localization.plan import RESOURCES_MAX, Wanted, scope_of, wanted
+from nm_plugin.localization.plan import RESOURCES_MAX, Wanted, scope_of, wanted_in_turns
 from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.node_store import NodeStore
 from nm_plugin.task_owner import TaskOwner
@@ -173,7 +173,7 @@ class ContainerWork:
         context = pb.ContainerLaunchContextProto.FromString(container.upgrade)
         try:
             user = await self._user(container)
-            await self._localized(container_id, wanted(context.localResources), user, context.tokens)
+            await self._localized(container_id, await wanted_in_turns(context.localResources), user, context.tokens)
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
             await self._ledger.apply(container_id, containers.LocalizationFailed(diagnostics=text))
@@ -271,7 +271,7 @@ class ContainerWork:
     async def _bring_resources(self, container: Container) -> tuple[tuple[command.Link, ...], command.Counters]:
         parts, container_id = self._parts, container.container_id
         context = pb.ContainerLaunchContextProto.FromString(container.launch_context)
-        resources = wanted(context.localResources)
+        resources = await wanted_in_turns(context.localResources)
         user = await self._user(container)
         await parts.pods.prepare(container_id, user, keep=container.retry is not None)
         good = parts.disks.good

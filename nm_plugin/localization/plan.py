@@ -8,13 +8,14 @@ leaves it is refused here and never reaches the disk.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import quote
 
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.rpc_io.pieces import in_pieces
 
 RESOURCES_MAX = 10_000
 LINK_LENGTH_MAX = 1024
@@ -75,17 +76,31 @@ class Wanted:
     visibility: Visibility
 
 
-def wanted(resources: Iterable[pb.StringLocalResourceMapProto]) -> tuple[Wanted, ...]:
+def wanted(resources: Sequence[pb.StringLocalResourceMapProto]) -> tuple[Wanted, ...]:
     """Raises InvalidValue: too many, a link outside of the work directory, an unusable URL."""
-    result = tuple(_wanted(entry.key, entry.value) for entry in resources)
-    if len(result) > RESOURCES_MAX:
-        raise InvalidValue("localResources", len(result), f"at most {RESOURCES_MAX}")
+    _require_few(resources)
+    return _distinct([_wanted(entry) for entry in resources])
+
+
+async def wanted_in_turns(resources: Sequence[pb.StringLocalResourceMapProto]) -> tuple[Wanted, ...]:
+    """The same, while others are answered too."""
+    _require_few(resources)
+    return _distinct(await in_pieces(_wanted, resources))
+
+
+def _require_few(resources: Sequence[pb.StringLocalResourceMapProto]) -> None:
+    if len(resources) > RESOURCES_MAX:
+        raise InvalidValue("localResources", len(resources), f"at most {RESOURCES_MAX}")
+
+
+def _distinct(result: list[Wanted]) -> tuple[Wanted, ...]:
     if len({w.link for w in result}) != len(result):
         raise InvalidValue("localResources", "a link name twice", "distinct link names")
-    return result
+    return tuple(result)
 
 
-def _wanted(link: str, resource: pb.LocalResourceProto) -> Wanted:
+def _wanted(entry: pb.StringLocalResourceMapProto) -> Wanted:
+    link, resource = entry.key, entry.value
     check_link(link)
     if len(resource.pattern) > PATTERN_LENGTH_MAX:
         raise InvalidValue("LocalResource.pattern", f"{len(resource.pattern)} characters", f"<= {PATTERN_LENGTH_MAX}")

@@ -16,6 +16,7 @@ from yodel.hadoop_pb import yarn_server_resourcemanager_service_protos_pb2 as ms
 from yodel.pb_convert import ids
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
+from yodel.rpc_io.pieces import in_pieces
 from yodel.services.admin import AdminService
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB"
@@ -122,11 +123,11 @@ class AdminProtocol:
         self, context: CallContext, request: msg.UpdateNodeResourceRequestProto
     ) -> msg.UpdateNodeResourceResponseProto:
         self._admin.require_admin(context.user, "updateNodeResource")
-        wanted = {
-            ids.node_id(entry.node_id): ids.resource(entry.resource_option.resource)
-            for entry in request.node_resource_map
-        }
-        await self._admin.update_node_resource(wanted)
+        wanted = await in_pieces(
+            lambda entry: (ids.node_id(entry.node_id), ids.resource(entry.resource_option.resource)),
+            request.node_resource_map,
+        )
+        await self._admin.update_node_resource(dict(wanted))
         return msg.UpdateNodeResourceResponseProto()
 
     def add_to_cluster_node_labels(
@@ -141,12 +142,13 @@ class AdminProtocol:
         self._admin.require_admin(context.user, "removeFromClusterNodeLabels")
         self._admin.refuse_labels()
 
-    def replace_labels_on_nodes(
+    async def replace_labels_on_nodes(
         self, context: CallContext, request: msg.ReplaceLabelsOnNodeRequestProto
     ) -> msg.ReplaceLabelsOnNodeResponseProto:
         self._admin.require_admin(context.user, "replaceLabelsOnNode")
-        named = [(entry.nodeId.host, entry.nodeId.port) for entry in request.nodeToLabels]
-        self._admin.refuse_labels(named if request.failOnUnknownNodes else ())
+        entries = request.nodeToLabels if request.failOnUnknownNodes else ()
+        named = await in_pieces(lambda entry: (entry.nodeId.host, entry.nodeId.port), entries)
+        self._admin.refuse_labels(named)
 
     def check_for_decommissioning_nodes(
         self, context: CallContext, _: msg.CheckForDecommissioningNodesRequestProto

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from yodel.domain.states import YarnApplicationState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
@@ -12,8 +10,8 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.pb_convert.submission import submission as submission_of
 from yodel.pb_convert.texts import text
+from yodel.rm_rpc.application_lists import Wanted, reports_of
 from yodel.rm_rpc.client_views import ReportMaker
-from yodel.rm_rpc.pieces import REPORTS_PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.changes import ApplicationChanges
 from yodel.services.given_ids import Asker
@@ -78,10 +76,9 @@ class ApplicationCalls:
     ) -> msg.GetApplicationsResponseProto:
         wanted = self._filter(context, request)
         scope = request.scope if request.HasField("scope") else msg.ALL
-        may_view = partial(self._reports.may_view, user=context.user) if scope == msg.VIEWABLE else None
-        views = self._queries.applications(wanted, may_view)
-        report = partial(self._reports.application, user=context.user)
-        return msg.GetApplicationsResponseProto(applications=await in_pieces(report, views, REPORTS_PIECE))
+        may_view = self._submission.viewer(context.user) if scope == msg.VIEWABLE else lambda _: True
+        found = await reports_of(self._queries, self._reports, Wanted(wanted, may_view), context.user)
+        return msg.GetApplicationsResponseProto(applications=found)
 
     async def force_kill_application(
         self, context: CallContext, request: msg.KillApplicationRequestProto

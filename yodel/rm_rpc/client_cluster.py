@@ -16,8 +16,8 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
-from yodel.rm_rpc.pieces import REPORTS_PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.rpc_io.pieces import REPORTS_PIECE, in_pieces
 from yodel.services.nodes import NodeService
 from yodel.services.queries import NodeView, Queries
 

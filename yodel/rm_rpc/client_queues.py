@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from yodel.domain.queue import Queue, absolute_percent, shown_state
 from yodel.domain.resource import NONE, Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.pb_convert import ids
 from yodel.pb_convert.widths import int64
+from yodel.rm_rpc.application_lists import Wanted, reports_of
 from yodel.rm_rpc.client_views import ReportMaker
-from yodel.rm_rpc.pieces import REPORTS_PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.queries import ApplicationFilter, Queries, QueueView
 from yodel.services.submission import SubmissionService
@@ -60,14 +58,12 @@ class QueueCalls:
 
     async def _add_applications(self, info: pb.QueueInfoProto, view: QueueView, user: str) -> None:
         """What runs or waits in the queue itself, of what the caller may see."""
-        wanted = ApplicationFilter(queues=frozenset({view.queue.path}))
-        found = [
-            view
-            for view in self._queries.applications(wanted)
-            if not view.has_ended and self._reports.may_view(view.application, user)
-        ]
-        report = partial(self._reports.application, user=user)
-        info.applications.extend(await in_pieces(report, found, REPORTS_PIECE))
+        may_view = self._submission.viewer(user)
+        wanted = Wanted(
+            filter=ApplicationFilter(queues=frozenset({view.queue.path})),
+            shows=lambda application: not application.state.is_final and may_view(application),
+        )
+        info.applications.extend(await reports_of(self._queries, self._reports, wanted, user))
 
     def _info(self, view: QueueView, depth: int) -> pb.QueueInfoProto:
         queue = view.queue

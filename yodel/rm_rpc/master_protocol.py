@@ -24,8 +24,8 @@ from yodel.pb_convert.texts import TEXT_LENGTH_MAX, text
 from yodel.pb_convert.tokens import amrm_identity, token_to_pb
 from yodel.pb_convert.widths import int32
 from yodel.rm_rpc.methods import protocol
-from yodel.rm_rpc.pieces import PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
+from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.allocate import AllocateRequest, AllocateResult
 from yodel.services.master import MasterService
 from yodel.services.queries import Queries

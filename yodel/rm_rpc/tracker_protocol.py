@@ -16,8 +16,8 @@ from yodel.pb_convert import ids
 from yodel.pb_convert.node_loads import load_of
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
-from yodel.rm_rpc.pieces import PIECE, in_pieces
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
+from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
 from yodel.services.master_keys import MasterKeys
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService

@@ -185,14 +185,17 @@ class Queries:
     ) -> list[ApplicationView]:
         """Newest first; the limit counts what the filter accepts."""
         found: list[ApplicationView] = []
-        applications, live = self.state.applications, self.state.index.live
-        rows = (applications[i] for i in reversed(live)) if wanted.is_of_the_living else reversed(applications.values())
-        for application in rows:
+        for application_id in self.newest_first(wanted):
+            application = self.state.applications[application_id]
             if wanted.limit is not None and len(found) >= wanted.limit:
                 break
             if wanted.accepts(application) and (may_view is None or may_view(application)):
                 found.append(self._view(application, None))
         return found
+
+    def newest_first(self, wanted: ApplicationFilter) -> list[ApplicationId]:
+        """Of now: all among which the wanted ones are."""
+        return list(reversed(self.state.index.live if wanted.is_of_the_living else self.state.applications))
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
         """Raises ApplicationNotFound, ApplicationAttemptNotFound."""

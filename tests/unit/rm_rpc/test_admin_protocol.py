@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from tests.support.admin import Administration
 from tests.support.playbook import NODE, World
 from tests.support.rpc_calls import call, context
+from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, Refused
 from yodel.hadoop_pb import resourcemanager_administration_protocol_pb2 as service_pb
@@ -15,6 +17,7 @@ from yodel.hadoop_pb import yarn_server_resourcemanager_service_protos_pb2 as ms
 from yodel.pb_convert import ids
 from yodel.rm_rpc.admin_protocol import NAME, ROUTER_ONLY, AdminProtocol
 from yodel.rpc_io.dispatch import RpcProtocol
+from yodel.rpc_io.pieces import PIECE
 
 ADMIN = context("admin")
 REFRESHES = [
@@ -109,6 +112,27 @@ async def test_unknown_nodes_are_told_before_labels_are(protocol: RpcProtocol) -
     request.nodeToLabels.add().nodeId.host = "who"
     with pytest.raises(Refused, match=r"unknown nodes:\[who:0\]$"):
         await call(protocol, "replaceLabelsOnNodes", ADMIN, request)
+
+
+@pytest.mark.parametrize("method", ["replaceLabelsOnNodes", "updateNodeResource"])
+async def test_others_have_turns_while_thousands_of_nodes_are_read(protocol: RpcProtocol, method: str) -> None:
+    request: Any = protocol.methods[method].request_type()
+    for number in range(5 * PIECE):
+        if method == "replaceLabelsOnNodes":
+            request.failOnUnknownNodes = True
+            request.nodeToLabels.add().nodeId.host = f"node-{number}"
+        else:
+            node_id = NodeId(f"node-{number}", 1)
+            request.node_resource_map.add(
+                node_id=ids.node_id_pb(node_id), resource_option={"resource": ids.resource_pb(Resource(1024, 1))}
+            )
+    answer, turns = asyncio.ensure_future(call(protocol, method, ADMIN, request)), 0
+    while not answer.done():
+        await asyncio.sleep(0)
+        turns += 1
+    with pytest.raises(Refused, match="node-0:"):
+        await answer
+    assert turns > 5
 
 
 async def test_service_acls_are_not_enabled(protocol: RpcProtocol) -> None:

@@ -16,8 +16,8 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.pb_convert.times import iso_8601
-from yodel.rm_rpc.pieces import REPORTS_PIECE
 from yodel.rpc_io.dispatch import RpcProtocol
+from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE
 from yodel.services.submission import SubmissionLimits
 
 
@@ -123,3 +123,36 @@ async def test_others_have_turns_while_a_long_list_is_made(world: World) -> None
     names = [report.name for report in (await listing).applications]
     assert names == [f"job-{number}" for number in reversed(range(3 * REPORTS_PIECE))]
     assert turns > 3
+
+
+@pytest.mark.parametrize("number", [0, 3 * PIECE])
+async def test_others_have_turns_while_a_long_list_is_searched_in_vain(
+    world: World, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """What is looked at is one application that stands for as many as there could be."""
+    am = await world.running_am()
+    monkeypatch.setattr(world.rm.queries, "newest_first", lambda _: [am.application_id] * number)
+    handler = client_protocol(world).protocol().methods["getApplications"].handler
+    answer = handler(context("alice"), msg.GetApplicationsRequestProto(users=["nobody"]))
+    assert asyncio.iscoroutine(answer)
+    listing, turns = asyncio.create_task(answer), 0
+    while not listing.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert not (await listing).applications
+    assert turns > number // PIECE
+
+
+async def test_application_that_is_forgotten_while_a_list_is_made_is_left_out(world: World) -> None:
+    for number in range(2 * REPORTS_PIECE):
+        await world.submit(name=f"job-{number}")
+    handler = client_protocol(world).protocol().methods["getApplications"].handler
+    answer = handler(context("alice"), msg.GetApplicationsRequestProto())
+    assert asyncio.iscoroutine(answer)
+    listing = asyncio.create_task(answer)
+    await asyncio.sleep(0)
+    oldest, *_ = world.rm.state.applications
+    row = world.rm.state.applications.pop(oldest)
+    names = [report.name for report in (await listing).applications]
+    world.rm.state.applications[oldest] = row
+    assert names == [f"job-{number}" for number in reversed(range(1, 2 * REPORTS_PIECE))]

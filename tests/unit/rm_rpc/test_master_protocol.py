@@ -23,8 +23,8 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rm_rpc.master_protocol import NAME, MasterProtocol
-from yodel.rm_rpc.pieces import PIECE
 from yodel.rpc_io.dispatch import RpcProtocol
+from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
 from yodel.services.state import RejectedAsk
 from yodel.telemetry.limits import REFUSALS

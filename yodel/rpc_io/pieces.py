@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -11,6 +11,16 @@ PIECE = 500
 """Elements that are read in one go: five milliseconds."""
 REPORTS_PIECE = 50
 """Reports of applications or nodes that are made in one go: five milliseconds."""
+CONTAINERS_PIECE = 100
+"""Containers of one call that a node looks at in one go: four milliseconds where each has a token."""
+
+
+async def taking_turns(elements: Iterable[T], piece: int) -> AsyncIterator[T]:
+    """Each, as it is; somebody else has a turn behind so many."""
+    for number, element in enumerate(elements, start=1):
+        yield element
+        if number % piece == 0:
+            await asyncio.sleep(0)
 
 
 async def in_pieces(read: Callable[[Any], T], messages: Sequence[Any], piece: int = PIECE) -> list[T]:

@@ -9,7 +9,7 @@ import pytest
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb.yarn_protos_pb2 import ResourceRequestProto
 from yodel.pb_convert import asks
-from yodel.rm_rpc.pieces import PIECE, in_pieces
+from yodel.rpc_io.pieces import PIECE, in_pieces
 
 
 @pytest.mark.parametrize("number", [0, 1, PIECE, PIECE + 1, 5 * PIECE])

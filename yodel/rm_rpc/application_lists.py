@@ -1,0 +1,47 @@
+"""Lists of applications: chosen and told a piece at a time, each application as it is when its turn comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from yodel.domain.application import Application
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.rm_rpc.client_views import ReportMaker
+from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE
+from yodel.services.queries import ApplicationFilter, Queries
+
+REPORT_WEIGHT = PIECE // REPORTS_PIECE
+"""What a report takes, in looks at an application that is not told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``shows`` is beside the filter: who may see what."""
+
+    filter: ApplicationFilter
+    shows: Callable[[Application], bool]
+
+    def accepts(self, application: Application) -> bool:
+        return self.filter.accepts(application) and self.shows(application)
+
+
+async def reports_of(
+    queries: Queries, reports: ReportMaker, wanted: Wanted, user: str
+) -> list[pb.ApplicationReportProto]:
+    """Newest first; the limit counts what is told.  What is forgotten meanwhile is left out."""
+    found = list[pb.ApplicationReportProto]()
+    done, limit = 0, wanted.filter.limit
+    for application_id in queries.newest_first(wanted.filter):
+        if limit is not None and len(found) >= limit:
+            break
+        application = queries.state.applications.get(application_id)
+        if application is not None and wanted.accepts(application):
+            found.append(reports.application(queries.application(application_id), user))
+            done += REPORT_WEIGHT
+        done += 1
+        if done >= PIECE:
+            done = 0
+            await asyncio.sleep(0)
+    return found
