@@ -211,7 +211,8 @@ class Settings(BaseSettings):
         default=DEFAULT_UNPACK_UID,
         ge=1,
         le=UID_MAX,
-        description="uid and gid that a root agent unpacks PUBLIC archives with; containers never get it",
+        description="uid and gid that unpacks what would be root's: PUBLIC archives, and those that root submits; "
+        "containers never get it",
     )
     containers_max: int = Field(default=2000, gt=0, description="known containers, finished ones included")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 from typing import Protocol
 
@@ -52,3 +53,8 @@ def end_with_parent() -> None:
             raise OSError(ctypes.get_errno(), "prctl")
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def start_nothing() -> None:
+    """This process forks no more, so that whoever ends it has ended all of it.  The kernel makes root an exception."""
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))

@@ -19,7 +19,7 @@ import zipfile
 from dataclasses import dataclass
 from typing import IO, BinaryIO, cast
 
-from nm_plugin.localization.name_patterns import matching
+from nm_plugin.localization.name_patterns import Matcher
 from nm_plugin.localization.tree import EXECUTABLE_MODE, FILE_MODE, LINK_TARGET_MAX, Tree, UnsafeArchive
 from nm_plugin.localization.zip_list import check_entries
 
@@ -44,11 +44,11 @@ def is_archive_name(name: str) -> bool:
     return name.lower().endswith((".zip", ".jar", ".tar", ".tar.gz", ".tgz"))
 
 
-def unpack(source: BinaryIO, name: str, target: int, limits: Limits, pattern: str = "") -> int:
+def unpack(source: BinaryIO, name: str, target: int, limits: Limits, matcher: Matcher | None = None) -> int:
     """Unpack ``source`` (whose real file name is ``name``) into the empty directory that is open as ``target``.
 
-    ``pattern`` restricts a jar to entries that match it wholly (Java's ``Matcher.matches``).  What comes to be is its
-    owner's alone (0700 and 0600).  Returns the bytes written.
+    ``matcher`` restricts a jar to the entries that it finds.  What comes to be is its owner's alone (0700 and 0600).
+    Returns the bytes written.
 
     Raises:
         UnsafeArchive: as the module says.
@@ -59,10 +59,10 @@ def unpack(source: BinaryIO, name: str, target: int, limits: Limits, pattern: st
     lower = name.lower()
     try:
         if lower.endswith((".zip", ".jar")):
-            _unzip(source, writer, pattern if lower.endswith(".jar") else "")
+            _unzip(source, writer, matcher if lower.endswith(".jar") else None)
         else:
             _untar(source, writer)
-        if pattern and lower.endswith(".jar"):
+        if matcher is not None and lower.endswith(".jar"):
             source.seek(0)
             writer.file(name, source, executable=False)
     finally:
@@ -111,13 +111,13 @@ class _Bounded:
         return self._file.read(self._most_bytes if size < 0 else size)
 
 
-def _unzip(source: BinaryIO, writer: _Writer, pattern: str) -> None:
+def _unzip(source: BinaryIO, writer: _Writer, matcher: Matcher | None) -> None:
     check_entries(source, writer.entries_max)
     with zipfile.ZipFile(cast(BinaryIO, _Bounded(source, ZIP_DIRECTORY_BYTES_MAX))) as archive:
         entries = archive.infolist()
         for _ in entries:
             writer.count()
-        accepted = matching(pattern, [info.filename for info in entries]) if pattern else None
+        accepted = None if matcher is None else matcher.matching([info.filename for info in entries])
         for info in entries:
             if accepted is None or info.filename in accepted:
                 _unzip_entry(archive, info, writer)

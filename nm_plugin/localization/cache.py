@@ -43,7 +43,7 @@ class LocalizationFailure(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSettings:
-    """Limits of the cache; sizes in bytes.  ``unpack_user`` unpacks what is public when the agent is root."""
+    """Limits of the cache; sizes in bytes.  ``unpack_user`` unpacks what would be root's."""
 
     local_dirs: tuple[Path, ...]
     state_dir: Path
@@ -101,9 +101,7 @@ class ResourceCache:
     ) -> None:
         self._settings, self._sources, self._threads = settings, sources, threads
         self._agent, self._tasks = agent, tasks
-        self._unpacking = Unpacking(
-            threads=threads, agent=agent, reserved=settings.unpack_user, limits=settings.archive_limits
-        )
+        self._unpacking = Unpacking(threads=threads, reserved=settings.unpack_user, limits=settings.archive_limits)
         self._entries: dict[tuple[Scope, ResourceKey], _Entry] = {}
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._numbers = itertools.count(FIRST_NUMBER)

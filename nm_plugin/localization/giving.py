@@ -1,10 +1,10 @@
-"""Giving a tree that a reserved uid made to the agent: read-only for all others, and following no link.
+"""Giving a tree that a reserved uid made to whom it is for, following no link.
 
-From the top down and by descriptors: once a directory belongs to the agent, nobody can put other things in it, and what
+From the top down and by descriptors: once a directory belongs to the taker, nobody else can put things in it, and what
 is in it is looked at as it was opened.  What the reserved uid does not own, such as a hard link to a file of somebody
 else, is left alone and refused.
 
-Functions block.  Modes are those of Hadoop's public cache (FSDownload's PUBLIC_FILE_PERMS, PUBLIC_DIR_PERMS).
+Functions block.
 """
 
 from __future__ import annotations
@@ -15,8 +15,18 @@ from dataclasses import dataclass, field
 
 from nm_plugin.localization.tree import DEPTH_MAX, UnsafeArchive
 
-DIRECTORY_MODE = 0o755
-FILE_MODE, EXECUTABLE_MODE = 0o444, 0o555
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modes:
+    directory: int
+    file: int
+    executable: int
+
+
+PUBLIC = Modes(directory=0o755, file=0o444, executable=0o555)
+"""Those of Hadoop's public cache (FSDownload's PUBLIC_FILE_PERMS, PUBLIC_DIR_PERMS)."""
+PRIVATE = Modes(directory=0o700, file=0o600, executable=0o700)
+"""As ``tree`` makes them."""
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -27,6 +37,7 @@ class Gift:
     from_uid: int
     uid: int
     gid: int
+    modes: Modes
     entries_max: int
     _entries: int = 0
     _given: set[tuple[int, int]] = field(default_factory=set)
@@ -39,7 +50,7 @@ class Gift:
             UnsafeArchive: there is something else than files, directories and links of ``from_uid``, or too much.
         """
         self._check(os.fstat(directory), ".")
-        self._take(directory, DIRECTORY_MODE)
+        self._take(directory, self.modes.directory)
         for name in os.listdir(directory):
             self._entries += 1
             if self._entries > self.entries_max or depth > DEPTH_MAX:
@@ -73,7 +84,7 @@ class Gift:
         self._check(status, name)
         if status.st_nlink > 1:
             self._given.add(identity)
-        self._take(file, EXECUTABLE_MODE if status.st_mode & 0o100 else FILE_MODE)
+        self._take(file, self.modes.executable if status.st_mode & 0o100 else self.modes.file)
 
     def _check(self, status: os.stat_result, name: str) -> None:
         if status.st_uid != self.from_uid:

@@ -2,11 +2,13 @@
 
 Python's matcher goes back and forth without end on patterns made for it (``(a+)+b``), and its compiler takes a
 hundredth of a second for each range of characters where case does not matter, of which a pattern has room for hundreds;
-both hold the interpreter's lock.  So both happen in a child with limits on time and memory.  MapReduce's own pattern,
-which nearly every job has, is matched here.
+both hold the interpreter's lock.  So both happen in a child with limits on time and memory, which has nothing open but
+its two pipes, starts nothing, and ends with its parent.  MapReduce's own pattern, which nearly every job has, is
+matched here.
 
-Functions block and fork: they are for a process with one thread (``unpacker``).  Forked and not started anew, because
-the rights in force need not suffice to read Python again.
+The child is forked when a ``Matcher`` is made, before anybody reads an archive: whoever unpacks gives up the right to
+start processes then.  Forked and not started anew, because the rights in force need not suffice to read Python again.
+Functions block and fork: they are for a process with one thread (``unpacker``).
 """
 
 from __future__ import annotations
@@ -22,15 +24,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from nm_plugin.launch.identity import end_with_parent, start_nothing
 from yodel.errors import InvalidValue, YodelError
 
 HARMLESS = "(?:classes/|lib/).*"  # JobContext.JAR_UNPACK_PATTERN's default, JobConf.UNPACK_JAR_PATTERN_DEFAULT
 TIMEOUT_S = 10.0
 CPU_S_MAX = 5
-MEMORY_BYTES_MAX = 512 << 20
-"""On top of what the process had before."""
+MEMORY_BYTES_MAX = 1 << 30
+"""On top of what the process had before; the names are part of it."""
 ANSWER_BYTES_MAX = 16 << 20
-_READ_BYTES = 64 << 10
+_CHUNK_BYTES = 64 << 10
 
 
 class PatternTooHard(YodelError):
@@ -40,45 +43,102 @@ class PatternTooHard(YodelError):
         super().__init__(f"Resource pattern {pattern[:200]!r} takes too long to match")
 
 
-def matching(pattern: str, names: Sequence[str]) -> frozenset[str]:
-    """Those that the pattern matches wholly (Java's ``Matcher.matches``).
+class Matcher:
+    """One pattern and the child that will match it, once; ``close`` it in any case."""
 
-    Raises:
-        InvalidValue: it is no pattern.
-        PatternTooHard: it was given up.
-    """
-    if pattern == HARMLESS:
-        harmless = re.compile(HARMLESS)
-        return frozenset(name for name in names if harmless.fullmatch(name))
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        _answer(writer, pattern, names)
-    os.close(writer)
-    try:
-        answer = _answer_of(reader)
-    finally:
-        os.close(reader)
-        os.kill(child, signal.SIGKILL)  # a child until it is waited for, so the number is its own
-        os.waitpid(child, 0)
-    if answer is None:
-        raise PatternTooHard(pattern)
-    if "error" in answer:
-        raise InvalidValue("resource pattern", pattern[:200], f"a regular expression: {answer['error']}")
-    return frozenset(names[index] for index in answer["found"])
+    def __init__(self, pattern: str) -> None:
+        self._pattern, self._child = pattern, 0
+        if pattern == HARMLESS:
+            return
+        question, self._asking = os.pipe()
+        self._listening, answer = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            _answer(question, answer, pattern)
+        os.close(question)
+        os.close(answer)
+        os.set_blocking(self._asking, False)
+
+    def matching(self, names: Sequence[str]) -> frozenset[str]:
+        """Those that the pattern matches wholly (Java's ``Matcher.matches``).
+
+        Raises:
+            InvalidValue: it is no pattern.
+            PatternTooHard: it was given up.
+        """
+        if self._pattern == HARMLESS:
+            harmless = re.compile(HARMLESS)
+            return frozenset(name for name in names if harmless.fullmatch(name))
+        found = self._ask(json.dumps(names).encode("ascii"))
+        if found is None:
+            raise PatternTooHard(self._pattern)
+        if "error" in found:
+            raise InvalidValue("resource pattern", self._pattern[:200], f"a regular expression: {found['error']}")
+        return frozenset(names[index] for index in found["found"])
+
+    def close(self) -> None:
+        if self._child == 0:
+            return
+        for descriptor in (self._asking, self._listening):
+            if descriptor >= 0:
+                os.close(descriptor)
+        os.kill(self._child, signal.SIGKILL)  # a child until it is waited for, so the number is its own
+        os.waitpid(self._child, 0)
+        self._child = 0
+
+    def _ask(self, question: bytes) -> dict[str, Any] | None:
+        """None when no answer came in time."""
+        give_up_s, unsent, answer = time.monotonic() + TIMEOUT_S, memoryview(question), bytearray()
+        while len(answer) <= ANSWER_BYTES_MAX:
+            waits_for = (self._listening, select.POLLIN) if not unsent else (self._asking, select.POLLOUT)
+            poll = select.poll()
+            poll.register(*waits_for)
+            if not poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000):
+                return None
+            if unsent:
+                unsent = self._send(unsent)
+                continue
+            chunk = os.read(self._listening, _CHUNK_BYTES)
+            if not chunk:
+                break
+            answer += chunk
+        return _object(answer)
+
+    def _send(self, unsent: memoryview) -> memoryview:
+        try:
+            unsent = unsent[os.write(self._asking, unsent) :]
+        except BrokenPipeError:
+            unsent = unsent[len(unsent) :]  # told by the missing answer
+        if not unsent:
+            os.close(self._asking)
+            self._asking = -1
+        return unsent
 
 
-def _answer(writer: int, pattern: str, names: Sequence[str]) -> NoReturn:
+def _answer(question: int, answer: int, pattern: str) -> NoReturn:
     """In the child, which never returns."""
     try:
+        end_with_parent()
+        _close_all_but(question, answer)
+        start_nothing()
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX))
         memory_max = _memory_bytes() + MEMORY_BYTES_MAX
         resource.setrlimit(resource.RLIMIT_AS, (memory_max, memory_max))
-        with os.fdopen(writer, "w", encoding="ascii") as out:
+        with os.fdopen(question, "rb") as asked:
+            names = json.loads(asked.read())
+        with os.fdopen(answer, "w", encoding="ascii") as out:
             json.dump(_matched(pattern, names), out)
     finally:
         os._exit(0)  # without an answer it was given up
+
+
+def _close_all_but(one: int, other: int) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in (one, other):
+            try:
+                os.close(int(name))
+            except OSError:
+                pass  # the listing's own
 
 
 def _matched(pattern: str, names: Sequence[str]) -> dict[str, Any]:
@@ -89,23 +149,12 @@ def _matched(pattern: str, names: Sequence[str]) -> dict[str, Any]:
     return {"found": [index for index, name in enumerate(names) if match(name)]}
 
 
-def _answer_of(reader: int) -> dict[str, Any] | None:
-    """None when none came in time."""
-    data, give_up_s = bytearray(), time.monotonic() + TIMEOUT_S
-    poll = select.poll()
-    poll.register(reader, select.POLLIN)
-    while len(data) <= ANSWER_BYTES_MAX:
-        if not poll.poll(max(0.0, give_up_s - time.monotonic()) * 1000):
-            return None
-        chunk = os.read(reader, _READ_BYTES)
-        if not chunk:
-            break
-        data += chunk
+def _object(data: bytes | bytearray) -> dict[str, Any] | None:
     try:
-        answer: dict[str, Any] = json.loads(data)
+        content: dict[str, Any] = json.loads(data)
     except ValueError:
         return None
-    return answer
+    return content
 
 
 def _memory_bytes() -> int:

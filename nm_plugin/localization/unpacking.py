@@ -1,8 +1,9 @@
 """Having archives unpacked: each by a process of its own (``unpacker``), which is whom the archive is for.
 
-What is for one user is unpacked by that user.  What is for everybody (PUBLIC) would be the agent's, and is unpacked by
-a reserved uid instead that no container has (``unpack_uid``); it can reach nothing but the open archive and the
-directory it fills, and the agent takes what came of it (``giving``).  An agent that is not root has only its own uid.
+What is for one user is unpacked by that user.  What would be root's, because it is for everybody (PUBLIC) and the agent
+is root, or because root submitted it, is unpacked by a reserved uid instead that no container has (``unpack_uid``); it
+can reach nothing but the open archive and the directory it fills, and is relieved of what came of it (``giving``).  An
+agent that is not root has only its own uid.
 
 The agent opens the archive and the directory and reads the answer's few bytes; it looks at nothing inside.
 """
@@ -13,7 +14,6 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 from nm_plugin.launch.identity import as_argument
 from nm_plugin.launch.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.archive import Limits
-from nm_plugin.localization.giving import Gift
+from nm_plugin.localization.giving import PRIVATE, PUBLIC, Gift
 from yodel.errors import YodelError
 
 ANSWER_BYTES_MAX = 64 << 10
@@ -35,7 +35,10 @@ class UnpackingFailed(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packed:
-    """An archive on disk and where it is to be unpacked, both ``owner``'s; ``name`` is its real one."""
+    """An archive on disk and where it is to be unpacked, both ``owner``'s; ``name`` is its real one.
+
+    ``public``: for everybody, so that ``owner`` is the agent.
+    """
 
     file: Path
     name: str
@@ -47,10 +50,9 @@ class Packed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpacking:
-    """``reserved`` is who unpacks what is public."""
+    """``reserved`` is who unpacks what is root's."""
 
     threads: FileThreads
-    agent: OsUser
     reserved: OsUser
     limits: Limits
 
@@ -66,11 +68,12 @@ class Unpacking:
         source, target = await self.threads.run(_open, packed, worker)
         try:
             written = await self._run(packed, worker, source, target)
-            if packed.public:
+            if packed.public or worker.uid != packed.owner.uid:
                 gift = Gift(
                     from_uid=worker.uid,
-                    uid=self.agent.uid,
-                    gid=self.agent.gid,
+                    uid=packed.owner.uid,
+                    gid=packed.owner.gid,
+                    modes=PUBLIC if packed.public else PRIVATE,
                     entries_max=2 * self.limits.entries_max + 1,
                 )
                 await self.threads.run(gift.give, target)
@@ -80,9 +83,7 @@ class Unpacking:
         return written
 
     def _worker(self, packed: Packed) -> OsUser:
-        if not packed.public:
-            return packed.owner
-        return self.reserved if os.geteuid() == 0 else self.agent
+        return self.reserved if packed.owner.uid == 0 else packed.owner
 
     async def _run(self, packed: Packed, worker: OsUser, source: int, target: int) -> int:
         process = await asyncio.create_subprocess_exec(
@@ -116,10 +117,12 @@ def _environment() -> dict[str, str]:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """It has answered and waits for this, or is not waited for: nothing of it may be left when the tree is taken."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+    """It has answered and waits for this, or is not waited for: nothing of it may be left when the tree is taken.
+
+    It cannot have started anything (``identity.start_nothing``) but the child that matches, which ends with it.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
     await process.wait()
 
 

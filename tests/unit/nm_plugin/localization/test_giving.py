@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.localization.giving import Gift
+from nm_plugin.localization.giving import PUBLIC, Gift
 from nm_plugin.localization.tree import DEPTH_MAX, UnsafeArchive
 
 pytestmark = pytest.mark.usefixtures("needs_root")
@@ -39,7 +39,7 @@ def give(tree: Path, entries_max: int = 10) -> None:
     own(tree)
     descriptor = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        Gift(from_uid=MAKER, uid=TAKER, gid=TAKER, entries_max=entries_max).give(descriptor)
+        Gift(from_uid=MAKER, uid=TAKER, gid=TAKER, modes=PUBLIC, entries_max=entries_max).give(descriptor)
     finally:
         os.close(descriptor)
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import closing
 
 import pytest
 
 from nm_plugin.localization import name_patterns
-from nm_plugin.localization.name_patterns import HARMLESS, PatternTooHard, matching
+from nm_plugin.localization.name_patterns import HARMLESS, Matcher, PatternTooHard
 from yodel.errors import InvalidValue
+
+
+def matching(pattern: str, names: Sequence[str]) -> frozenset[str]:
+    with closing(Matcher(pattern)) as matcher:
+        return matcher.matching(names)
+
 
 NAMES = ("classes/A", "lib/b.jar", "META-INF/M", "xlib/c", "\u00e9\ud800")
 

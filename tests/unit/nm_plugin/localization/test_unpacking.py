@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import stat
 import zipfile
 from pathlib import Path
@@ -23,8 +24,8 @@ LIMITS = Limits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
 
 
 @pytest.fixture
-def unpacking(threads: FileThreads, agent_user: OsUser) -> Unpacking:
-    return Unpacking(threads=threads, agent=agent_user, reserved=RESERVED, limits=LIMITS)
+def unpacking(threads: FileThreads) -> Unpacking:
+    return Unpacking(threads=threads, reserved=RESERVED, limits=LIMITS)
 
 
 def order(directory: Path, owner: OsUser, content: bytes, name: str = JAR, **changes: Any) -> Packed:
@@ -158,13 +159,107 @@ async def test_broken_archives_are_failures_whatever_the_library_raises(
         await unpacking.unpack(order(open_path / "x", alice, content, "a.zip"))
 
 
+def family(path: Path) -> dict[str, str]:
+    """Who has something below the path open and whom these have started, by pid: how many processes it may have."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[status.parts[2]] = status.read_text().rpartition(")")[2].split()[1]
+    heads = holders(path)
+    found = {}
+    for pid in heads | {pid for pid, parent in parents.items() if parent in heads}:
+        with contextlib.suppress(OSError):
+            limits = Path(f"/proc/{pid}/limits").read_text().splitlines()
+            found[pid] = next(line.split()[2] for line in limits if line.startswith("Max processes"))
+    return found
+
+
+NEVER_ENDS = [Entry("file", "a" * 64)]
+
+
+async def busy(unpacking: Unpacking, place: Path, owner: OsUser) -> tuple[asyncio.Task[int], set[str]]:
+    """Somebody unpacks and somebody matches; neither may start anything."""
+    made = order(place / "x", owner, packed(NEVER_ENDS, ".jar"), pattern="(a+)+b")
+    working = asyncio.create_task(unpacking.unpack(made))
+    await eventually(lambda: list(family(place).values()) == ["0", "0"])
+    return working, set(family(place))
+
+
+def gone(pids: set[str]) -> bool:
+    """What nobody has waited for has ended all the same."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                return False
+    return True
+
+
 async def test_nothing_is_left_of_a_process_that_is_not_waited_for(
     unpacking: Unpacking, open_path: Path, alice: OsUser
 ) -> None:
-    made = order(open_path / "x", alice, packed([Entry("file", "a" * 64)], ".jar"), pattern="(a+)+b")
-    working = asyncio.create_task(unpacking.unpack(made))
-    await eventually(lambda: len(holders(open_path)) == 2)  # it, and the one that matches
+    working, pids = await busy(unpacking, open_path, alice)
     working.cancel()
     await asyncio.wait({working})
     assert working.cancelled()
-    await eventually(lambda: not holders(open_path), timeout_s=3)  # the one that matches would go on for five
+    await eventually(lambda: gone(pids), timeout_s=3)  # the one that matches would go on for five
+
+
+async def test_nothing_is_left_of_a_process_that_is_killed(
+    unpacking: Unpacking, open_path: Path, alice: OsUser
+) -> None:
+    working, pids = await busy(unpacking, open_path, alice)
+    (unpacker,) = holders(open_path)
+    os.kill(int(unpacker), signal.SIGKILL)
+    with pytest.raises(UnpackingFailed, match="ended early"):
+        await working
+    await eventually(lambda: gone(pids), timeout_s=3)
+
+
+TAKEN_OVER = """
+import os, time
+
+ReadError = Exception
+
+def open(**_):
+    if os.fork() == 0:
+        os.setsid()  # no longer of its parent's group, and with the directory open
+        time.sleep(60)
+        os._exit(0)
+    raise ReadError("has left a process behind")
+"""
+
+
+@pytest.mark.parametrize("public", [True, False])
+async def test_an_unpacker_that_an_archive_has_taken_over_leaves_no_process(
+    unpacking: Unpacking,
+    open_path: Path,
+    agent_user: OsUser,
+    alice: OsUser,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    public: bool,
+) -> None:
+    """A library with a fault that runs what the archive says."""
+    (tmp_path / "tarfile.py").write_text(TAKEN_OVER)
+    monkeypatch.syspath_prepend(tmp_path)
+    made = order(open_path / "x", agent_user if public else alice, packed(ENTRIES, ".tar"), "a.tar", public=public)
+    try:
+        with pytest.raises(UnpackingFailed, match="Resource temporarily unavailable"):
+            await unpacking.unpack(made)
+    finally:
+        left = holders(open_path)
+        for pid in left:
+            os.kill(int(pid), signal.SIGKILL)
+    assert not left
+
+
+@pytest.mark.usefixtures("needs_root")
+async def test_what_root_submits_is_unpacked_by_somebody_else(unpacking: Unpacking, open_path: Path) -> None:
+    root = OsUser(name="root", uid=0, gid=0)
+    made = order(open_path / "x", root, packed([*ENTRIES, Entry("link", "evil", "..")], ".tar"), "a.tar")
+    with pytest.raises(UnpackingFailed, match="target outside"):
+        await unpacking.unpack(made)
+    assert of(made.target) == of(made.target / "d/run") == (RESERVED.uid, 0o700)
+    made = order(open_path / "y", root, packed([*ENTRIES, Entry("file", "all", "x")], ".tar"), "a.tar")
+    await unpacking.unpack(made)
+    assert of(made.target) == of(made.target / "d") == of(made.target / "d/run") == (0, 0o700)
