@@ -363,9 +363,13 @@ def meaning_of(pod: PodObservation, now_ms: int) -> Line:
 
 
 def end_of(pod: PodObservation, now_ms: int) -> End | None:
-    """The end that a pod's status tells; None while it has not ended."""
+    """The end that a pod's status tells; None while it has not ended.
+
+    One that is stuck ends by whatever is known of it: of a main container that ran out of memory while another
+    container goes on, that.
+    """
     line = meaning_of(pod, now_ms)
-    if line.becomes is Becomes.ENDS or is_over(pod):
+    if line.becomes is Becomes.ENDS or is_over(pod) or _is_stuck(pod, now_ms):
         return line.end(pod)
     return None
 

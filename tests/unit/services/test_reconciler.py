@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,50 @@ async def test_listing_tells_of_what_went_while_nobody_watched(world: World) -> 
     await world.settle()
     assert world.container(container_id).state is ContainerState.COMPLETED
     assert world.rm.reconciler.observed(container_id) is None
+
+
+async def preempted(world: World) -> ContainerId:
+    """A task whose pod a scheduler wants gone, as the watch has told."""
+    am = await world.running_am()
+    (container_id,) = await am.obtain(1)
+    world.pods.change(pod_name(container_id), deletion_requested=True, disruption_reason="PreemptionByScheduler")
+    await world.settle()
+    assert world.container(container_id).is_live
+    return container_id
+
+
+@pytest.mark.parametrize("relists", [0, 1, 2])
+@pytest.mark.parametrize("is_watched", [True, False])
+async def test_why_a_pod_went_is_known_after_any_number_of_listings(
+    world: World, is_watched: bool, relists: int
+) -> None:
+    """Whether the watch or a listing said that it went, before anybody looked at its container."""
+    container_id = await preempted(world)
+    pod = world.pods.pods.pop(pod_name(container_id))
+    if is_watched:
+        world.rm.reconciler.pod_gone(pod)
+    else:
+        world.relist()
+    for _ in range(relists):
+        world.relist()
+    await world.settle()
+    container = world.container(container_id)
+    assert (container.state, container.exit_status) == (ContainerState.COMPLETED, -102)
+    assert "preempted by scheduler" in container.diagnostics
+
+
+@pytest.mark.parametrize("by_list", [True, False])
+async def test_why_a_pod_went_is_not_said_of_the_next_of_its_name(world: World, by_list: bool) -> None:
+    container_id = await preempted(world)
+    name, reconciler = pod_name(container_id), world.rm.reconciler
+    reconciler.pod_gone(world.pods.pods[name])
+    fresh = replace(world.pods.pods[name], uid="another", deletion_requested=False, disruption_reason="")
+    world.pods.pods[name] = fresh
+    world.relist() if by_list else reconciler.pod_seen(fresh)
+    del world.pods.pods[name]  # and the watch is late
+    end = await world.run(reconciler.end_from_outside(container_id, 143))
+    assert end is not None
+    assert (end.exit_status, "preempted" in end.diagnostics) == (-100, False)
 
 
 async def test_kubernetes_that_does_not_answer_is_asked_again(world: World) -> None:
