@@ -33,6 +33,8 @@ START_TIMEOUT_S = 30
 TAKEOVER_S = 10
 """What the default settings promise after a crash."""
 LEASE_S = 2
+LONG_LEASE_S = 20
+"""Many times what anything but waiting for its end takes."""
 WRITTEN = (
     "CREATE TABLE written (writer text)",
     "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS"
@@ -255,13 +257,34 @@ async def test_leader_whose_database_is_away_ends_and_the_next_process_waits_for
 
 async def test_leader_that_ends_in_order_hands_over_at_once(pair: Pair) -> None:
     """And waits for somebody to hand over to: the standby is started after it was told to end."""
-    leader = await pair.start(leader_handover_s=30)
+    leader = await pair.start(leader_handover_s=30, leader_lease_s=LONG_LEASE_S)
     await leader.until_ready(200)
     leader.process.terminate()
-    standby = await pair.start()
+    standby = await pair.start(leader_lease_s=LONG_LEASE_S)
     await standby.until_ready(200)
     assert await leader.ended() == 0
     text = leader.log.read_text()
     assert "waiting for a successor" in text
     assert "no successor came" not in text
     assert "lead released" in text
+
+
+@pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "by a crash"])
+async def test_only_a_crash_costs_the_time_of_a_lease(pair: Pair, is_in_order: bool) -> None:
+    """The lease is so long that nothing but a release can be that quick, and nothing but its end that slow."""
+    leader, standby = await pair.leader_and_standby(leader_lease_s=LONG_LEASE_S, leader_handover_s=30)
+    await standby.until_says(f"standby: {pair.holder()} leads")
+    old = pair.holder()
+    began_s = time.monotonic()
+    if is_in_order:
+        leader.process.terminate()
+    else:
+        leader.process.kill()
+    async with asyncio.timeout(2 * LONG_LEASE_S):
+        while pair.holder() in (old, ""):  # noqa: ASYNC110 - another process is waited for
+            await asyncio.sleep(0.05)
+    took_s = time.monotonic() - began_s
+    print(f"another leads after {took_s:.1f} s")
+    assert (took_s < LONG_LEASE_S / 2) is is_in_order
+    await standby.until_ready(200)
+    assert await leader.ended() == (0 if is_in_order else -signal.SIGKILL)

@@ -158,9 +158,7 @@ def test_node_agents_word_counts_between_what_was_confirmed_and_what_was_granted
         assert step.effects == ()
         assert replace(after, confirmed=before.confirmed) == before
         size = event.capability
-        if before.confirmed == NONE:
-            assert after.confirmed == NONE
-        elif size == before.capability:
+        if before.confirmed == NONE or size == before.capability:
             assert after.confirmed == NONE
         elif before.confirmed.fits_in(size) and size.fits_in(before.capability):
             assert after.confirmed == size
