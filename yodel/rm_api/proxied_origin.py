@@ -3,7 +3,8 @@
 A browser lets the scripts of a page call everything of the page's own origin, in the viewer's name.  Whoever submits an
 application writes its pages; kept apart, they can neither read the API (no answer names their origin) nor change
 anything by it (``own_pages``).  The ResourceManager's port sends who asks for such a page there, and the port of the
-pages serves nothing else.  Hadoop's form of this is a proxy server of its own (``yarn.web-proxy.address``).
+pages serves nothing else but the pictures that such pages name (``routes.pictures``).  Hadoop's form of this is a proxy
+server of its own (``yarn.web-proxy.address``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from yodel.domain.browser_rules import host_of
+from yodel.rm_api.routes import pictures
 
 PROXIED = "/proxy/"
 PAGES = ("/cluster",)
@@ -63,9 +65,10 @@ class OriginSplit:
         is_page = path.startswith(PROXIED)
         if not proxied.is_asked(scope, headers, int(web_port)):
             return _moved(scope, proxied.authority(headers)) if is_page else None
-        if is_page:
+        is_reading = scope["method"] in READING
+        if is_page or (is_reading and path in pictures.PATHS):
             return None
-        if scope["method"] not in READING or not path.startswith(PAGES):
+        if not is_reading or not path.startswith(PAGES):
             return PlainTextResponse(NOTHING_HERE, 404)
         return _moved(scope, f"{web_host if proxied.address else _name(headers)}:{web_port}")
 

@@ -13,6 +13,7 @@ from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState, AttemptState, NodeState
 from yodel.rm_api.proxied_origin import NOTHING_HERE, ProxiedOrigin
 from yodel.rm_api.proxy import WebProxy
+from yodel.rm_api.routes import pictures
 from yodel.rm_api.server import serve
 
 APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
@@ -118,6 +119,13 @@ async def test_origin_may_be_another_name_on_the_same_port() -> None:
         assert back.headers["location"] == "http://rm-host:8088/cluster"
         own = {**there, "Origin": "http://pages.example:8088", "User-Agent": "Mozilla/5.0"}
         assert (await world.client.post(f"{HERE}/kill", headers=own)).status_code == 200
+
+
+@pytest.mark.parametrize("path", sorted(pictures.PATHS))
+async def test_pictures_that_pages_name_are_there_too(apart: RestWorld, path: str) -> None:
+    shown = await apart.client.get(f"{PAGES}{path}")
+    assert (shown.status_code, shown.headers["content-type"]) == (200, pictures.MEDIA_TYPE)
+    assert (await apart.client.post(f"{PAGES}{path}")).status_code == 404
 
 
 @pytest.mark.parametrize("base", ["http://rm-host:8088", PAGES])

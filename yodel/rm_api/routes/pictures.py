@@ -26,3 +26,5 @@ async def icon(_: Request) -> Response:
 
 
 ROUTES = (Route("/static/hadoop-st.png", logo), Route("/favicon.ico", icon))
+PATHS = frozenset(route.path for route in ROUTES)
+"""Asked for wherever such a page is shown."""
