@@ -90,6 +90,8 @@ class DelegationTokens:
         self._site_of: dict[bytes, str] = {}
         self._leaving: set[bytes] = set()
         """Known ones whose end is being written: nobody is told of them any more, and none is renewed."""
+        self._renewing: Counter[bytes] = Counter()
+        """Those whose renewal is being written: they do not expire meanwhile."""
         self._sequence = stored.identity.delegation_sequence
         self._current: MasterKey | None = None
         self._rolled_s = 0.0
@@ -102,19 +104,29 @@ class DelegationTokens:
         """Make a new key when one is due; remove what has expired, and keys that nothing needs."""
         await self._signing_key()
         now_ms = self._clock.now_ms()
-        expired = [known for known in self._known.values() if known.row.expires_ms < now_ms]
+        expired = {
+            identifier: known.row.sequence
+            for identifier, known in self._known.items()
+            if known.row.expires_ms < now_ms and identifier not in self._renewing
+        }
         needed = {known.content.master_key_id for known in self._known.values()}
         useless = [key_id for key_id, key in self._keys.items() if key_id not in needed and key is not self._current]
         if not expired and not useless:
             return
 
         def work(tx: Transaction) -> None:
-            tx.secrets.removed_tokens += [known.row.sequence for known in expired]
+            tx.secrets.removed_tokens += expired.values()
             tx.secrets.removed_keys += [(PURPOSE, key_id) for key_id in useless]
 
-        await self._engine.do(work)
-        for known in expired:
-            self._forget(known.row.identifier)
+        new = expired.keys() - self._leaving
+        self._leaving |= new  # whoever renews one now is refused, for it goes
+        try:
+            await self._engine.do(work)
+        except Unavailable:
+            self._leaving -= new
+            raise
+        for identifier in expired:
+            self._forget(identifier)
         for key_id in useless:
             self._keys.pop(key_id, None)
 
@@ -211,7 +223,13 @@ class DelegationTokens:
                 raise InvalidToken(f"Renewal request for unknown token ({content})")
             tx.secrets.tokens.append(row)
 
-        await self._engine.do(work)
+        self._renewing[identifier] += 1
+        try:
+            await self._engine.do(work)
+        finally:
+            self._renewing[identifier] -= 1
+            if not self._renewing[identifier]:
+                del self._renewing[identifier]
         self._known[identifier] = _Known(row, content)
         return row.expires_ms
 

@@ -176,6 +176,47 @@ async def test_renewal_beside_a_cancel_brings_nothing_back(world: World, is_canc
         tokens.accepted(token.identifier)
 
 
+@pytest.mark.parametrize("is_renewal_first", [True, False])
+async def test_renewal_beside_the_removal_of_what_expired_is_kept_or_refused(
+    world: World, is_renewal_first: bool
+) -> None:
+    tokens, token = world.rm.delegation_tokens, await issue(world)
+    world.clock.advance(DAY_S + 1)
+    other = await issue(world)  # makes the new key that is due, so that looking begins with what expired
+
+    async def both() -> object:
+        renewal, looking = tokens.renew(token.identifier, token.password, "yarn"), tokens.look()
+        works = (renewal, looking) if is_renewal_first else (looking, renewal)
+        told = await asyncio.gather(*works, return_exceptions=True)
+        return told[0 if is_renewal_first else 1]
+
+    told = await world.run(both())
+    on_disk = {row.identifier for row in world.disk.delegation_tokens.values()}
+    if is_renewal_first:
+        assert told == tokens.expires_ms(token.identifier)
+        assert tokens.accepted(token.identifier).owner == "alice"
+        assert on_disk == {token.identifier, other.identifier}
+        return
+    assert isinstance(told, InvalidToken)
+    assert on_disk == {other.identifier}
+    with pytest.raises(InvalidToken, match="can't be found in cache"):
+        tokens.accepted(token.identifier)
+
+
+async def test_what_expired_and_could_not_be_removed_may_still_be_renewed(world: World) -> None:
+    tokens, token = world.rm.delegation_tokens, await issue(world)
+    world.clock.advance(DAY_S + 1)
+    await issue(world)
+    world.commit_errors.append(Unavailable("the database is away"))
+    with pytest.raises(Unavailable):
+        await world.run(tokens.look())
+    assert await renew(world, token, "yarn") == tokens.expires_ms(token.identifier)
+    world.clock.advance(DAY_S + 1)
+    await issue(world)
+    await world.run(tokens.look())  # a renewal that ended keeps nothing
+    assert token.identifier not in {row.identifier for row in world.disk.delegation_tokens.values()}
+
+
 async def test_forged_token_is_not_renewed(world: World) -> None:
     await issue(world)
     key = world.disk.master_keys[PURPOSE, 1]
