@@ -100,7 +100,7 @@ class Gate:
         accept = headers.get("accept", "")
         if not isinstance(error, FilterRefusal):
             told = translated(error)  # HttpExceptionUtils: JSON, whatever is accepted
-            return Response(msgspec.json.encode(told.body), told.status, media_type="application/json")
+            return Response(msgspec.json.encode(told.body), told.status, told.headers, media_type="application/json")
         page = refused_by_filter(scope["method"], scope["path"], accept, error.status, error.message)
         if isinstance(error, Unauthenticated):
             page.headers["Set-Cookie"] = self._signer.cleared(is_secure=scope.get("scheme") == "https")

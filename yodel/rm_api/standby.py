@@ -19,13 +19,12 @@ from yodel.rm_api.context import RestSettings
 from yodel.rm_api.routes.servlets import stacks
 from yodel.rm_api.v1.problems import ProblemRim
 from yodel.rm_api.wire import cluster as wire
-from yodel.rpc_io.rest.errors import RestError
+from yodel.rpc_io.rest.errors import RETRY_AFTER_S, RestError
 from yodel.rpc_io.rest.negotiate import answer, answer_error
 from yodel.rpc_io.rest.probe_port import LIVE, READY
 
 LEADER_GAUGE = "leader"
 """``yodel_leader`` at /prom: 1 where the lead is, 0 at a standby."""
-RETRY_AFTER_S = 2
 METHODS = ["GET", "POST", "PUT", "DELETE"]
 
 

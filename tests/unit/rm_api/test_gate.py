@@ -71,6 +71,7 @@ async def test_token_that_cannot_be_written_now_may_be_asked_for_again(
     query = f"op={operation}DELEGATIONTOKEN&user.name=alice&token={token}"
     answer = await world.client.request(method, f"/ws/v1/cluster/info?{query}")
     assert (answer.status_code, answer.headers["content-type"]) == (503, "application/json")
+    assert answer.headers["Retry-After"] == "2"
     assert answer.json()["RemoteException"] == {
         "exception": "IOException",
         "message": "10000 changes are waiting to be written",

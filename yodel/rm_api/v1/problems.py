@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.errors import AccessDenied, InvalidValue, NotFound, NotSupported, Refused, Unavailable, YodelError
 from yodel.rm_api.v1.models import FieldError, Problem
-from yodel.rpc_io.rest.errors import RestError
+from yodel.rpc_io.rest.errors import RETRY_AFTER_S, RestError
 
 PREFIX = "/api/"
 ENDLESS = "/stream"
@@ -32,7 +32,6 @@ BODY_BYTES_MAX = 64 * 1024
 ERRORS_MAX = 20
 HELD_BYTES_MAX = 64 * 1024
 DETAIL_LENGTH_MAX = 500
-RETRY_AFTER_S = 2
 log = structlog.get_logger("yodel.api")
 
 

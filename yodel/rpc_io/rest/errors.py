@@ -12,14 +12,23 @@ from yodel.errors import AccessDenied, InvalidValue, NotFound, NotSupported, Ref
 
 WEBAPP = "org.apache.hadoop.yarn.webapp."
 JAX_RS = "javax.ws.rs."
+RETRY_AFTER_S = 2
+"""When to come again to what is not available now: ``Retry-After``, a standby's too."""
 
 
 class RestError(YodelError):
-    """An answer with this status and this Java class; a message of None is left out, as Hadoop does."""
+    """An answer with this status and this Java class; a message of None is left out, as Hadoop does.
 
-    def __init__(self, status: int, java_class: str, message: str | None) -> None:
-        self.status, self.java_class, self.message = status, java_class, message
+    ``is_passing`` is whether the same call may succeed later.  Hadoop's other 503 say nothing of the kind.
+    """
+
+    def __init__(self, status: int, java_class: str, message: str | None, *, is_passing: bool = False) -> None:
+        self.status, self.java_class, self.message, self.is_passing = status, java_class, message, is_passing
         super().__init__(message or java_class)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": str(RETRY_AFTER_S)} if self.is_passing else {}
 
     @property
     def body(self) -> dict[str, Any]:
@@ -99,6 +108,6 @@ def translated(error: YodelError) -> RestError:
     if isinstance(error, NotSupported):
         return illegal_argument(text, "java.lang.UnsupportedOperationException")
     if isinstance(error, Unavailable):
-        return RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.io.IOException", text)
+        return RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.io.IOException", text, is_passing=True)
     # A bug of ours: the caller learns that, the log has the rest.
     return RestError(HTTPStatus.INTERNAL_SERVER_ERROR, "java.lang.IllegalStateException", "internal error")

@@ -110,7 +110,9 @@ def answer_error(error: RestError, accept: str = "") -> Response:
     body = xml.document(error.body) if media_type == XML else encode(error.body)
     if error.status in _UNTYPED:
         return Response(body, error.status)
-    return answer_typed(body, f"{media_type};charset=utf-8", error.status)
+    found = answer_typed(body, f"{media_type};charset=utf-8", error.status)
+    found.headers.update(error.headers)
+    return found
 
 
 def answer_typed(body: bytes, media_type: str, status: int = 200, location: str | None = None) -> Response:

@@ -14,7 +14,8 @@ from yodel.errors import (
     Unavailable,
     YodelError,
 )
-from yodel.rpc_io.rest.errors import RestError, translated
+from yodel.rpc_io.rest.errors import RestError, translated, undeclared
+from yodel.rpc_io.rest.negotiate import answer_error
 
 
 @pytest.mark.parametrize(
@@ -35,11 +36,18 @@ def test_exception_becomes_status_and_java_class(error: YodelError, status: int,
     assert (answer.status, inner["exception"]) == (status, name)
     assert inner["javaClassName"].endswith(f".{name}")
     assert set(inner) == {"exception", "message", "javaClassName"}
+    assert answer.headers == ({"Retry-After": "2"} if status == 503 else {})
 
 
 def test_bug_does_not_tell_its_insides() -> None:
     answer = translated(IllegalTransition("Application", "KILLED", "Event"))
     assert "KILLED" not in str(answer.body)
+
+
+@pytest.mark.parametrize("accept", ["", "application/xml"])
+def test_who_is_told_to_come_again_is_told_when(accept: str) -> None:
+    assert answer_error(translated(Unavailable("the store")), accept).headers["Retry-After"] == "2"
+    assert "Retry-After" not in answer_error(undeclared("never"), accept).headers  # 503 as well, and it stays so
 
 
 def test_rest_error_stays_as_it_is() -> None:
