@@ -325,6 +325,9 @@ def test_the_values_of_plain_manifests_fit_the_schema(values: Path) -> None:
         ({"users": {"accounts": [{"name": "a", "uid": 2000}]}}, "users.accounts[0].gid: required"),
         ({"hadoop": {"properties": ["a=b"]}}, "hadoop.properties[0]: pattern"),
         ({"service": {"ports": {"client": "8032"}}}, "service.ports.client: integer"),
+        ({"web": {"proxiedOrigin": "none"}}, "web.proxiedOrigin: enum"),
+        ({"web": {"proxiedAddress": "http://pages.example"}}, "web.proxiedAddress: pattern"),
+        ({"web": {"hostNames": ["rm.example:8088"]}}, "web.hostNames[0]: pattern"),
     ],
 )
 def test_what_the_schema_refuses(wrong: dict[str, Any], said: str) -> None:

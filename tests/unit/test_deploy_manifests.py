@@ -361,7 +361,18 @@ def test_who_may_not_reach_the_administration_port_does_not_administer_over_the_
     rules = one(name, "NetworkPolicy", "yodel-rm")["spec"]["ingress"]
     assert 8033 not in {port["port"] for rule in rules for port in rule["ports"]}
     settings = tomllib.loads(one(name, "ConfigMap", "yodel-rm")["data"]["rm.toml"])
-    assert settings["web"] == {"admin_networks": ["127.0.0.0/8", "::1/128"]}
+    assert settings["web"]["admin_networks"] == ["127.0.0.0/8", "::1/128"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_port_of_applications_pages_is_closed_where_they_have_no_origin_of_their_own(name: str) -> None:
+    settings = tomllib.loads(one(name, "ConfigMap", "yodel-rm")["data"]["rm.toml"])["web"]
+    assert (settings["proxied_origin"], settings["proxied_port"]) == ("auto", 8089)
+    rules = one(name, "NetworkPolicy", "yodel-rm")["spec"]["ingress"]
+    opened = {port["port"] for rule in rules for port in rule["ports"]}
+    opened |= {port["port"] for d in documents(name) if d["kind"] == "Service" for port in d["spec"]["ports"]}
+    assert 8088 in opened
+    assert 8089 not in opened
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -64,6 +64,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* The port of applications' pages where they have an origin of their own, else nothing. */}}
+{{- define "yodel.proxiedPort" -}}
+{{- $given := default (dict) (get .Values.resourceManager.settings "web") -}}
+{{- $origin := default .Values.web.proxiedOrigin $given.proxied_origin -}}
+{{- if or (eq $origin "own") (and (eq $origin "auto") (ne (default "simple" $given.authentication) "simple")) -}}
+{{- $port := int (default .Values.service.ports.proxied $given.proxied_port) -}}
+{{- if ne $port (int .Values.service.ports.webapp) -}}{{ $port }}{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "yodel.nodeTokenSecret" -}}
 {{- default (printf "%s-node-token" (include "yodel.fullname" .)) .Values.nodeToken.existingSecret -}}
 {{- end -}}
@@ -173,6 +183,12 @@ capabilities:
   "pod_events" $values.rbac.podEvents
   "application_objects" $values.rbac.applicationObjects
 -}}
+{{- $web := dict
+  "proxied_origin" $values.web.proxiedOrigin
+  "proxied_port" (int $ports.proxied)
+  "proxied_address" $values.web.proxiedAddress
+  "host_names" $values.web.hostNames
+-}}
 {{- if $values.networkPolicy.enabled -}}
 {{- $networks := list "127.0.0.0/8" "::1/128" -}}
 {{- range $values.networkPolicy.admins -}}
@@ -182,8 +198,9 @@ capabilities:
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $settings = set $settings "web" (dict "admin_networks" $networks) -}}
+{{- $web = set $web "admin_networks" $networks -}}
 {{- end -}}
+{{- $settings = set $settings "web" $web -}}
 {{- $queues := dict -}}
 {{- if and $values.priorityClasses.use (has $values.containers.dialect (list "native" "katalyst" "volcano")) -}}
 {{- $queues = merge $queues (dict "priority_class_am" $values.priorityClasses.am.name "priority_class_task" $values.priorityClasses.task.name) -}}
