@@ -41,7 +41,7 @@ def _set_version(connection: Connection, revision: str) -> None:
     connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
 
 
-async def _run(url: str, *steps: Callable[[Connection], None]) -> None:
+async def run_steps(url: str, *steps: Callable[[Connection], None]) -> None:
     engine = engine_for(url, statement_timeout_s=STATEMENT_TIMEOUT_S, lock_timeout_s=STATEMENT_TIMEOUT_S)
     try:
         async with engine.begin() as connection:
@@ -53,11 +53,11 @@ async def _run(url: str, *steps: Callable[[Connection], None]) -> None:
 
 def expanded(url: str) -> str:
     """The URL, once its migrated database has the tables of the release after this one."""
-    asyncio.run(_run(url, expand))
+    asyncio.run(run_steps(url, expand))
     return url
 
 
 def contracted(url: str) -> str:
     """The URL, once its migrated database has the tables of a release that does without what this one uses."""
-    asyncio.run(_run(url, expand, contract))
+    asyncio.run(run_steps(url, expand, contract))
     return url
