@@ -141,10 +141,10 @@ class Pair:
         self.managers.append(manager)
         return manager
 
-    async def leader_and_standby(self, **settings: object) -> tuple[Manager, Manager]:
-        leader = await self.start(**settings)
+    async def leader_and_standby(self, *, release: Path | None = None, **settings: object) -> tuple[Manager, Manager]:
+        leader = await self.start(release=release, **settings)
         await leader.until_ready(200)
-        standby = await self.start(**settings)
+        standby = await self.start(release=release, **settings)
         await standby.until_ready(503)
         return leader, standby
 

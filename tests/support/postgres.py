@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from psycopg import sql
@@ -126,15 +127,46 @@ def _in_a_container(stack: contextlib.ExitStack) -> PostgresServer | None:
 
 @contextlib.contextmanager
 def _from_binaries() -> Iterator[PostgresServer]:
+    with mortal_postgres() as mortal:
+        yield mortal.server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MortalPostgres:
+    """One that can be killed and started again, and keeps what it has said to have written."""
+
+    server: PostgresServer
+    binaries: Path
+    folder: Path
+    account: pwd.struct_passwd | None
+
+    def kill(self) -> None:
+        """SIGKILL for all its processes at once, as when its container is killed."""
+        parent = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]))
+        processes = [parent, *parent.children(recursive=True)]
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, timeout=STEP_TIMEOUT_S)
+
+    def start_again(self) -> None:
+        """On the same port; returns when it has recovered and answers."""
+        _launch(self.binaries, self.folder, self.account, self.server.port, is_durable=True)
+
+
+@contextlib.contextmanager
+def mortal_postgres(*, is_durable: bool = False) -> Iterator[MortalPostgres]:
+    """From binaries.  ``is_durable``: what was committed outlives a SIGKILL, though not the machine."""
     binaries = _binaries()
     account = _account()
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     try:
         if account is not None:
             os.chown(folder, account.pw_uid, account.pw_gid)
-        port = _start(binaries, folder, account)
+        port = _start(binaries, folder, account, is_durable=is_durable)
+        server = PostgresServer(host="127.0.0.1", port=port, user="test", password="test")
         try:
-            yield PostgresServer(host="127.0.0.1", port=port, user="test", password="test")
+            yield MortalPostgres(server=server, binaries=binaries, folder=folder, account=account)
         finally:
             _run(account, binaries / "pg_ctl", "stop", "-w", "-m", "immediate", "-D", str(folder / "data"))
     finally:
@@ -162,7 +194,7 @@ def _account() -> pwd.struct_passwd | None:
     return next(known[name] for name in ACCOUNTS if name in known)
 
 
-def _start(binaries: Path, folder: Path, account: pwd.struct_passwd | None) -> int:
+def _start(binaries: Path, folder: Path, account: pwd.struct_passwd | None, *, is_durable: bool) -> int:
     """Make the cluster and start the server; returns its port."""
     data = folder / "data"
     _run(
@@ -173,21 +205,23 @@ def _start(binaries: Path, folder: Path, account: pwd.struct_passwd | None) -> i
     failure: subprocess.CalledProcessError | None = None
     for _ in range(START_ATTEMPTS_MAX):
         port = free_port()
-        options = (
-            f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off -c synchronous_commit=off "
-            "-c full_page_writes=off -c shared_buffers=16MB -c max_connections=40"
-        )
         try:
-            _run(
-                account,
-                binaries / "pg_ctl",
-                *("start", "-w", "-D", str(data), "-l", str(folder / "log"), "-o", options),
-            )
+            _launch(binaries, folder, account, port, is_durable=is_durable)
             return port
         except subprocess.CalledProcessError as error:
             failure = error
     log = (folder / "log").read_text(errors="replace")
     pytest.fail(f"PostgreSQL did not start: {failure}\n{log}", pytrace=False)
+
+
+def _launch(binaries: Path, folder: Path, account: pwd.struct_passwd | None, port: int, *, is_durable: bool) -> None:
+    options = (
+        f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off"
+        f" -c synchronous_commit={'on' if is_durable else 'off'}"
+        " -c full_page_writes=off -c shared_buffers=16MB -c max_connections=40"
+    )
+    where = ("-D", str(folder / "data"), "-l", str(folder / "log"))
+    _run(account, binaries / "pg_ctl", "start", "-w", *where, "-o", options)
 
 
 def _run(account: pwd.struct_passwd | None, program: Path, *arguments: str) -> None:
