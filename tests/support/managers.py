@@ -113,9 +113,7 @@ class Pair:
         self._url, self.kubeconfig, self._directory = url, kubeconfig, directory
         self.managers: list[Manager] = []
 
-    async def start(
-        self, *, release: Path | None = None, ports: list[int] | None = None, **settings: object
-    ) -> Manager:
+    async def start(self, *, release: Path | None = None, ports: list[int] | None = None, **settings: Any) -> Manager:
         """Of this tree, or of an installed ``release``; on new ports, unless it takes the place of another."""
         ports = ports or free_ports(len(PORTS))
         known = {
@@ -141,7 +139,7 @@ class Pair:
         self.managers.append(manager)
         return manager
 
-    async def leader_and_standby(self, *, release: Path | None = None, **settings: object) -> tuple[Manager, Manager]:
+    async def leader_and_standby(self, *, release: Path | None = None, **settings: Any) -> tuple[Manager, Manager]:
         leader = await self.start(release=release, **settings)
         await leader.until_ready(200)
         standby = await self.start(release=release, **settings)
