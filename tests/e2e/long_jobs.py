@@ -31,7 +31,7 @@ HELD = "_m_000000_"
 NEVER_S = 100_000
 MAP_S = 60  # of the clock, also while it is held: long enough to be found, and soon over once it is let go
 MASTERS_NODE = "node1"
-MASTERS_BYTES = 2 * 1024 << 20
+MASTER_BYTES = 1024 << 20
 
 
 class LongJobs:
@@ -42,25 +42,34 @@ class LongJobs:
         self.folder = cluster.target.folder()
         self._held: psutil.Process | None = None
         self._held_container = ""
+        # One master after the other, each with room for it alone: nobody's tasks take it, however slowly they start.
         others = [name for name in cluster.node_names() if name != MASTERS_NODE]
         cluster.kubectl("cordon", *others)
-        cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": MASTERS_BYTES}, nodes=(MASTERS_NODE,))
+        self._lend_room(MASTER_BYTES, MASTERS_NODE)
         try:
             self._bring_resource_manager()
             self._spark_client = self._start_spark()
             self.spark = self._spark_client.application_id()
             cluster.running_pods(self.spark, "am", 1, START_TIMEOUT_S)
-            # Only now: on a busy machine its map would be through before Spark has begun.
+        finally:
+            cluster.kubectl("uncordon", *others)
+        wait_for("all executors", self._executors_run, START_TIMEOUT_S)
+        self._lend_room(0, *others)
+        self._lend_room(2 * MASTER_BYTES, MASTERS_NODE)
+        try:
             self._map_client = self._start_mapreduce()
             self.mapreduce = self._map_client.application_id()
             cluster.running_pods(self.mapreduce, "am", 1, START_TIMEOUT_S)
         finally:
-            cluster.kubectl("uncordon", *others)
+            cluster.lend(COLOCATION, nodes=others)
         try:
             self.until_whole()
         except BaseException:
             self.stop()
             raise
+
+    def _lend_room(self, room_bytes: int, *nodes: str) -> None:
+        self.cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": room_bytes}, nodes=nodes)
 
     def _bring_resource_manager(self) -> None:
         """To the masters' node, while that is the only one that is open."""
@@ -115,14 +124,8 @@ class LongJobs:
 
     def until_whole(self, lost: frozenset[str] = frozenset()) -> None:
         """Until every executor runs and the map is held, none of them in a container of ``lost``."""
-
-        def executors() -> bool:
-            self._assert_alive(self.spark)
-            pods = [pod for pod in self.cluster.live_pods(self.spark, "task") if pod.phase == "Running"]
-            return len([pod for pod in pods if pod.container not in lost]) >= EXECUTORS
-
         wait_for("the map", lambda: self._hold(lost), START_TIMEOUT_S, 0.1)  # first: it would be through soon
-        wait_for("all executors", executors, START_TIMEOUT_S)
+        wait_for("all executors", lambda: self._executors_run(lost), START_TIMEOUT_S)
 
     def until_replaced(self, pods: Sequence[Pod]) -> None:
         """Until those are over and others do their work.  The next map begins before all are over: it is held then."""
@@ -189,6 +192,11 @@ class LongJobs:
         with contextlib.suppress(OSError):  # the ResourceManager may be what was hurt
             app = self.cluster.application(application_id)
             assert app["state"] in ("ACCEPTED", "RUNNING"), app["diagnostics"]
+
+    def _executors_run(self, lost: frozenset[str] = frozenset()) -> bool:
+        self._assert_alive(self.spark)
+        pods = [pod for pod in self.cluster.live_pods(self.spark, "task") if pod.phase == "Running"]
+        return len([pod for pod in pods if pod.container not in lost]) >= EXECUTORS
 
     def _hold(self, lost: frozenset[str]) -> bool:
         if self._held is not None and self._held_container not in lost and not has_ended(self._held):
