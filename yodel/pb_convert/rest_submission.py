@@ -13,7 +13,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from yodel.domain.application import Submission
@@ -38,6 +38,9 @@ _TIMEOUT_TYPES = {"LIFETIME": pb.APP_TIMEOUT_LIFETIME}
 _EXECUTION_TYPES = {"GUARANTEED": pb.GUARANTEED, "OPPORTUNISTIC": pb.OPPORTUNISTIC}
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
+STEP = 200
+"""Entries that are read in one go: three milliseconds where each is a local resource."""
 
 
 class InvalidApplicationId(InvalidValue):
@@ -71,12 +74,30 @@ def submission(body: Json, user: str) -> tuple[ApplicationId, Submission]:
         InvalidApplicationId: missing or malformed.
         InvalidValue: another field is.
     """
-    application_id, context = submission_context(body)
-    return application_id, submission_of(context, user)
+    return whole(submission_in_turns(body, user))
+
+
+def submission_in_turns(body: Json, user: str) -> Iterator[tuple[ApplicationId, Submission] | None]:
+    """``submission`` in steps of milliseconds: None each, what was found the last.  Raises as it does."""
+    for found in context_in_turns(body):
+        yield None
+        if found is not None:
+            yield found[0], submission_of(found[1], user)
 
 
 def submission_context(body: Json) -> tuple[ApplicationId, pb.ApplicationSubmissionContextProto]:
     """The context a client of the RPC would have sent.  Raises like ``submission``."""
+    return whole(context_in_turns(body))
+
+
+def whole(steps: Iterator[T | None]) -> T:
+    """What the last of the steps finds."""
+    found = [step for step in steps if step is not None]
+    return found[-1]
+
+
+def context_in_turns(body: Json) -> Iterator[tuple[ApplicationId, pb.ApplicationSubmissionContextProto] | None]:
+    """``submission_context`` in steps of milliseconds."""
     fields = body
     application_id = _application_id(fields.get("application-id"))
     context = pb.ApplicationSubmissionContextProto(
@@ -96,21 +117,27 @@ def submission_context(body: Json) -> tuple[ApplicationId, pb.ApplicationSubmiss
     )
     # The bean's own default: such an application has priority -1, where one by RPC without a priority has 0.
     context.priority.priority = _integer(fields, "priority", -1, INT32_MAX)
-    context.am_container_spec.CopyFrom(_launch_context(_object(fields, "am-container-spec")))
+    yield from _fill_launch_context(context.am_container_spec, _object(fields, "am-container-spec"))
     context.resource.CopyFrom(_resource(_object(fields, "resource"), "resource"))
     _add_am_requests(context, fields)
     _add_rest(context, fields)
-    return application_id, context
+    yield application_id, context
 
 
-def _launch_context(spec: Json) -> pb.ContainerLaunchContextProto:
-    found = pb.ContainerLaunchContextProto(
-        command=_strings(spec.get("commands"), "command", "am-container-spec.commands")
-    )
-    for link, value in _entries(spec, "local-resources"):
+def _fill_launch_context(found: pb.ContainerLaunchContextProto, spec: Json) -> Iterator[None]:
+    """A step for each STEP entries."""
+    found.SetInParent()
+    found.command.extend(_strings(spec.get("commands"), "command", "am-container-spec.commands"))
+    yield
+    for number, (link, value) in enumerate(_entries(spec, "local-resources"), start=1):
         found.localResources.add(key=link, value=_local_resource(link, value))
-    for name, value in _entries(spec, "environment"):
+        if number % STEP == 0:
+            yield
+    for number, (name, value) in enumerate(_entries(spec, "environment"), start=1):
         found.environment.add(key=name, value=_as_text(value, f"environment[{name}]"))
+        if number % STEP == 0:
+            yield
+    yield
     for name, value in _entries(spec, "service-data"):
         found.service_data.add(key=name, value=_decoded(value, f"service-data[{name}]"))
     for name, value in _entries(spec, "application-acls"):
@@ -119,7 +146,7 @@ def _launch_context(spec: Json) -> pb.ContainerLaunchContextProto:
     tokens = _credentials(_object(spec, "credentials"))
     if tokens:
         found.tokens = tokens
-    return found
+    yield
 
 
 def _local_resource(link: str, value: Any) -> pb.LocalResourceProto:

@@ -78,8 +78,10 @@ def am_launch_context(context: bytes, amrm_token: Token, environment: Mapping[st
     )
     others = tuple((alias, token) for alias, token in given.tokens if alias != b"")
     spec.tokens = encode_credentials(Credentials(tokens=((b"", own), *others), secrets=given.secrets))
-    for entry in [e for e in spec.environment if e.key in environment]:
-        spec.environment.remove(entry)
+    others_given = [entry for entry in spec.environment if entry.key not in environment]
+    if len(others_given) < len(spec.environment):  # made anew: taking one out of many looks at all before it
+        del spec.environment[:]
+        spec.environment.extend(others_given)
     for name, value in environment.items():
         spec.environment.add(key=name, value=value)
     return spec.SerializeToString()

@@ -12,7 +12,14 @@ from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.writable import WireToken, encode_token, parse_credentials
-from yodel.pb_convert.rest_submission import ROOT, InvalidApplicationId, submission, submission_context
+from yodel.pb_convert.rest_submission import (
+    ROOT,
+    STEP,
+    InvalidApplicationId,
+    submission,
+    submission_context,
+    submission_in_turns,
+)
 
 ID = "application_1700000000000_0001"
 TOKEN = WireToken(identifier=b"\xfb\xff\xfe", password=b"secret", kind="HDFS_DELEGATION_TOKEN", service="nn:8020")
@@ -268,3 +275,14 @@ def test_error_of_a_secret_does_not_show_it(part: str) -> None:
     with pytest.raises(InvalidValue, match="alias") as raised:
         spec(credentials={part: {"entry": {"key": "alias", "value": "hunter2-*"}}})
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["environment", "local-resources"])
+def test_long_lists_are_read_in_steps(name: str) -> None:
+    value = {"resource": "file:///x"} if name == "local-resources" else "v"
+    entries = [{"key": f"k{number}", "value": value} for number in range(5 * STEP)]
+    body = {"application-id": "application_1700000000000_0007", "am-container-spec": {name: {"entry": entries}}}
+    steps = list(submission_in_turns(body, "alice"))
+    assert len(steps) > 5
+    assert steps[-1] == submission(body, "alice")
+    assert not any(steps[:-1])

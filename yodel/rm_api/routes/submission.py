@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from http import HTTPStatus
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,6 +25,7 @@ from yodel.rm_api.wire.resources import resource
 from yodel.rpc_io.rest.errors import bad_request
 from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 
+T = TypeVar("T")
 DISABLED = "App submission via REST is disabled."
 ACCESS_CONTROL = "org.apache.hadoop.security.AccessControlException"
 
@@ -52,7 +56,7 @@ async def submit(request: Request) -> Response:
     body = await read_object(request, api.services.settings.body_bytes_max, rest_submission.ROOT)
     service = api.services.submission
     try:
-        application_id, submission = rest_submission.submission(body, user)
+        application_id, submission = await in_turns(rest_submission.submission_in_turns(body, user))
         note(request.scope, app_id=str(application_id))
         _require_fits(submission.am_asked_capability, service.maximum_capability)
         await service.submit_given(application_id, submission, asker(request))
@@ -66,6 +70,16 @@ async def submit(request: Request) -> Response:
         raise bad_request(str(error)) from error
     location = request.url.replace(path=f"/ws/v1/cluster/apps/{application_id}", query="")
     return Response(status_code=202, headers={"Location": str(location)})
+
+
+async def in_turns(steps: Iterator[T | None]) -> T:
+    """What the last of the steps finds; others are answered between."""
+    found = list[T]()
+    for step in steps:
+        if step is not None:
+            found.append(step)
+        await asyncio.sleep(0)
+    return found[-1]
 
 
 def _require_fits(asked: Resource, maximum: Resource) -> None:
