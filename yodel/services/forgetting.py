@@ -23,7 +23,8 @@ from yodel.domain.ids import ContainerId
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import EndedKept, Store
-from yodel.services.engine import Engine, Transaction
+from yodel.services.engine import Engine
+from yodel.services.transaction import Transaction
 
 INTERVAL_S = 1.0
 """Between rounds: what ended meanwhile shares a transaction."""

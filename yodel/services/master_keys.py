@@ -15,8 +15,9 @@ import structlog
 
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey
 from yodel.ports.clock import Clock
-from yodel.services.engine import Engine, Transaction
+from yodel.services.engine import Engine
 from yodel.services.tokens import TokenIssuer
+from yodel.services.transaction import Transaction
 from yodel.services.upkeep import repeatedly
 
 LOOK_INTERVAL_S = 1.0

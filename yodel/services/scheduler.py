@@ -34,10 +34,11 @@ from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerStat
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.activities import Activities
-from yodel.services.engine import Engine, Transaction
+from yodel.services.engine import Engine
 from yodel.services.misfits import Misfits
 from yodel.services.state import AttemptRuntime
 from yodel.services.surroundings import Surroundings
+from yodel.services.transaction import Transaction
 
 AM_PRIORITY = 0  # RMAppAttemptImpl.AM_CONTAINER_PRIORITY
 TICK_INTERVAL_MIN_S = 0.01

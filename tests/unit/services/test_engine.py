@@ -21,7 +21,8 @@ from yodel.errors import (
 )
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown
 from yodel.services import engine as engine_module
-from yodel.services.engine import Engine, Transaction
+from yodel.services.engine import Engine
+from yodel.services.transaction import Transaction
 from yodel.store.memory_store import MemoryStore
 
 NODE_ID = NodeId("node-1", 8041)

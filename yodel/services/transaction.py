@@ -1,0 +1,218 @@
+"""What one work item decides: committed rows under its own changes, and what follows once they are on disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, cast
+
+from yodel.domain.application import APPLICATION_MACHINE, Application, tracking_page_hint
+from yodel.domain.attempt import ATTEMPT_MACHINE, Attempt
+from yodel.domain.container import CONTAINER_MACHINE, Container
+from yodel.domain.effects import (
+    CleanUpApplication,
+    ExpectAttempt,
+    OutsideEffect,
+    StartAttempt,
+    StopContainers,
+    StopContainersOnNode,
+    Tell,
+)
+from yodel.domain.events import AmContainerCompleted, StopRequested
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.node import NODE_MACHINE, Node
+from yodel.domain.past import PastUsage, PastUsageId, remembered
+from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
+from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
+from yodel.ports.store import Row
+from yodel.services.row_changes import QueueChanges, SecretChanges
+from yodel.services.state import ClusterState
+from yodel.services.submission_room import without_launch_context
+
+TELLS_MAX = 100_000
+"""Events one work item may cause; a cycle between tables would otherwise spin for ever."""
+
+TargetId = ApplicationId | ApplicationAttemptId | ContainerId | NodeId
+EntityId = TargetId | PastUsageId
+
+
+class Transaction:
+    """One work item's view: committed rows under its own changes."""
+
+    def __init__(
+        self, state: ClusterState, below: dict[EntityId, Row], now_ms: int, contexts_below: Counter[str] | None = None
+    ) -> None:
+        """``contexts_below``: by how much the batch so far changes ``ClusterState.context_bytes``."""
+        self._state, self._below = state, below
+        self._contexts_below = contexts_below if contexts_below is not None else Counter()
+        self.context_bytes: Counter[str] = Counter()
+        self.now_ms = now_ms
+        self.rows: dict[EntityId, Row] = {}
+        self.effects: list[OutsideEffect] = []
+        self.application_sequence: int | None = None
+        self.queues = QueueChanges()
+        self.removed_applications: list[ApplicationId] = []
+        self.forgotten: list[Container] = []
+        self.secrets = SecretChanges()
+
+    def application(self, application_id: ApplicationId) -> Application:
+        row = self._find(application_id, self._state.applications)
+        if row is None:
+            raise ApplicationNotFound(application_id)
+        return cast(Application, row)
+
+    def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
+        row = self._find(attempt_id, self._state.attempts)
+        if row is None:
+            raise ApplicationAttemptNotFound(attempt_id)
+        return cast(Attempt, row)
+
+    def container(self, container_id: ContainerId) -> Container:
+        row = self._find(container_id, self._state.containers)
+        if row is None:
+            raise ContainerNotFound(container_id)
+        return cast(Container, row)
+
+    def node(self, node_id: NodeId) -> Node:
+        row = self._find(node_id, self._state.nodes)
+        if row is None:
+            raise NodeNotFound(node_id)
+        return cast(Node, row)
+
+    def has(self, entity_id: EntityId) -> bool:
+        return entity_id in self.rows or entity_id in self._below or entity_id in table_of(self._state, entity_id)
+
+    def put(self, row: Application | Attempt | Container | Node) -> None:
+        if isinstance(row, Application):
+            row = without_launch_context(row)
+            self._weigh(row)
+        self.rows[row.id] = row
+
+    def live_context_bytes(self, user: str) -> int:
+        """Of the user's applications that have not ended, with all that this batch changes."""
+        return self._state.context_bytes[user] + self._contexts_below[user] + self.context_bytes[user]
+
+    def _weigh(self, row: Application) -> None:
+        before = self._find(row.id, self._state.applications)
+        for application, sign in ((before, -1), (row, 1)):
+            if isinstance(application, Application) and not application.state.is_final:
+                self.context_bytes[application.submission.user] += sign * len(application.submission.context)
+
+    def forget(self, container_id: ContainerId) -> None:
+        """One that has ended leaves memory; its application keeps what it used.  Once a container and a batch."""
+        container = self.container(container_id)
+        usage_id = PastUsageId(container_id.application_id, container.node_id)
+        usage = self._find(usage_id, self._state.past_usage)
+        self.rows[usage_id] = cast(PastUsage, usage or PastUsage(id=usage_id)).plus(container)
+        self.forgotten.append(remembered(container))
+
+    def tell(self, target: TargetId, event: Any) -> None:
+        """Deliver an event and, in order, all that it causes within this transaction.
+
+        Raises:
+            NotFound: no such entity.
+            IllegalTransition: the entity's table forbids it.
+        """
+        pending: list[Tell] = [Tell(target, event)]
+        for _ in range(TELLS_MAX):
+            if not pending:
+                return
+            told = pending.pop(0)
+            for effect in self._step(told.target, told.event):
+                if isinstance(effect, Tell):
+                    pending.append(self._with_hint(effect))
+                elif isinstance(effect, StopContainers | StopContainersOnNode):
+                    pending += self._stops(effect)
+                elif isinstance(effect, CleanUpApplication):
+                    # An application that has ended has no live container, whichever attempt of it they are of.
+                    pending += self._stops_of_all(effect.application_id)
+                    self.effects.append(effect)
+                elif isinstance(effect, StartAttempt):
+                    self.start_attempt(effect.application_id)
+                else:
+                    self.effects.append(effect)
+        raise RuntimeError(f"more than {TELLS_MAX} events from one {type(event).__name__}")
+
+    def start_attempt(self, application_id: ApplicationId) -> Attempt:
+        """Make the next attempt.  An unmanaged AM has no container and counts as launched (RMAppAttemptImpl)."""
+        application = self.application(application_id)
+        attempt_id = ApplicationAttemptId(application_id, application.current_attempt + 1)
+        is_unmanaged = application.submission.is_unmanaged
+        epoch = self._state.identity.epoch
+        attempt = Attempt(
+            id=attempt_id,
+            state=AttemptState.LAUNCHED if is_unmanaged else AttemptState.SCHEDULED,
+            am_container_id=None if is_unmanaged else ContainerId.of(attempt_id, 1, epoch),
+            started_ms=self.now_ms,
+            container_sequence=1,
+            keeps_containers=application.submission.keep_containers_across_attempts and not is_unmanaged,
+        )
+        self.put(attempt)
+        self.put(replace(application, current_attempt=attempt_id.attempt))
+        self.effects.append(ExpectAttempt(attempt_id))
+        return attempt
+
+    def _step(self, target: TargetId, event: Any) -> tuple[Any, ...]:
+        if isinstance(target, ContainerId):
+            container = CONTAINER_MACHINE.apply(self.container(target), event)
+            self.put(container.entity)
+            return container.effects
+        if isinstance(target, ApplicationAttemptId):
+            attempt = ATTEMPT_MACHINE.apply(self.attempt(target), event)
+            self.put(attempt.entity)
+            return attempt.effects
+        if isinstance(target, ApplicationId):
+            application = APPLICATION_MACHINE.apply(self.application(target), event)
+            self.put(application.entity)
+            return application.effects
+        node = NODE_MACHINE.apply(self.node(target), event)
+        self.put(node.entity)
+        return node.effects
+
+    def _with_hint(self, told: Tell) -> Tell:
+        """The end of an AM names the page that tells more: only here is its address known."""
+        if not isinstance(told.event, AmContainerCompleted) or not isinstance(told.target, ApplicationAttemptId):
+            return told
+        hint = tracking_page_hint(self._state.web_address, told.target.application_id)
+        return replace(told, event=replace(told.event, diagnostics=told.event.diagnostics + hint))
+
+    def _stops(self, effect: StopContainers | StopContainersOnNode) -> list[Tell]:
+        event = StopRequested(effect.exit_status, effect.diagnostics, self.now_ms)
+        if isinstance(effect, StopContainers):
+            committed: Iterable[Container] = self._state.containers_of(effect.attempt_id)
+        else:
+            committed = self._state.live_containers()
+        ids = {c.id for c in committed}
+        for rows in (self._below, self.rows):
+            ids |= {i for i in rows if isinstance(i, ContainerId)}
+        live = (c for c in map(self.container, sorted(ids)) if c.state is not ContainerState.COMPLETED)
+        return [Tell(c.id, event) for c in live if _is_meant(effect, c)]
+
+    def _stops_of_all(self, application_id: ApplicationId) -> list[Tell]:
+        status, text = ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, "Container of a completed application"
+        ids = (
+            ApplicationAttemptId(application_id, n + 1) for n in range(self.application(application_id).current_attempt)
+        )
+        return [stop for i in ids if self.has(i) for stop in self._stops(StopContainers(i, status, text))]
+
+    def _find(self, entity_id: EntityId, table: dict[Any, Any]) -> Row | None:
+        row = self.rows.get(entity_id) or self._below.get(entity_id)
+        return row if row is not None else table.get(entity_id)
+
+
+def _is_meant(effect: StopContainers | StopContainersOnNode, container: Container) -> bool:
+    if isinstance(effect, StopContainers):
+        is_kept = effect.are_running_kept and container.state is ContainerState.RUNNING and not container.is_am
+        return container.id.attempt_id == effect.attempt_id and not is_kept
+    return container.node_id == effect.node_id
+
+
+def table_of(state: ClusterState, entity_id: EntityId) -> dict[Any, Any]:
+    if isinstance(entity_id, ContainerId):
+        return state.containers
+    if isinstance(entity_id, ApplicationAttemptId):
+        return state.attempts
+    if isinstance(entity_id, ApplicationId):
+        return state.applications
+    return state.past_usage if isinstance(entity_id, PastUsageId) else state.nodes
