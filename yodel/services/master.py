@@ -51,9 +51,10 @@ from yodel.errors import (
 from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.services.allocate import AllocateRequest, AllocateResult, Granted, Registration
+from yodel.services.attempt_runtime import AttemptRuntime
 from yodel.services.beat_checks import BeatChecks, blacklisted
 from yodel.services.engine import Engine
-from yodel.services.state import AttemptRuntime, ask_key
+from yodel.services.state import ask_key
 from yodel.services.tokens import TokenIssuer
 from yodel.services.transaction import Transaction
 

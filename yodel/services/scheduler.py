@@ -34,9 +34,9 @@ from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerStat
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.activities import Activities
+from yodel.services.attempt_runtime import AttemptRuntime
 from yodel.services.engine import Engine
 from yodel.services.misfits import Misfits
-from yodel.services.state import AttemptRuntime
 from yodel.services.surroundings import Surroundings
 from yodel.services.transaction import Transaction
 

@@ -1,22 +1,19 @@
 """What the RM knows, in memory: the committed rows with their indexes, and what lives only as long as the process.
 
-Only the engine calls ``publish`` and ``remove_*``; everybody else reads.  ``AttemptRuntime`` is not on disk by design:
-after a restart an ApplicationMaster is told to register again and says anew what it wants (work-preserving restart).
+Only the engine calls ``publish`` and ``remove_*``; everybody else reads.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from yodel.domain.allocation import Misfit
 from yodel.domain.application import Application
-from yodel.domain.ask_book import AskBook, AskKey, Tally
+from yodel.domain.ask_book import AskKey, Tally
 from yodel.domain.attempt import Attempt
-from yodel.domain.constraints import Constraint
 from yodel.domain.container import Container
-from yodel.domain.container_update import UpdateError
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage, PastUsageId, used_by
@@ -26,6 +23,7 @@ from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.application_index import ApplicationIndex
+from yodel.services.attempt_runtime import AttemptRuntime
 from yodel.services.totals import TotalsBook
 
 
@@ -44,57 +42,6 @@ class ResourceSeconds:
 
     memory_mib_s: int = 0
     vcore_s: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedAsk:
-    """A SchedulingRequest, as it came, that is given back: for its constraint, or because nothing has room for it."""
-
-    message: bytes
-    is_for_constraint: bool
-
-
-@dataclass(slots=True)
-class AttemptRuntime:
-    """A registered (or expected) ApplicationMaster's dialogue.  Times are monotonic seconds."""
-
-    attempt_id: ApplicationAttemptId
-    last_seen_s: float
-    is_registered: bool = False
-    response_id: int = 0
-    last_response: object = None
-    asks: AskBook = field(default_factory=AskBook)
-    blacklist: set[str] = field(default_factory=set)
-    in_flight: dict[AskKey, set[ContainerId]] = field(default_factory=dict)
-    granted: list[ContainerId] = field(default_factory=list)
-    completed: list[ContainerId] = field(default_factory=list)
-    delivered: list[ContainerId] = field(default_factory=list)
-    """Completions in the last response: acknowledged by the next call."""
-    changed_nodes: dict[NodeId, None] = field(default_factory=dict)
-    nm_tokens_sent: dict[NodeId, int] = field(default_factory=dict)
-    """Nodes it has a token for, with the id of the master key that signed it."""
-    increases: dict[ContainerId, Resource] = field(default_factory=dict)
-    """Sizes asked for that nothing was decided about."""
-    updated: dict[ContainerId, None] = field(default_factory=dict)
-    """Containers whose new version goes into the next response."""
-    updates_delivered: dict[ContainerId, int] = field(default_factory=dict)
-    """Versions in the last response: acknowledged by the next call."""
-    update_errors: list[UpdateError] = field(default_factory=list)
-    constraints: dict[str, Constraint] = field(default_factory=dict)
-    """By allocation tag, as registered."""
-    rejected: list[RejectedAsk] = field(default_factory=list)
-    """SchedulingRequests to be given back with the next response."""
-    waits_since_s: dict[AskKey, float] = field(default_factory=dict)
-    """Since when wishes wait for the places they prefer."""
-    progress: float = 0.0
-
-    def take_off(self, key: AskKey, container_id: ContainerId) -> None:
-        """The container is not in flight any more."""
-        ids = self.in_flight.get(key)
-        if ids is not None:
-            ids.discard(container_id)
-            if not ids:
-                del self.in_flight[key]
 
 
 def _standing(row: Application) -> tuple[object, ...]:
