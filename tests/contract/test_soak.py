@@ -8,6 +8,7 @@ from tests.simulation.soak import NODE, Look, Soak, containers, soaked, submissi
 from tests.support.playbook import Options, World
 from yodel.domain.resource import Resource
 from yodel.services.submission import SubmissionLimits
+from yodel.translator import names
 
 CONTAINERS, FLAT_FROM = 20_000, 5_000
 GREATEST_SUBMISSIONS = 48
@@ -23,6 +24,7 @@ async def test_twenty_thousand_containers_leave_memory_and_rows_as_five_thousand
     assert first.in_memory == last.in_memory < 200
     assert (first.rows, first.kept) == (last.rows, last.kept)
     assert last.kept <= 1_000 + 100
+    assert first.parsed < last.parsed == names.PARSED_MAX, "as full as it gets"
     assert abs(last.objects - first.objects) < first.objects * 0.02
 
 

@@ -35,6 +35,8 @@ AT_ONCE = 10
 LIFE_S = 60
 """Of a container, in fake time: a hundred of them have pods that are kept for ten minutes."""
 CONTEXT_BYTES = 4 * 1024 * 1024
+OBJECTS_OF_ID = 3
+"""Container, attempt and application."""
 HELD_AT_ONCE = 16
 """Submissions of that size that a user's room has: they are submitted and killed in turns."""
 
@@ -65,6 +67,9 @@ class Look:
     kept: int
     live_pages: int
     objects: int
+    """Without the ids that are remembered of labels."""
+    parsed: int
+    """Ids that are remembered of labels; ``names.PARSED_MAX`` at most."""
     rss_kib: int
     longest_ms: float
 
@@ -79,16 +84,17 @@ class Soak:
     looks: list[Look] = field(default_factory=list)
 
     def look(self, done: int) -> Look:
-        names._container_of.cache_clear()  # bounded, and as large as it may be long after the first few thousand
         gc.collect()
         loop = asyncio.get_running_loop()
+        parsed = names.remembered_count()
         found = Look(
             done=done,
             in_memory=len(self.world.rm.state.containers),
             rows=self.query("SELECT count(*) FROM containers") if self.path else len(self.world.disk.containers),
             kept=self.query("SELECT count(*) FROM ended_containers") if self.path else len(self.world.disk.ended),
             live_pages=self.query("PRAGMA page_count") - self.query("PRAGMA freelist_count") if self.path else 0,
-            objects=len(gc.get_objects()),
+            objects=len(gc.get_objects()) - parsed * OBJECTS_OF_ID,
+            parsed=parsed,
             rss_kib=int(Path("/proc/self/statm").read_text().split()[1]) * 4,
             longest_ms=loop.longest_ms if isinstance(loop, MeasuredLoop) else 0.0,
         )

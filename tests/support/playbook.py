@@ -451,8 +451,11 @@ class World:
     async def step(self) -> bool:
         """One round of somebody who has something to do; False when nobody has."""
         rm = self.rm
-        with suppress(Unavailable):  # what waits is written first, or refused
-            await self.run(rm.engine.do(lambda _: None))
+        if rm.engine.is_at_rest:
+            await asyncio.sleep(0)
+        else:
+            with suppress(Unavailable):  # what waits is written first, or refused
+                await self.run(rm.engine.do(lambda _: None))
         if self.pods.events:
             self.deliver_one_event()
         elif (attempt_id := rm.launches.take()) is not None:

@@ -76,6 +76,11 @@ class ContainerId:
     attempt_id: ApplicationAttemptId
     number: int
 
+    def __hash__(self) -> int:
+        """Of its numbers, not of its parts' hashes: every index is keyed by it, and looked at for every change."""
+        attempt_id = self.attempt_id
+        return hash((self.number, attempt_id.attempt, attempt_id.application_id.sequence))
+
     @property
     def application_id(self) -> ApplicationId:
         return self.attempt_id.application_id

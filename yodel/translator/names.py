@@ -83,6 +83,11 @@ def container_of(pod_labels: object) -> ContainerId | None:
     return _container_of(value) if isinstance(value, str) else None
 
 
+def remembered_count() -> int:
+    """Of how many labels the ids are remembered; ``PARSED_MAX`` at most."""
+    return _container_of.cache_info().currsize
+
+
 @lru_cache(PARSED_MAX)
 def _container_of(text: str) -> ContainerId | None:
     """Every pod is told of several times, and reading its id is half of what a round without work costs."""
