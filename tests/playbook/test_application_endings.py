@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
-from tests.support.playbook import Am, Options, World, ask
+from tests.support.playbook import Am, Options, World, a_submission, ask
+from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.domain.states import (
     ApplicationState,
@@ -228,6 +232,65 @@ async def test_history_keeps_the_newest_finished_applications() -> None:
 
         assert [*world.rm.state.applications] == [alive.application_id, *ended[-2:], last]
         assert {*world.disk.applications} == {*world.rm.state.applications}
+
+
+async def test_who_ended_first_goes_first_whoever_came_first() -> None:
+    async with World(Options(submission=SubmissionLimits(completed_max=2))) as world:
+        ids = [await world.submit() for _ in range(3)]
+        await world.settle()
+        for application_id in reversed(ids):
+            world.clock.advance(1)
+            await kill(world, application_id)
+        await world.restart()
+        await world.submit()
+        await world.settle()
+
+        assert {*world.rm.state.applications} >= {*ids[:2]}
+        assert ids[2] not in world.rm.state.applications
+
+
+async def test_submissions_at_once_find_the_same_one_too_old_and_it_goes_once() -> None:
+    async with World(Options(submission=SubmissionLimits(completed_max=1))) as world:
+        old = [await world.submit() for _ in range(2)]
+        for application_id in old:
+            await kill(world, application_id)
+        new = [await world.run(world.rm.submission.new_application_id()) for _ in range(3)]
+
+        async def at_once() -> None:
+            await asyncio.gather(*(world.rm.submission.submit(i, a_submission()) for i in new))
+
+        await world.run(at_once())
+        await world.settle()
+
+        assert {*world.rm.state.applications} == {old[1], *new}
+
+
+async def test_what_a_submission_costs_does_not_grow_with_what_has_ended() -> None:
+    """Counted in looks at finished applications' rows."""
+    async with World(Options(submission=SubmissionLimits(completed_max=100))) as world:
+        for _ in range(101):
+            await kill(world, await world.submit())
+        await world.settle()
+        looked = Looks(world.rm.state.applications)
+        world.rm.state.applications = looked
+        await world.submit()
+
+        assert len(looked) == 101
+        assert looked.count < 50
+
+
+class Looks(dict[ApplicationId, Application]):
+    """Counts what is read of it."""
+
+    count = 0
+
+    def __getitem__(self, key: ApplicationId) -> Application:
+        self.count += 1
+        return super().__getitem__(key)
+
+    def values(self) -> Any:
+        self.count += len(self)
+        return super().values()
 
 
 async def test_forgotten_application_leaves_no_pod(world: World) -> None:

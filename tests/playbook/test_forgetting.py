@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.support.playbook import NODE, Am, Options, World, complete, running
-from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.past import PastUsageId
 from yodel.domain.states import ApplicationState, ContainerState
 from yodel.errors import ContainerNotFound, Unavailable
 from yodel.ports.store import EndedKept
-from yodel.services.forgetting import PRUNE_INTERVAL_S
+from yodel.services.forgetting import ATTEMPTS_KEPT, PRUNE_INTERVAL_S
 from yodel.services.reconciler import ReconcilerSettings
 
 RETENTION_S = 600.0
@@ -79,6 +79,18 @@ async def test_it_stays_as_long_as_its_pod(world: World) -> None:
 
     await world.pass_time(60)
     assert task not in in_memory(world)
+
+
+async def test_it_stays_as_long_as_its_pod_whoever_looks(world: World) -> None:
+    am = await world.running_am()
+    (task,) = await ended_and_heard(world, am)
+    assert world.container(task).is_acknowledged
+
+    world.rm.forgetting.look_at_all()
+    await forget(world)
+
+    assert world.has_pod(task)
+    assert task in in_memory(world)
 
 
 async def test_what_was_never_known_to_the_application_master_goes_at_once(world: World) -> None:
@@ -336,3 +348,55 @@ async def forgotten_of(world: World, am: Am, count: int) -> None:
     await am.beat()
     await forget(world)
     assert not in_memory(world) & {*ids}
+
+
+async def failing_for_ever(world: World, times: int) -> ApplicationId:
+    """Its ApplicationMaster runs for two minutes and fails, as often as one likes: its failures grow too old."""
+    application_id = await world.submit(max_attempts=2, attempt_failures_validity_interval_ms=1_000)
+    await world.settle()
+    for _ in range(times):
+        await world.bind_and_settle()
+        am = Am(world, world.application(application_id).current_attempt_id)
+        await world.beat(running(am.container.id))
+        await am.register()
+        await world.pass_time(2 * PRUNE_INTERVAL_S)
+        await am.exit(1)
+    return application_id
+
+
+async def test_of_attempts_without_end_the_last_are_kept() -> None:
+    options = Options(reconciler=ReconcilerSettings(explanation_wait_s=0, pod_retention_s=0))
+    async with World(options) as world:
+        await world.register_node()
+        application_id = await failing_for_ever(world, ATTEMPTS_KEPT + 10)
+        await world.pass_time(PRUNE_INTERVAL_S)
+        state, last = world.rm.state, ATTEMPTS_KEPT + 11
+        kept = [attempt.id.attempt for attempt in state.attempts_of(application_id)]
+
+        assert world.application(application_id).current_attempt == last
+        assert kept == [*range(last - ATTEMPTS_KEPT + 1, last + 1)]
+        assert state.attempts.keys() == world.disk.attempts.keys()
+        assert len(state.attempts) == len(in_memory(world)) == len(world.disk.containers) == ATTEMPTS_KEPT
+        used = state.seconds_by_application[application_id].memory_mib_s
+        assert used == sum(
+            c.capability.memory_mib * 2 * 60
+            for c in [*world.disk.ended.values(), *state.containers.values()]
+            if not c.is_live
+        )
+
+        await world.restart()
+        assert [a.id.attempt for a in world.rm.state.attempts_of(application_id)] == kept
+        assert world.rm.state.seconds_by_application[application_id].memory_mib_s == used
+        await world.run(world.rm.submission.kill(application_id, "alice"))
+        await world.settle()
+        assert world.application(application_id).state is ApplicationState.KILLED
+
+
+async def test_many_attempts_within_the_time_of_their_pods_wait_for_these() -> None:
+    options = Options(reconciler=ReconcilerSettings(explanation_wait_s=0, pod_retention_s=1e9))
+    async with World(options) as world:
+        await world.register_node()
+        application_id = await failing_for_ever(world, ATTEMPTS_KEPT + 2)
+        await world.pass_time(PRUNE_INTERVAL_S)
+
+        assert world.rm.state.attempt_count(application_id) == ATTEMPTS_KEPT + 3

@@ -8,6 +8,7 @@ with every heartbeat.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from yodel.domain.application import Application
@@ -31,6 +32,8 @@ class ApplicationIndex:
 
     def __init__(self) -> None:
         self.live: dict[ApplicationId, None] = {}
+        self.finished: dict[ApplicationId, None] = {}
+        """In the order they ended."""
         self.counts: Counter[YarnApplicationState] = Counter()
         self.pages: dict[int, Page] = {}
         """By number, oldest first; none is empty."""
@@ -49,10 +52,15 @@ class ApplicationIndex:
         self.counts[new.yarn_state] += 1
         if new.state.is_final:
             self.live.pop(new.id, None)
+            self.finished[new.id] = None
         else:
             self.live[new.id] = None
         if old is None or old.state.is_final or new.state.is_final:
             self.pages[self._page_of[new.id]].version += 1
+
+    def order_finished(self, rows: Iterable[Application]) -> None:
+        """By when they ended: rows that were read come in the order of their ids.  Give all that have ended."""
+        self.finished = {row.id: None for row in sorted(rows, key=lambda row: row.finished_ms)}
 
     def touch(self, application_id: ApplicationId) -> None:
         """Something that hangs on an application changed."""
@@ -63,6 +71,7 @@ class ApplicationIndex:
     def remove(self, row: Application) -> None:
         self.counts[row.yarn_state] -= 1
         self.live.pop(row.id, None)
+        self.finished.pop(row.id, None)
         number = self._page_of.pop(row.id)
         page = self.pages[number]
         del page.ids[row.id]

@@ -27,7 +27,7 @@ from yodel.domain.effects import (
     OutsideEffect,
     Tell,
 )
-from yodel.domain.ids import ApplicationId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Row, Store
@@ -89,6 +89,7 @@ class Engine:
         self._queue: asyncio.Queue[_Item] = asyncio.Queue(QUEUE_MAX)
         self._performer: Performer | None = None
         self._follower: Follower | None = None
+        self._is_writing = False
 
     @property
     def clock(self) -> Clock:
@@ -98,6 +99,11 @@ class Engine:
     def waiting(self) -> int:
         """Changes that wait to be written."""
         return self._queue.qsize()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing waits to be written, and nothing is being written."""
+        return self._queue.empty() and not self._is_writing
 
     def perform_with(self, performer: Performer) -> None:
         """Who performs effects.  Set once by the composition root, before ``run``."""
@@ -175,7 +181,9 @@ class Engine:
             FencedOut: the store is another's, or has forgotten what it had written: only a restart knows what is so.
         """
         while True:
+            self._is_writing = False
             batch = [await self._queue.get()]
+            self._is_writing = True
             self._take_waiting(batch)
             if all(item.may_wait for item in batch):
                 await self._keep_company(batch)
@@ -201,7 +209,8 @@ class Engine:
         overlay: dict[EntityId, Row] = {}
         contexts: Counter[str] = Counter()
         effects: list[OutsideEffect] = []
-        removed: list[ApplicationId] = []
+        removed: dict[ApplicationId, None] = {}  # each once, however many found it too old
+        removed_attempts: list[ApplicationAttemptId] = []
         forgotten: list[Container] = []
         secrets = SecretChanges()
         queues = QueueChanges()
@@ -218,7 +227,8 @@ class Engine:
             overlay.update(tx.rows)
             contexts.update(tx.context_bytes)
             effects += tx.effects
-            removed += tx.removed_applications
+            removed |= dict.fromkeys(tx.removed_applications)
+            removed_attempts += tx.removed_attempts
             forgotten += tx.forgotten
             secrets.add(tx.secrets)
             queues.add(tx.queues)
@@ -227,7 +237,8 @@ class Engine:
         commit = Commit(
             rows=[*queues.rows, *(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
             application_sequence=sequence,
-            removed_applications=removed,
+            removed_applications=list(removed),
+            removed_attempts=removed_attempts,
             ended_containers=forgotten,
             delegation_sequence=secrets.last_sequence,
             removed_delegation_tokens=secrets.removed_tokens,
@@ -293,6 +304,8 @@ class Engine:
             self.state.publish(commit.rows)
         for container in commit.ended_containers:
             self.state.remove_container(container.id)
+        for attempt_id in commit.removed_attempts:
+            self.state.remove_attempt(attempt_id)
         for application_id in commit.removed_applications:
             self.state.remove_application(application_id)
         for path in commit.removed_queues:

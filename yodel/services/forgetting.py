@@ -5,6 +5,9 @@ itself and needs no row to be answered) and its pod is gone.  It goes into the t
 look up, and what it used is added to its application, in one transaction.  An ApplicationMaster's own container stays
 as long as its attempt: reports name its node.
 
+Attempts stay as long as their application, but only the last of them: one whose ApplicationMaster always fails again,
+after its failures have become too old to count, or by no fault of its own, would have them without end.
+
 It decides nothing twice: what cannot be forgotten yet is told of again, by the acknowledgement, by the end of the
 attempt or by the pod that goes; and ``look_at_all`` finds whatever was missed.
 """
@@ -18,8 +21,9 @@ from itertools import islice
 
 import structlog
 
+from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
-from yodel.domain.ids import ContainerId
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import EndedKept, Store
@@ -32,6 +36,9 @@ BATCH_MAX = 100
 """Containers forgotten, and rows pruned, in one transaction: a few milliseconds of the loop's time."""
 PRUNE_INTERVAL_S = 60.0
 """By how much the table may be late."""
+ATTEMPTS_KEPT = 20
+"""Of a live application, the last ones; as many as may fail where these are more.  Hadoop's store keeps only as many as
+may fail (RMAppImpl.removeExcessAttempts), its memory all."""
 log = structlog.get_logger("yodel.forgetting")
 
 
@@ -84,9 +91,30 @@ class Forgetting:
         """All that is too much, a batch at a time; the next one later, even if this one fails."""
         self._prune_at_s = self._clock.monotonic_s() + PRUNE_INTERVAL_S
         self.look_at_all()
+        await self._forget_attempts()
         gone = BATCH_MAX
         while gone == BATCH_MAX:
             gone = await self._store.prune_ended(self._kept, self._clock.now_ms(), BATCH_MAX)
+
+    async def _forget_attempts(self) -> None:
+        state = self._engine.state
+        for application_id in list(state.index.live):
+            application = state.applications.get(application_id)
+            if application is None:
+                continue
+            kept = max(ATTEMPTS_KEPT, application.submission.max_attempts)
+            excess = min(state.attempt_count(application_id) - kept, BATCH_MAX)
+            if excess > 0:
+                oldest = state.attempts_of(application_id)[:excess]
+                ids = [attempt.id for attempt in oldest if self._is_attempt_forgettable(attempt)]
+                await self._engine.do(partial(_forget_attempts, ids), may_wait=True)
+
+    def _is_attempt_forgettable(self, attempt: Attempt) -> bool:
+        """It has ended, and so has all that it had, which is forgotten or its ApplicationMaster's without a pod."""
+        held = self._engine.state.containers_of(attempt.id)
+        return attempt.state.is_final and all(
+            container.is_am and not container.is_live and not self._has_pod(container.id) for container in held
+        )
 
     def _is_forgettable(self, container_id: ContainerId) -> bool:
         container = self._engine.state.containers.get(container_id)
@@ -109,3 +137,10 @@ def _forget(container_ids: Sequence[ContainerId], tx: Transaction) -> None:
     for container_id in container_ids:
         if tx.has(container_id):
             tx.forget(container_id)
+
+
+def _forget_attempts(attempt_ids: Sequence[ApplicationAttemptId], tx: Transaction) -> None:
+    """What went with its application meanwhile is passed over."""
+    for attempt_id in attempt_ids:
+        if tx.has(attempt_id):
+            tx.forget_attempt(attempt_id)

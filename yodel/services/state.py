@@ -123,6 +123,7 @@ class ClusterState:
         self._live: dict[ContainerId, None] = {}
         self._ended: dict[ContainerId, None] = {}
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
+        self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
         self._closed_by_kubernetes_name: dict[str, NodeId] = {}
@@ -135,9 +136,11 @@ class ClusterState:
         state.publish(snapshot.queues)
         state.scheduler_conf = snapshot.scheduler_conf
         applications = sorted(snapshot.applications, key=lambda a: a.id)
+        attempts = sorted(snapshot.attempts, key=lambda a: a.id)
         containers = sorted(snapshot.containers, key=lambda c: c.id)
         state.publish(applications)
-        state.publish(snapshot.attempts)
+        state.index.order_finished(row for row in applications if row.state.is_final)
+        state.publish(attempts)
         state.publish(snapshot.nodes)
         state.publish(containers)
         state.publish(snapshot.past_usage)
@@ -176,9 +179,11 @@ class ClusterState:
         return [self.containers[i] for i in self._containers_of.get(attempt_id, ())]
 
     def attempts_of(self, application_id: ApplicationId) -> list[Attempt]:
-        application = self.applications[application_id]
-        ids = (ApplicationAttemptId(application_id, n) for n in range(1, application.current_attempt + 1))
-        return [self.attempts[i] for i in ids if i in self.attempts]
+        """Oldest first, without those that were forgotten."""
+        return [self.attempts[i] for i in self._attempts_of.get(application_id, ())]
+
+    def attempt_count(self, application_id: ApplicationId) -> int:
+        return len(self._attempts_of.get(application_id, ()))
 
     def unheard_completions(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
         """Ends that the attempt's AM has to hear of: of its own containers, and of those it took over."""
@@ -264,11 +269,8 @@ class ClusterState:
 
     def remove_application(self, application_id: ApplicationId) -> None:
         for attempt in self.attempts_of(application_id):
-            for container in self.containers_of(attempt.id):
-                self.remove_container(container.id)
-            self._containers_of.pop(attempt.id, None)
-            del self.attempts[attempt.id]
-            self.awaited_masters -= attempt.state is AttemptState.SCHEDULED
+            self.remove_attempt(attempt.id)
+        self._attempts_of.pop(application_id, None)
         self._weigh(self.applications[application_id], -1)
         self.index.remove(self.applications.pop(application_id))
         self.used_by_application.pop(application_id, None)
@@ -277,6 +279,16 @@ class ClusterState:
             del self.past_usage[usage_id]
         self.version += 1
         self.stirs += 1
+
+    def remove_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+        """With its containers."""
+        for container in self.containers_of(attempt_id):
+            self.remove_container(container.id)
+        self._containers_of.pop(attempt_id, None)
+        del self._attempts_of[attempt_id.application_id][attempt_id]
+        self.awaited_masters -= self.attempts.pop(attempt_id).state is AttemptState.SCHEDULED
+        self.index.touch(attempt_id.application_id)
+        self.version += 1
 
     def remove_container(self, container_id: ContainerId) -> None:
         container = self.containers.pop(container_id)
@@ -310,6 +322,7 @@ class ClusterState:
             self.awaited_masters -= old.state is AttemptState.SCHEDULED
         self.stirs += old is None or old.state is not attempt.state
         self.attempts[attempt.id] = attempt
+        self._attempts_of.setdefault(attempt.id.application_id, {})[attempt.id] = None
         self.index.touch(attempt.id.application_id)
         self.awaited_masters += attempt.state is AttemptState.SCHEDULED
         runtime = self.runtimes.get(attempt.id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from yodel.domain import ask_rules, queue_access
 from yodel.domain import queue as queues
@@ -32,6 +33,8 @@ ID_BLOCK = 100
 TAGS_MAX, TAG_LENGTH_MAX = 10, 100  # YarnConfiguration.APPLICATION_MAX_TAGS, APPLICATION_MAX_TAG_LENGTH
 TYPE_LENGTH_MAX = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH
 NAME_LENGTH_MAX = 1024
+FORGOTTEN_MAX = 20
+"""Finished applications that one submission makes room by: after the maximum was lowered there are many too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,14 +311,11 @@ class SubmissionService:
                 )
 
     def _forget_old(self) -> None:
-        """Keep at most ``completed_max`` finished applications, oldest out first (RMAppManager)."""
-        state = self._engine.state
-        excess = len(state.applications) - self._limits.completed_max
-        if excess <= 0:
-            return
-        finished = sorted((a for a in state.applications.values() if a.state.is_final), key=lambda a: a.finished_ms)
-        for application in finished[: max(0, len(finished) - self._limits.completed_max)]:
-            self._engine.forget_application(application.id)
+        """Keep at most ``completed_max`` finished applications, those that ended first out first (RMAppManager)."""
+        finished = self._engine.state.index.finished
+        excess = len(finished) - self._limits.completed_max
+        for application_id in list(islice(finished, min(max(0, excess), FORGOTTEN_MAX))):
+            self._engine.forget_application(application_id)
 
 
 def _check_tags(tags: Sequence[str]) -> None:

@@ -53,6 +53,7 @@ class Transaction:
         self.application_sequence: int | None = None
         self.queues = QueueChanges()
         self.removed_applications: list[ApplicationId] = []
+        self.removed_attempts: list[ApplicationAttemptId] = []
         self.forgotten: list[Container] = []
         self.secrets = SecretChanges()
 
@@ -106,6 +107,13 @@ class Transaction:
         usage = self._find(usage_id, self._state.past_usage)
         self.rows[usage_id] = cast(PastUsage, usage or PastUsage(id=usage_id)).plus(container)
         self.forgotten.append(remembered(container))
+
+    def forget_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+        """One that has ended leaves memory and the store, with its ApplicationMaster's container.  Once a batch."""
+        master_id = self.attempt(attempt_id).am_container_id
+        if master_id is not None and self.has(master_id):
+            self.forget(master_id)
+        self.removed_attempts.append(attempt_id)
 
     def tell(self, target: TargetId, event: Any) -> None:
         """Deliver an event and, in order, all that it causes within this transaction.
@@ -191,10 +199,10 @@ class Transaction:
 
     def _stops_of_all(self, application_id: ApplicationId) -> list[Tell]:
         status, text = ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, "Container of a completed application"
-        ids = (
-            ApplicationAttemptId(application_id, n + 1) for n in range(self.application(application_id).current_attempt)
-        )
-        return [stop for i in ids if self.has(i) for stop in self._stops(StopContainers(i, status, text))]
+        ids = {attempt.id for attempt in self._state.attempts_of(application_id)}
+        for rows in (self._below, self.rows):
+            ids |= {i for i in rows if isinstance(i, ApplicationAttemptId) and i.application_id == application_id}
+        return [stop for i in sorted(ids) for stop in self._stops(StopContainers(i, status, text))]
 
     def _find(self, entity_id: EntityId, table: dict[Any, Any]) -> Row | None:
         row = self.rows.get(entity_id) or self._below.get(entity_id)

@@ -88,3 +88,19 @@ def test_address_of_a_known_node_counts(state: ClusterState) -> None:
 def test_unknown_application_is_not_touched(state: ClusterState) -> None:
     state.touch(LIVE.id)
     assert state.index.pages == {}
+
+
+def test_who_ended_first_is_first_of_the_finished(state: ClusterState) -> None:
+    rows = [
+        replace(ENDED, id=an_application_id(n), finished_ms=ended_ms) for n, ended_ms in ((1, 30), (2, 10), (3, 20))
+    ]
+    state.publish([replace(row, state=ApplicationState.RUNNING, finished_ms=0) for row in rows])
+    assert not state.index.finished
+    state.publish([rows[1], rows[2], rows[0]])
+    assert list(state.index.finished) == [rows[1].id, rows[2].id, rows[0].id]
+    state.publish([replace(rows[1], diagnostics="told again")])
+    assert list(state.index.finished) == [rows[1].id, rows[2].id, rows[0].id]
+    state.remove_application(rows[2].id)
+    assert list(state.index.finished) == [rows[1].id, rows[0].id]
+    state.index.order_finished(rows)
+    assert list(state.index.finished) == [rows[1].id, rows[2].id, rows[0].id], "as after a restart"
