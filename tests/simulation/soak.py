@@ -35,8 +35,6 @@ AT_ONCE = 10
 LIFE_S = 60
 """Of a container, in fake time: a hundred of them have pods that are kept for ten minutes."""
 CONTEXT_BYTES = 4 * 1024 * 1024
-OBJECTS_OF_ID = 3
-"""Container, attempt and application."""
 HELD_AT_ONCE = 16
 """Submissions of that size that a user's room has: they are submitted and killed in turns."""
 
@@ -67,7 +65,6 @@ class Look:
     kept: int
     live_pages: int
     objects: int
-    """Without the ids that are remembered of labels."""
     parsed: int
     """Ids that are remembered of labels; ``names.PARSED_MAX`` at most."""
     rss_kib: int
@@ -86,15 +83,14 @@ class Soak:
     def look(self, done: int) -> Look:
         gc.collect()
         loop = asyncio.get_running_loop()
-        parsed = names.remembered_count()
         found = Look(
             done=done,
             in_memory=len(self.world.rm.state.containers),
             rows=self.query("SELECT count(*) FROM containers") if self.path else len(self.world.disk.containers),
             kept=self.query("SELECT count(*) FROM ended_containers") if self.path else len(self.world.disk.ended),
             live_pages=self.query("PRAGMA page_count") - self.query("PRAGMA freelist_count") if self.path else 0,
-            objects=len(gc.get_objects()) - parsed * OBJECTS_OF_ID,
-            parsed=parsed,
+            objects=len(gc.get_objects()),
+            parsed=names.remembered_count(),
             rss_kib=int(Path("/proc/self/statm").read_text().split()[1]) * 4,
             longest_ms=loop.longest_ms if isinstance(loop, MeasuredLoop) else 0.0,
         )
