@@ -48,6 +48,7 @@ async def containers(request: Request) -> Response:
 
 
 async def container(request: Request) -> Response:
+    """One that lives: the ResourceManager knows no other (ClientRMService.getContainerReport)."""
     api = api_of(request)
     attempt_id = _attempt_id(request, is_checked=False)
     asked = container_id(request)
@@ -57,6 +58,8 @@ async def container(request: Request) -> Response:
     _found_attempt(request, attempt_id, "application")
     try:
         found = api.services.queries.container(asked)
+        if not found.is_live or found.node_id is None:
+            raise ContainerNotFound(asked)
     except ContainerNotFound as error:
         raise not_found(f"Container with id '{asked}' doesn't exist in RM.") from error
     return answer(request, {"container": _shown(api, found)})

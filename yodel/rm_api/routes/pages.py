@@ -11,17 +11,22 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from yodel.domain.application import Application
+from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yodel.errors import ApplicationNotFound, InvalidValue, NotFound
+from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
 from yodel.rm_api import pages
-from yodel.rm_api.context import api_of
+from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.pages import link, text
 from yodel.rm_api.routes.filters import application_states
+from yodel.rm_api.v1.container_pages import container_page, kept_container
 from yodel.rpc_io.rest.errors import RestError
 from yodel.services.queries import ApplicationFilter, ApplicationView, Queries
 
 LISTED_MAX = 200
+CONTAINERS_LISTED_MAX = 100
+"""Of an application's containers on a page, those that ended and are kept among them."""
 SECURITY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"}
 _COLUMNS = ("Application", "User", "Name", "Type", "Queue", "State", "Final status", "Started (UTC)", "Progress")
 
@@ -64,6 +69,10 @@ async def application(request: Request) -> Response:
     if may_view:
         body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
         body += _attempts(api.services.queries, view)
+        try:
+            body += await _containers(api, view.application, request.query_params.get("containers"))
+        except InvalidValue as error:
+            return _page("No such page", f"<p>{text(error)}</p>", 400)
     return _page(f"Application {view.application.id}", body)
 
 
@@ -104,11 +113,13 @@ async def container(request: Request) -> Response:
         if not api.services.submission.may_view(owned, user):
             refusal = f"User {user} does not have privilege to see this application {owned.id}"
             return _page("Not yours to see", f"<p>{text(refusal)}</p>", 403)
-        found = api.services.queries.container(container_id)
+        found = await _found_container(api, container_id)
     except InvalidValue:
         return _page("Invalid container id", f"<p>{text(asked[:128])}</p>", 400)
     except NotFound as error:
         return _page("Container not found", f"<p>{text(error)}</p>", 404)
+    except Unavailable as error:
+        return _page("Try again", f"<p>{text(error)}</p>", 503)
     log_url = api.services.queries.log_url(found)
     facts = [
         ("Application", link(f"/cluster/app/{found.id.application_id}", found.id.application_id)),
@@ -120,6 +131,17 @@ async def container(request: Request) -> Response:
         ("Logs", link(log_url, "Logs") if log_url else "N/A"),
     ]
     return _page(f"Container {found.id}", pages.table(("", ""), facts))
+
+
+async def _found_container(api: Api, container_id: ContainerId) -> Container:
+    """In memory, or kept of those that ended.  Raises NotFound, Unavailable."""
+    try:
+        return api.services.queries.container(container_id)
+    except NotFound:
+        kept = await kept_container(api, container_id)
+        if kept is None:
+            raise
+        return kept
 
 
 async def failure(request: Request) -> Response:
@@ -190,6 +212,29 @@ def _attempts(queries: Queries, view: ApplicationView) -> str:
         )
     heads = ("Attempt", "State", "Started (UTC)", "Node", "Logs", "Diagnostics")
     return "<h2>Attempts</h2>" + pages.table(heads, rows)
+
+
+async def _containers(api: Api, row: Application, cursor: str | None) -> str:
+    """A page of them, in the order of their ids, and the way to the next.  Raises InvalidValue: no such cursor."""
+    try:
+        found, following = await container_page(api, row, lambda _: True, CONTAINERS_LISTED_MAX, cursor)
+    except Unavailable as error:
+        return f'<h2>Containers</h2><p class="quiet">{text(error)}</p>'
+    rows = (
+        (
+            link(f"/cluster/container/{container.id}", container.id),
+            text(container.state.name),
+            text(container.node_id if container.node_id is not None else "N/A"),
+            text(container.capability),
+            text(_at(container.created_ms)),
+            text(_at(container.finished_ms)),
+            text("" if container.is_live else container.exit_status),
+        )
+        for container in found
+    )
+    heads = ("Container", "State", "Node", "Size", "Started (UTC)", "Finished (UTC)", "Exit status")
+    more = f"<p>{link(f'/cluster/app/{row.id}?containers={following}', 'More containers')}</p>" if following else ""
+    return "<h2>Containers</h2>" + pages.table(heads, rows) + more
 
 
 def _at(at_ms: int) -> str:

@@ -42,6 +42,13 @@ async def container_page(
     return cursors.page(rows[: limit + 1], limit, lambda row: cursors.encoded("containers", str(row.id)))
 
 
+async def kept_container(api: Api, container_id: ContainerId) -> Container | None:
+    """One that ended and was forgotten; None when it is not kept.  Raises Unavailable: the store did not answer."""
+    before = ContainerId(container_id.attempt_id, container_id.number - 1)
+    rows = await api.services.ended_page(container_id.application_id, before, 1)
+    return rows[0] if rows and rows[0].id == container_id else None
+
+
 def _in_memory(api: Api, application: Application) -> list[Container]:
     queries = api.services.queries
     attempts = queries.attempts(application.id)

@@ -115,10 +115,10 @@ async def test_only_what_lives_is_listed(running: RestWorld) -> None:
     assert container["allocatedResources"]["entry"][-1] == {"key": "yarn.io/gpu", "value": 2}
 
 
-async def test_ended_container_shows_how(running: RestWorld) -> None:
-    container = (await running.json(f"{PATH}/{ATTEMPT.id}/containers/{ENDED.id}"))["container"]
-    assert (container["containerState"], container["containerExitStatus"]) == ("COMPLETE", -105)
-    assert (container["elapsedTime"], container["diagnosticsInfo"]) == (4, "")
+async def test_ended_container_is_not_found_as_in_hadoop(running: RestWorld) -> None:
+    answer = await running.get(f"{PATH}/{ATTEMPT.id}/containers/{ENDED.id}")
+    assert answer.status_code == 404
+    assert answer.json()["RemoteException"]["message"] == f"Container with id '{ENDED.id}' doesn't exist in RM."
 
 
 @pytest.mark.parametrize(

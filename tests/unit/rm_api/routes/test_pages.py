@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -10,7 +11,10 @@ import pytest
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.states import ApplicationState, AttemptState, NodeState
+from yodel.domain.past import remembered
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
+from yodel.ports.store import Commit
+from yodel.rm_api.routes import pages
 
 EVIL = "<script>alert('x')</script>"
 ROW = an_application(
@@ -145,3 +149,28 @@ async def test_prometheus_speaks_hadoops_names(world: RestWorld) -> None:
     tags = 'context="yarn",hostname="rm-host"'
     assert f'queue_metrics_apps_completed{{{tags},queue="root"}} 1.0' in answer.text
     assert f"cluster_metrics_num_active_n_ms{{{tags}}} 0.0" in answer.text
+
+
+async def test_containers_that_were_forgotten_stand_on_the_pages_one_page_after_another(
+    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "CONTAINERS_LISTED_MAX", 2)
+    node = a_node(state=NodeState.RUNNING, http_port=8042)
+    rows = [a_container(1, container=n, state=ContainerState.COMPLETED, node_id=node.id) for n in range(2, 7)]
+    await world.put(node, ROW, an_attempt(1), rows[1])
+    await world.store.commit(Commit(ended_containers=[remembered(row) for row in (rows[0], *rows[2:])]))
+
+    path: str | None = f"/cluster/app/{ROW.id}"
+    listed = []
+    while path is not None:
+        answer = await world.client.get(path)
+        listed.append(re.findall(r'href="/cluster/container/([^"]+)"', answer.text))
+        more = re.search(r'href="(/cluster/app/[^"]+[?]containers=[^"]+)"', answer.text)
+        path = more[1] if more is not None else None
+    assert listed == [[str(row.id) for row in rows[start : start + 2]] for start in (0, 2, 4)]
+
+    answer = await world.client.get(f"/cluster/container/{rows[3].id}")
+    assert (answer.status_code, f"containerlogs/{rows[3].id}/" in answer.text) == (200, True)
+    for absent in (1, 7):  # before and behind those that are kept
+        assert (await world.client.get(f"/cluster/container/{a_container(1, container=absent).id}")).status_code == 404
+    assert (await world.client.get(f"/cluster/app/{ROW.id}?containers=made-up")).status_code == 400
