@@ -8,6 +8,7 @@ from typing import Any
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import NodeState
+from yodel.pb_convert.widths import int32
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.wire.resources import resource
 from yodel.services.queries import ClusterMetrics
@@ -60,9 +61,9 @@ def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = (), waiting: int 
             "availableVirtualCores": available.vcores,
             "allocatedVirtualCores": found.used.vcores,
             "pendingVirtualCores": found.pending_resource.vcores,
-            "containersAllocated": found.containers_allocated,
+            "containersAllocated": int32(found.containers_allocated),
             "containersReserved": 0,
-            "containersPending": found.containers_pending,
+            "containersPending": int32(found.containers_pending),
             "totalMB": found.total.memory_mib,
             "utilizedMB": used_mib,
             "totalVirtualCores": found.total.vcores,
@@ -82,7 +83,7 @@ def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = (), waiting: int 
             "totalUsedResourcesAcrossPartition": resource(found.used),
             "totalClusterResourcesAcrossPartition": resource(found.total),
             "totalReservedResourcesAcrossPartition": resource(NONE),
-            "totalAllocatedContainersAcrossPartition": found.containers_allocated,
+            "totalAllocatedContainersAcrossPartition": int32(found.containers_allocated),
             "crossPartitionMetricsAvailable": True,
             "rmEventQueueSize": waiting,
             "schedulerEventQueueSize": 0,

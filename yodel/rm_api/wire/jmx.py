@@ -16,6 +16,7 @@ from yodel.domain.node_load import NodeLoad
 from yodel.domain.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState, YarnApplicationState
+from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.scheduler import Tree
 from yodel.rpc_io.rest.beans import Bean
 from yodel.rpc_io.rest.java_numbers import java_float
@@ -98,13 +99,13 @@ def queue_metrics(
         **_aggregates(totals),
         "AllocatedContainers": load.containers,
         "AllocatedMB": load.used.memory_mib,
-        "AllocatedVCores": load.used.vcores,
+        "AllocatedVCores": int32(load.used.vcores),
         **_counts("Apps", totals.applications, applications),
         "AvailableMB": available.memory_mib,
         "AvailableVCores": available.vcores,
-        "PendingContainers": load.pending_containers,
+        "PendingContainers": int32(load.pending_containers),
         "PendingMB": load.pending.memory_mib,
-        "PendingVCores": load.pending.vcores,
+        "PendingVCores": int32(load.pending.vcores),
         "ReservedContainers": 0,
         "ReservedMB": 0,
         "ReservedVCores": 0,

@@ -9,6 +9,7 @@ from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import NodeState
+from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import resource
 from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.services.queries import NodeView
@@ -30,7 +31,7 @@ def node(view: NodeView, load: NodeLoad | None = None) -> dict[str, Any]:
         "lastHealthUpdate": load.health_ms or row.last_health_ms,
         "version": row.version,
         "healthReport": row.health_report,
-        "numContainers": view.containers,
+        "numContainers": int32(view.containers),
         "usedMemoryMB": view.used.memory_mib,
         "availMemoryMB": available.memory_mib,
         "usedVirtualCores": view.used.vcores,

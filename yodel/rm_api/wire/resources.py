@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from yodel.domain.resource import MEMORY, NONE, VCORES, Resource
+from yodel.pb_convert.widths import int32, int64
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -12,7 +13,10 @@ DEFAULT_PARTITION = ""
 
 
 def resource(value: Resource, minimum: Resource | None = None, maximum: Resource | None = None) -> dict[str, Any]:
-    """ResourceInfo.  Without limits the widest are shown, as for amounts that are sums."""
+    """ResourceInfo.  Without limits the widest are shown, as for amounts that are sums.
+
+    A sum that Java's field does not hold (of cores, an int) is the most that it does: a client fails to read more.
+    """
     amounts = [(MEMORY, "Mi", value.memory_mib), (VCORES, "", value.vcores)]
     amounts += [(name, "", amount) for name, amount in value.extras]
     least = _by_name(minimum) if minimum is not None else {}
@@ -24,13 +28,13 @@ def resource(value: Resource, minimum: Resource | None = None, maximum: Resource
             "name": name,
             "resourceType": "COUNTABLE",
             "units": units,
-            "value": amount,
+            "value": int64(amount),
         }
         for name, units, amount in amounts
     ]
     return {
-        "memory": value.memory_mib,
-        "vCores": value.vcores,
+        "memory": int64(value.memory_mib),
+        "vCores": int32(value.vcores),
         "resourceInformations": {"resourceInformation": infos},
     }
 

@@ -14,6 +14,7 @@ from yodel.domain.allocation import AllocationLimits
 from yodel.domain.queue import Queue, absolute_percent, shown_state
 from yodel.domain.queue_access import administer_acl, submit_acl
 from yodel.domain.resource import NONE, Resource
+from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition
 from yodel.rpc_io.rest.java_numbers import java_float
 
@@ -127,9 +128,9 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "resourcesUsed": resource(load.used),
         "hideReservationQueues": False,
         "nodeLabels": [_EVERYBODY],
-        "allocatedContainers": load.containers,
+        "allocatedContainers": int32(load.containers),
         "reservedContainers": 0,
-        "pendingContainers": load.pending_containers,
+        "pendingContainers": int32(load.pending_containers),
         "capacities": _capacities(tree, queue),
         "resources": _usage(tree, load, is_user=False),
         "minEffectiveCapacity": resource(effective_minimum),
@@ -156,7 +157,7 @@ def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
     return {
         "numActiveApplications": load.active_apps,
         "numPendingApplications": load.pending_apps,
-        "numContainers": load.containers,
+        "numContainers": int32(load.containers),
         "maxApplications": applications_max,
         "maxApplicationsPerUser": applications_max,
         "userLimit": 100.0,
