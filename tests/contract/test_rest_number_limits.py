@@ -7,8 +7,10 @@ come as before.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import copy
+import inspect
 import re
 from collections.abc import Iterator
 from itertools import cycle, product
@@ -20,6 +22,7 @@ from tests.property.test_number_limits import too_wide
 from tests.support.records import a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
+from yodel.pb_convert import rest_submission
 
 VALUES = (-(2**63), -(2**31) - 1, -1, 0, 2**31 - 1, 2**31, 2**63 - 1, 2**63, 10**400)
 MANY_DIGITS = "9" * 5000
@@ -53,7 +56,19 @@ BODIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
             "application-type": "YARN",
             "priority": 1,
             "max-app-attempts": 1,
-            "resource": {"memory": 1024, "vCores": 1},
+            "resource": {
+                "memory": 1024,
+                "vCores": 1,
+                "resourceInformations": {"resourceInformation": [{"name": "gpu", "value": 1}]},
+            },
+            "am-container-resource-requests": [
+                {
+                    "priority": 1,
+                    "numContainers": 1,
+                    "allocationRequestId": 1,
+                    "capability": {"memory": 1024, "vCores": 1},
+                }
+            ],
             "attempt-failures-validity-interval": 1,
             "am-container-spec": {
                 "commands": {"command": "run"},
@@ -72,7 +87,7 @@ BODIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
                     ]
                 },
             },
-            "app-timeouts": {"timeout": {"type": "LIFETIME", "value": 100}},
+            "application-timeouts": {"entry": [{"key": "LIFETIME", "value": 100}]},
             "am-black-listing-requests": {"disable-failure-threshold": 0.5},
         },
     ),
@@ -108,6 +123,25 @@ def with_number(body: Any, path: tuple[str | int, ...], value: object) -> Any:
         at = at[step]
     at[path[-1]] = value
     return changed
+
+
+def keys_in(body: Any) -> set[str]:
+    if isinstance(body, dict):
+        return {*body}.union(*(keys_in(value) for value in body.values()))
+    return set[str]().union(*(keys_in(value) for value in body)) if isinstance(body, list) else set()
+
+
+def test_every_number_that_a_submission_is_read_for_is_in_its_body() -> None:
+    """By the calls that read numbers: one that is added has to be said here too."""
+    calls = [node for node in ast.walk(ast.parse(inspect.getsource(rest_submission))) if isinstance(node, ast.Call)]
+    read = {
+        call.args[1].value
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id == "_integer" and isinstance(call.args[1], ast.Constant)
+    }
+    assert {"priority", "numContainers", "vCores", "timestamp"} <= read
+    assert read - {"timeout"} <= keys_in(BODIES[0][2])  # a timeout is the value of an entry
+    assert "application-timeouts" in BODIES[0][2]
 
 
 async def others_are_well(world: RestWorld) -> None:
