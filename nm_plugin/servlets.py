@@ -24,9 +24,12 @@ from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.rpc_io.rest.object_names import NamePattern
 from yodel.rpc_io.rest.process_beans import process_beans
 from yodel.rpc_io.rest.stacks import thread_dump
+from yodel.telemetry.limits import REFUSALS
 
 SERVICE = "NodeManager"
 METRICS = "NodeManagerMetrics"
+REFUSED = "YodelRefusals"
+"""Refusals by a limit since the agent started, by the limit's name; Hadoop has no such bean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,12 @@ class Servlets:
     def _beans(self, _: NamePattern) -> list[Bean]:
         now_ms = int(datetime.now(UTC).timestamp() * 1000)
         metrics = node_metrics(self.book(), self.capability, self.state(), self.disks, self.host)
-        return [metrics, *process_beans(SERVICE, self.host, self.version, self.started_ms, now_ms)]
+        refusals: Bean = {
+            "name": f"Hadoop:service={SERVICE},name={REFUSED}",
+            "modelerType": REFUSED,
+            **REFUSALS.counts(),
+        }
+        return [metrics, refusals, *process_beans(SERVICE, self.host, self.version, self.started_ms, now_ms)]
 
 
 def node_metrics(book: Book, capability: Resource, state: NodeState, disks: Disks, host: str) -> Bean:

@@ -17,8 +17,8 @@ HEAD = f"""{BEGIN}
 ## Limits
 
 Yodel bounds what callers may send. Made by `scripts/limits.py` from `yodel/telemetry/limits.py`. Each refusal names
-the limit, the value and the setting, is counted in `/prom` as `yodel_refusals_total{{limit="…"}}`, and is logged at
-most once a minute for each caller.
+the limit, the value and the setting, is counted in `/prom` as `yodel_refusals_total{{limit="…"}}` (by node agents in
+`/jmx` as the bean `YodelRefusals`), and is logged at most once a minute for each caller.
 
 | What is limited | Default | Setting | The caller gets | Hadoop |
 |---|---|---|---|---|

@@ -86,14 +86,21 @@ class _Writer:
     def count(self) -> None:
         self._entries += 1
         if self._entries > self.entries_max:
-            raise UnsafeArchive(f"Archive has more than {self.entries_max} entries")
+            raise UnsafeArchive(
+                f"Archive has more than {self.entries_max} entries", "archive_entries", self._entries, self.entries_max
+            )
 
     def file(self, name: str, content: IO[bytes], executable: bool) -> None:
         with os.fdopen(self.tree.file(name), "wb") as out:
             while chunk := content.read(COPY_CHUNK_BYTES):
                 self.written_bytes += len(chunk)
                 if self.written_bytes > self._bytes_max:
-                    raise UnsafeArchive(f"Archive content exceeds {self._bytes_max} bytes")
+                    raise UnsafeArchive(
+                        f"Archive content exceeds {self._bytes_max} bytes",
+                        "archive_bytes",
+                        self.written_bytes,
+                        self._bytes_max,
+                    )
                 out.write(chunk)
             os.fchmod(out.fileno(), EXECUTABLE_MODE if executable else FILE_MODE)
 

@@ -28,6 +28,7 @@ from xml.etree import ElementTree
 from nm_plugin.launch.identity import become
 
 CHUNK_BYTES_MAX = 1 << 20
+ENTRIES_MAX = 100_000
 NO_MORE = struct.pack(">I", 0)
 ERROR_LENGTH_MAX = 2000
 REQUEST_BYTES_MAX = 64 << 10
@@ -111,16 +112,20 @@ def is_passing(text: str) -> bool:
 def send_tree(client: Any, path: str, must_be_public: bool, output: BinaryIO, descriptor: int) -> None:
     """The directory and everything below it; a file goes to the descriptor."""
     status = client.get_file_info(path)
-    public = is_public(client, path, status) if must_be_public else False
+    entries = entries_of(client, path, must_be_public) if status.isdir else []
+    public = must_be_public and is_public(client, path, status, entries)
     send(output, {"modification_ms": status.modification_time, "directory": status.isdir, "public": public})
+    if must_be_public and not public:
+        send(output, {"end": True})
+        return
     if not status.isdir:
         send(output, {"name": PurePosixPath(path).name, "directory": False, "length": status.length})
         output.flush()
         write_file(client, path, status.length, descriptor)
     else:
         prefix = path.rstrip("/") + "/"
-        for entry in sorted(client.list_status(path, True), key=lambda e: str(e.path)):
-            entry_path = urlsplit(entry.path).path if "://" in entry.path else entry.path
+        for entry in sorted(entries, key=lambda e: str(e.path)):
+            entry_path = path_of(entry)
             name = entry_path.removeprefix(prefix)
             if entry.isdir:
                 send(output, {"name": name, "directory": True, "length": 0})
@@ -166,11 +171,37 @@ def send_chunks(data: bytes, output: BinaryIO) -> None:
         output.write(chunk)
 
 
-def is_public(client: Any, path: str, status: Any) -> bool:
-    """World readable, and every directory above world executable (FSDownload.isPublic)."""
-    needed = 0o005 if status.isdir else 0o004
-    if status.permission & needed != needed:
-        return False
+def path_of(entry: Any) -> str:
+    """Some name nodes give URLs."""
+    return urlsplit(entry.path).path if "://" in entry.path else str(entry.path)
+
+
+def entries_of(client: Any, path: str, must_be_public: bool) -> list[Any]:
+    """All below a directory.
+
+    One listing of everything names files only, whose directories nobody has looked at then: where those count, each is
+    listed by itself.  Raises ValueError: too many.
+    """
+    found: list[Any] = []
+    todo = [path]
+    while todo:
+        for entry in client.list_status(todo.pop(), not must_be_public):
+            found.append(entry)
+            if len(found) > ENTRIES_MAX:
+                raise ValueError(f"Directory has more than {ENTRIES_MAX} entries")
+            if must_be_public and entry.isdir:
+                todo.append(path_of(entry))
+    return found
+
+
+def is_public(client: Any, path: str, status: Any, entries: list[Any]) -> bool:
+    """FSDownload.isPublic: files are readable by others and directories readable and executable, the path with all that
+    is below it, and every directory above is executable.
+    """
+    for entry in (status, *entries):
+        needed = 0o005 if entry.isdir else 0o004
+        if entry.permission & needed != needed:
+            return False
     return all(client.get_file_info(str(parent)).permission & 0o001 for parent in PurePosixPath(path).parents)
 
 

@@ -104,6 +104,7 @@ class HdfsReaders:
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
+                "-P",
                 "-m",
                 "nm_plugin.localization.hdfs_reader",
                 *as_argument(user),

@@ -32,7 +32,11 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UnsafeArchive(YodelError):
-    """The archive would write where it must not, or too much."""
+    """The archive would write where it must not, or too much; ``limit`` is a name of the table of limits, or empty."""
+
+    def __init__(self, text: str, limit: str = "", value: int = 0, maximum: int = 0) -> None:
+        self.limit, self.value, self.maximum = limit, value, maximum
+        super().__init__(f"{text} ({limit}_max)" if limit else text)
 
 
 class Tree:

@@ -22,7 +22,8 @@ from typing import Any
 
 from nm_plugin.launch.identity import become, end_with_parent, start_nothing
 from nm_plugin.localization.archive import Limits, unpack
-from nm_plugin.localization.name_patterns import Matcher
+from nm_plugin.localization.name_patterns import TIMEOUT_S, Matcher, PatternTooHard
+from nm_plugin.localization.tree import UnsafeArchive
 from yodel.errors import YodelError
 
 MEMORY_BYTES_MAX = 2 << 30
@@ -56,6 +57,17 @@ def carry_out(order: dict[str, Any], source: int, target: int, matcher: Matcher 
             return {"bytes": unpack(file, order["name"], target, Limits(**order["limits"]), matcher)}
     except MemoryError:
         return {"error": f"Archive takes more than {MEMORY_BYTES_MAX >> 20} MiB of memory to unpack"}
+    except UnsafeArchive as error:
+        told = {"limit": error.limit, "value": error.value, "maximum": error.maximum}
+        return {"error": str(error)[:ERROR_LENGTH_MAX], **told}
+    except PatternTooHard as error:
+        seconds = round(TIMEOUT_S)
+        return {
+            "error": str(error)[:ERROR_LENGTH_MAX],
+            "limit": "pattern_seconds",
+            "value": seconds,
+            "maximum": seconds,
+        }
     except (YodelError, OSError, zlib.error) as error:
         return {"error": str(error)[:ERROR_LENGTH_MAX]}
     except Exception as error:

@@ -24,6 +24,7 @@ from nm_plugin.launch.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.giving import PRIVATE, PUBLIC, Gift
 from yodel.errors import YodelError
+from yodel.telemetry.limits import ARCHIVES, REFUSALS
 
 ANSWER_BYTES_MAX = 64 << 10
 ENDED_EARLY = "The process that unpacks the archive ended early"
@@ -104,7 +105,7 @@ class Unpacking:
             start_new_session=True,
         )
         try:
-            return _written(await _ask(process, packed, self.limits))
+            return _written(await _ask(process, packed, self.limits), packed.owner)
         except ValueError as error:
             raise UnpackingFailed(ENDED_EARLY) from error
         finally:
@@ -136,13 +137,16 @@ async def _ask(process: asyncio.subprocess.Process, packed: Packed, limits: Limi
     return await process.stdout.readline()
 
 
-def _written(answer: bytes) -> int:
+def _written(answer: bytes, owner: OsUser) -> int:
     try:
         content: Any = json.loads(answer)
+        if content.get("limit") in ARCHIVES:
+            value, maximum = int(content["value"]), int(content["maximum"])
+            REFUSALS.tell(ARCHIVES[content["limit"]], caller=owner.name, value=value, maximum=maximum)
         if "error" in content:
             raise UnpackingFailed(str(content["error"]))
         return int(content["bytes"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnpackingFailed(ENDED_EARLY) from error
 
 

@@ -30,7 +30,8 @@ def check_entries(file: BinaryIO, entries_max: int) -> None:
     """
     end, entries, list_bytes = _end_record(file)
     if entries > entries_max:
-        raise UnsafeArchive(f"Archive has {entries} entries, more than {entries_max} entries are not unpacked")
+        text = f"Archive has {entries} entries, more than {entries_max} entries are not unpacked"
+        raise UnsafeArchive(text, "archive_entries", entries, entries_max)
     if list_bytes > end:
         raise zipfile.BadZipFile("Bad size of the central directory")
     position, counted = end - list_bytes, 0
@@ -41,7 +42,8 @@ def check_entries(file: BinaryIO, entries_max: int) -> None:
             raise zipfile.BadZipFile("Bad magic number for central directory")
         counted += 1
         if counted > entries_max:
-            raise UnsafeArchive(f"Archive has more than {entries_max} entries")
+            text = f"Archive has more than {entries_max} entries"
+            raise UnsafeArchive(text, "archive_entries", counted, entries_max)
         position += _HEADER.size + sum(_HEADER.unpack(header)[1:])
 
 

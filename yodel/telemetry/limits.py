@@ -379,6 +379,15 @@ LIVE_CONTEXT_BYTES = Limit(
     hadoop="none",
 )
 
+_ARCHIVE = "the resource cannot be had; the container's diagnostics say why"
+ARCHIVES = {
+    name: Limit(name=name, setting=setting, default=default, what=what, answer=_ARCHIVE, hadoop="none")
+    for name, setting, default, what in (
+        ("archive_entries", "archive_entries_max", "500,000", "entries of one archive"),
+        ("archive_bytes", "archive_bytes_max", "64 GiB", "bytes in one archive, or `archive_ratio_max` times its size"),
+        ("pattern_seconds", None, "10 s", "seconds that a resource's pattern takes"),
+    )
+}
 TABLE: tuple[Limit, ...] = (
     CLIENT_FRAME,
     SCHEDULER_FRAME,
@@ -398,6 +407,7 @@ TABLE: tuple[Limit, ...] = (
     SUBMISSION_ENTRIES,
     LIVE_CONTEXT_BYTES,
     *ASKS,
+    *ARCHIVES.values(),
 )
 """In the order of the documents."""
 

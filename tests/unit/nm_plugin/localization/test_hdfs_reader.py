@@ -47,8 +47,11 @@ class FakeClient:
         return FakeStatus(path, content is None, len(content or b""), mode)
 
     def list_status(self, path: str, recursive: bool) -> list[FakeStatus]:
-        assert recursive
-        return [self.get_file_info(name) for name in self._files if name.startswith(path + "/")]
+        """All of it names no directories, as the real one."""
+        below = [name for name in self._files if name.startswith(path + "/")]
+        if not recursive:
+            below = sorted({path + "/" + name.removeprefix(path + "/").split("/")[0] for name in below})
+        return [self.get_file_info(name) for name in below]
 
     def read(self, path: str) -> FakeReader:
         return FakeReader(self._files[path])
@@ -111,6 +114,23 @@ def test_public_needs_every_directory_above() -> None:
     assert heard(FakeClient({"/d/f": b"x"}), "/d/f", public=True)[0]["public"]
     assert not heard(FakeClient({"/d/f": b"x"}, {"/d": 0o750}), "/d/f", public=True)[0]["public"]
     assert not heard(FakeClient({"/d/f": b"x"}, {"/d/f": 0o640}), "/d/f", public=True)[0]["public"]
+
+
+@pytest.mark.parametrize("closed", ["/d/t", "/d/t/b", "/d/t/b/c", "/d/t/a", "/d"])
+def test_public_directories_are_so_with_all_that_is_in_them(closed: str) -> None:
+    """FSDownload.checkPublicPermsForAll; of the directories above, only that all may pass."""
+    files = {"/d/t/b/c": b"cc", "/d/t/a": b"a"}
+    assert heard(FakeClient(files, {"/d": 0o711}), "/d/t", public=True)[0]["public"]
+    for mode in (0o770, 0o774 if closed not in files else 0o771):
+        said = heard(FakeClient(files, {closed: mode}), "/d/t", public=True)
+        assert said == [{"modification_ms": 123, "directory": True, "public": False}, {"end": True}, b""]
+
+
+def test_entries_have_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nm_plugin.localization.hdfs_reader.ENTRIES_MAX", 1)
+    for public in (True, False):
+        with pytest.raises(ValueError, match="more than 1 entries"):
+            heard(FakeClient({"/d/a": b"", "/d/b": b""}), "/d", public=public)
 
 
 def test_errors_are_told() -> None:

@@ -8,16 +8,23 @@ import os
 import signal
 import stat
 import zipfile
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.localization import name_patterns
 from nm_plugin.localization.archive import Limits
+from nm_plugin.localization.name_patterns import Matcher
+from nm_plugin.localization.unpacker import carry_out
 from nm_plugin.localization.unpacking import Packed, Unpacking, UnpackingFailed
 from tests.support.node_agent import eventually
 from tests.unit.nm_plugin.localization.test_tree import DIRECT, JAR, Entry, packed
+from yodel.telemetry.limits import REFUSALS
 
 RESERVED = OsUser(name="", uid=65533, gid=65533)
 LIMITS = Limits(entries_max=100, bytes_max=1 << 30, ratio_max=100)
@@ -251,6 +258,31 @@ async def test_an_unpacker_that_an_archive_has_taken_over_leaves_no_process(
         for pid in left:
             os.kill(int(pid), signal.SIGKILL)
     assert not left
+
+
+@pytest.mark.parametrize("limit", ["archive_entries", "archive_bytes"])
+async def test_refusals_by_a_limit_are_counted(
+    unpacking: Unpacking, open_path: Path, alice: OsUser, limit: str
+) -> None:
+    tight = {"archive_entries": replace(LIMITS, entries_max=2), "archive_bytes": replace(LIMITS, bytes_max=3)}
+    made, before = order(open_path / "x", alice, packed(ENTRIES, ".jar")), REFUSALS.counts()
+    with capture_logs() as lines, pytest.raises(UnpackingFailed, match=f"{limit}_max"):
+        await replace(unpacking, limits=tight[limit]).unpack(made)
+    assert REFUSALS.counts() == {**before, limit: before[limit] + 1}
+    assert all(line["caller"] == alice.name and line["value"] > line["maximum"] for line in lines)
+
+
+def test_a_pattern_that_is_given_up_names_its_limit(
+    open_path: Path, alice: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(name_patterns, "TIMEOUT_S", 0.2)
+    made = order(open_path / "x", alice, packed(NEVER_ENDS, ".jar"))
+    made.target.mkdir()
+    source, target = os.open(made.file, os.O_RDONLY), os.open(made.target, os.O_RDONLY)
+    with closing(Matcher("(a+)+b")) as matcher:
+        told = carry_out({"name": JAR, "limits": asdict(LIMITS)}, source, target, matcher)
+    os.close(target)
+    assert (told["limit"], told["maximum"]) == ("pattern_seconds", 10)
 
 
 @pytest.mark.usefixtures("needs_root")

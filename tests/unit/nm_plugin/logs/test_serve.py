@@ -148,6 +148,8 @@ async def test_beans_are_those_that_exporters_scrape(web: httpx2.AsyncClient) ->
 async def test_one_bean_and_one_value_can_be_asked_for(web: httpx2.AsyncClient) -> None:
     name = "Hadoop:service=NodeManager,name=NodeManagerMetrics"
     (one,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=Node*"})).json()["beans"]
+    (refusals,) = (await web.get("/jmx", params={"qry": "Hadoop:*,name=YodelRefusals"})).json()["beans"]
+    assert {"archive_entries", "archive_bytes", "pattern_seconds", "agent_frame_bytes"} <= refusals.keys()
     assert one["name"] == name
     (value,) = (await web.get("/jmx", params={"get": f"{name}::ContainersLaunched"})).json()["beans"]
     assert value == {"name": name, "modelerType": "NodeManagerMetrics", "ContainersLaunched": 1}
