@@ -38,6 +38,7 @@ class Case:
     spec: Mapping[str, Any] = field(default_factory=dict)
     user: str = "yodel-bob"
     refused: str = ""
+    status: int = 400
     failed: str = ""
     waits: str = ""
     printed: str = ""
@@ -127,7 +128,8 @@ def refused() -> Sequence[Case]:
         Case(
             name="10,001 resources",
             spec=resources(*({"key": f"r{n}", "value": more} for n in range(10_001))),
-            refused="at most 10000",
+            refused="rest_values",
+            status=413,
         ),
         Case(
             name="10,001 variables",

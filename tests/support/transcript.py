@@ -11,7 +11,12 @@ from dataclasses import dataclass
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = "$ "
-UNSTEADY = ((re.compile(r"\d+"), "N"), (re.compile(r"(Nm)?N(\.N)?s\b|\bNm\b"), "AGE"), (re.compile(r"[ \t]+"), " "))
+UNSTEADY = (
+    (re.compile(r"\d+"), "N"),
+    (re.compile(r"(Nm)?N(\.N)?s\b|\bNm\b"), "AGE"),
+    (re.compile(r"[ \t]+"), " "),
+    (re.compile(r"\b(ACCEPTED|RUNNING)(?= UNDEFINED\b)"), "ON ITS WAY"),  # how far a job is when it is looked at
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
