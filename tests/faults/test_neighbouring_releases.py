@@ -18,7 +18,7 @@ from tests.support.postgres import PostgresServer, postgres_server
 from yodel.store.migrating import migrate
 
 __all__ = ["postgres_server"]
-LEASE_S = 2
+LEASE_S = 5
 STEP_TIMEOUT_S = 60
 
 

@@ -22,7 +22,7 @@ from tests.support.stores import migrated_postgres, postgres_url
 __all__ = ["migrated_postgres", "postgres_server", "postgres_url"]
 TAKEOVER_S = 10
 """What the default settings promise after a crash."""
-LEASE_S = 2
+LEASE_S = 5
 LONG_LEASE_S = 20
 """Many times what anything but waiting for its end takes."""
 
