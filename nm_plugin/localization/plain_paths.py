@@ -120,7 +120,9 @@ class _Walk:
 
 
 def _components(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]
+    """With each ``.``, and one for a ``/`` at the end: what stands before it must be a directory, as for the kernel."""
+    parts = [part for part in path.split("/") if part]
+    return [*parts, "."] if parts and path.endswith("/") else parts
 
 
 def _is_proc(descriptor: int) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nm_plugin.localization.plain_paths import COMPONENTS_MAX, open_plainly
@@ -62,6 +62,9 @@ def found(opening: Callable[[], int]) -> tuple[int, int] | int | None:
 
 def test_it_finds_what_the_kernel_finds(tree: Path) -> None:
     @given(names=NAMES)
+    @example(names=["link.jar", "."])
+    @example(names=["jars", "a.jar", ""])
+    @example(names=["jars", ""])
     def same(names: list[str]) -> None:
         path = str(tree) + "/" + "/".join(names)
         assert found(lambda: open_plainly(path).descriptor) == found(lambda: os.open(path, os.O_RDONLY))
