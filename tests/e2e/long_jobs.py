@@ -42,14 +42,24 @@ class LongJobs:
         self.folder = cluster.target.folder()
         self._held: psutil.Process | None = None
         self._held_container = ""
+        self.spark = self.mapreduce = ""
+        self._clients: list[Submission] = []
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self) -> None:
+        cluster = self.cluster
         # One master after the other, each with room for it alone: nobody's tasks take it, however slowly they start.
         others = [name for name in cluster.node_names() if name != MASTERS_NODE]
         cluster.kubectl("cordon", *others)
         self._lend_room(MASTER_BYTES, MASTERS_NODE)
         try:
             self._bring_resource_manager()
-            self._spark_client = self._start_spark()
-            self.spark = self._spark_client.application_id()
+            self._clients.append(self._start_spark())
+            self.spark = self._clients[0].application_id()
             cluster.running_pods(self.spark, "am", 1, START_TIMEOUT_S)
         finally:
             cluster.kubectl("uncordon", *others)
@@ -57,16 +67,12 @@ class LongJobs:
         self._lend_room(0, *others)
         self._lend_room(2 * MASTER_BYTES, MASTERS_NODE)
         try:
-            self._map_client = self._start_mapreduce()
-            self.mapreduce = self._map_client.application_id()
+            self._clients.append(self._start_mapreduce())
+            self.mapreduce = self._clients[1].application_id()
             cluster.running_pods(self.mapreduce, "am", 1, START_TIMEOUT_S)
         finally:
             cluster.lend(COLOCATION, nodes=others)
-        try:
-            self.until_whole()
-        except BaseException:
-            self.stop()
-            raise
+        self.until_whole()
 
     def _lend_room(self, room_bytes: int, *nodes: str) -> None:
         self.cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": room_bytes}, nodes=nodes)
@@ -168,7 +174,7 @@ class LongJobs:
         self._release()
         self.cluster.lend(COLOCATION)
         logs = {}
-        for application_id, client in ((self.spark, self._spark_client), (self.mapreduce, self._map_client)):
+        for application_id, client in zip(self.applications, self._clients, strict=True):
             result = client.result(END_TIMEOUT_S)
             assert result.returncode == 0, result.text[-6000:]
             assert self.cluster.application(application_id)["finalStatus"] == "SUCCEEDED"
@@ -180,8 +186,9 @@ class LongJobs:
         """Of whoever gave up: nothing of them is left."""
         self._release()
         self.cluster.lend(COLOCATION)
-        for application_id, client in ((self.spark, self._spark_client), (self.mapreduce, self._map_client)):
+        for client in self._clients:
             client.stop()
+        for application_id in filter(None, self.applications):
             self.cluster.target.yarn("application", "-kill", application_id)
 
     def attempts(self, application_id: str) -> list[int]:
