@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.property.test_number_limits import too_wide
+from tests.contract.test_number_limits import too_wide
 from tests.support.records import a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState

@@ -13,7 +13,7 @@ import httpx2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from tests.property.test_number_limits import LIMITS, numbers_in
+from tests.contract.test_number_limits import LIMITS, numbers_in
 from tests.support.node_agent import ATTEMPT, Rig, container_id, context_of, start_request
 from tests.support.rpc_calls import is_hadoops
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
