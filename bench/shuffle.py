@@ -26,12 +26,12 @@ from pathlib import Path
 
 import psutil
 
-from nm_plugin.launch.users import OsUser, SingleUser
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import OsUser, SingleUser
 from nm_plugin.shuffle.fetch import job_id
 from nm_plugin.shuffle.hashes import url_hash
 from nm_plugin.shuffle.server import Limits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
-from nm_plugin.task_owner import TaskOwner
 from tests.support.shuffle import APPLICATION, service_data, write_map
 from yodel.hadoop_rpc.writable import Reader
 

@@ -13,7 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from nm_plugin.app import NodeAgent
-from nm_plugin.node_address import address_in
+from nm_plugin.host.address import address_in
 from nm_plugin.settings import Settings, load
 from nm_plugin.tracker import ShutdownOrdered
 from yodel.errors import InvalidValue

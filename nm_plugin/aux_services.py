@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from nm_plugin.task_owner import TaskOwner
+from nm_plugin.host.tasks import TaskOwner
 from yodel.domain.ids import ApplicationId
 from yodel.errors import NotFound
 

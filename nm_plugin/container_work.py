@@ -19,7 +19,7 @@ import structlog
 from nm_plugin import containers, diagnostics
 from nm_plugin.aux_services import AuxServices
 from nm_plugin.containers import Container, State
-from nm_plugin.directories import (
+from nm_plugin.host.directories import (
     Directories,
     make_application_dirs,
     make_container_dirs,
@@ -27,17 +27,17 @@ from nm_plugin.directories import (
     remove_tree,
     write_new_file,
 )
-from nm_plugin.disks import Disks
+from nm_plugin.host.disks import Disks
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.launch import command
 from nm_plugin.launch.parked import ParkedPods, ShellGone
 from nm_plugin.launch.survivors import Marks, kill_survivors
-from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.localization.cache import Claim, Localized, ResourceCache
 from nm_plugin.localization.links import counters_of, links_of, outcome_of
 from nm_plugin.localization.plan import RESOURCES_MAX, Wanted, scope_of, wanted_in_turns
 from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.node_store import NodeStore
-from nm_plugin.task_owner import TaskOwner
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import Refused, YodelError

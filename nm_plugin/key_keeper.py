@@ -6,7 +6,7 @@ import asyncio
 
 import structlog
 
-from nm_plugin.launch.users import FileThreads
+from nm_plugin.host.users import FileThreads
 from nm_plugin.node_store import NodeStore
 from nm_plugin.token_secrets import KeyRing, TokenSecrets
 

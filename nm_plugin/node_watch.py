@@ -16,10 +16,10 @@ import structlog
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.container_work import ManagerParts
 from nm_plugin.containers import Container, State
-from nm_plugin.directories import make_roots, remove_tree
-from nm_plugin.health_script import HealthScript, ScriptSettings
+from nm_plugin.host.directories import make_roots, remove_tree
+from nm_plugin.host.health_script import HealthScript, ScriptSettings
+from nm_plugin.host.usage import NodeUsage, Usage
 from nm_plugin.monitor import MemoryMonitor
-from nm_plugin.node_usage import NodeUsage, Usage
 from nm_plugin.tracker import Health, NodeState
 from yodel.errors import YodelError
 

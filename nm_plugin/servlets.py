@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from nm_plugin.container_counts import ContainerCounts
 from nm_plugin.containers import Container, State
-from nm_plugin.disks import Disks
+from nm_plugin.host.disks import Disks
 from nm_plugin.tracker import NodeState
 from yodel.domain.resource import Resource
 from yodel.rpc_io.rest.beans import Bean, answer_beans

@@ -25,8 +25,8 @@ from google.protobuf.message import Message
 from nm_plugin import diagnostics
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.container_protocol import SIGNALS
+from nm_plugin.host.usage import Usage
 from nm_plugin.logs.aggregation import LogAggregator, LogReport
-from nm_plugin.node_usage import Usage
 from nm_plugin.statuses import container_status, registration_status
 from nm_plugin.token_secrets import TokenSecrets
 from yodel.domain.ids import NodeId

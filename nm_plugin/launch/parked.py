@@ -35,8 +35,8 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.directories import make_user_dir, read_bounded, remove_tree
-from nm_plugin.launch.users import FileThreads, OsUser, acting_as
+from nm_plugin.host.directories import make_user_dir, read_bounded, remove_tree
+from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from yodel.domain.ids import ContainerId, pod_name
 from yodel.errors import YodelError
 

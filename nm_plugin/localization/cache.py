@@ -22,14 +22,14 @@ from typing import Any
 
 import structlog
 
-from nm_plugin.directories import PUBLIC_DIR_MODE, USER_DIR_MODE, make_dir, make_user_dir, remove_tree
-from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase, acting_as
+from nm_plugin.host.directories import PUBLIC_DIR_MODE, USER_DIR_MODE, make_dir, make_user_dir, remove_tree
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as
 from nm_plugin.localization import archive
 from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
 from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
 from nm_plugin.localization.unpacking import Packed, Unpacking
 from nm_plugin.node_store import write_atomically
-from nm_plugin.task_owner import TaskOwner
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
 

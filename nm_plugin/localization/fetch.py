@@ -21,7 +21,7 @@ from typing import Protocol
 
 import httpx2
 
-from nm_plugin.launch.users import FileThreads, OsUser, acting_as
+from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.plain_paths import open_plainly
 from nm_plugin.localization.plan import SourceUrl
 from yodel.errors import YodelError

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nm_plugin.directories import remove_tree
-from nm_plugin.launch.users import FileThreads, acting_as
+from nm_plugin.host.directories import remove_tree
+from nm_plugin.host.users import FileThreads, acting_as
 from nm_plugin.localization.fetch import (
     FetchFailed,
     FetchRequest,

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
-from nm_plugin.launch.identity import become
+from nm_plugin.host.identity import become
 
 CHUNK_BYTES_MAX = 1 << 20
 ENTRIES_MAX = 100_000

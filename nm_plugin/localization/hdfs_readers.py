@@ -17,8 +17,8 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nm_plugin.launch.identity import as_argument
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.identity import as_argument
+from nm_plugin.host.users import FileThreads, OsUser
 
 IDLE_S = 2.0
 IDLE_MAX = 16

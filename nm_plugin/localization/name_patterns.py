@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nm_plugin.launch.identity import end_with_parent, start_nothing
+from nm_plugin.host.identity import end_with_parent, start_nothing
 from yodel.errors import InvalidValue, YodelError
 
 HARMLESS = "(?:classes/|lib/).*"  # JobContext.JAR_UNPACK_PATTERN's default, JobConf.UNPACK_JAR_PATTERN_DEFAULT

@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nm_plugin.launch.identity import as_argument
-from nm_plugin.launch.users import FileThreads, OsUser, acting_as
+from nm_plugin.host.identity import as_argument
+from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.giving import PRIVATE, PUBLIC, Gift
 from yodel.errors import YodelError

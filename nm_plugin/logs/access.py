@@ -20,8 +20,8 @@ from starlette.requests import Request
 
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.containers import Container
-from nm_plugin.directories import Directories
-from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
+from nm_plugin.host.directories import Directories
+from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.viewers import Viewer
 from nm_plugin.settings import Settings

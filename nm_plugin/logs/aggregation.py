@@ -26,8 +26,8 @@ from typing import Any
 
 import structlog
 
-from nm_plugin.directories import remove_tree
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.directories import remove_tree
+from nm_plugin.host.users import OsUser
 from nm_plugin.logs import journal
 from nm_plugin.logs.journal import AppLogs, LogContext
 from nm_plugin.logs.retention import Kept, check_interval_s

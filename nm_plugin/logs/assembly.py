@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from nm_plugin.directories import Directories
-from nm_plugin.launch.users import FileThreads, UserDatabase
+from nm_plugin.host.directories import Directories
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import FileThreads, UserDatabase
 from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.journal import Journals
 from nm_plugin.logs.layout import RemoteLayout
@@ -15,7 +16,6 @@ from nm_plugin.logs.recalls import READERS_MAX, Recalls
 from nm_plugin.logs.retention import Ledger
 from nm_plugin.logs.uploads import AggregationSettings, AggregatorParts
 from nm_plugin.settings import Settings
-from nm_plugin.task_owner import TaskOwner
 
 
 def build_aggregator(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_plugin.launch.users import OsUser, acting_as
+from nm_plugin.host.users import OsUser, acting_as
 
 FILES_MAX = 1000
 CHUNK_BYTES = 256 << 10

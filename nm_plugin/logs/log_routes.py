@@ -18,7 +18,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from nm_plugin.launch.users import FileThreads
+from nm_plugin.host.users import FileThreads
 from nm_plugin.logs import log_text
 from nm_plugin.logs.access import UNKNOWN, Access, LogPlace
 from nm_plugin.logs.aggregation import LogAggregator

@@ -21,7 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from nm_plugin.launch.identity import become
+from nm_plugin.host.identity import become
 from nm_plugin.logs import publications, recalled, shown
 from nm_plugin.logs.jobs import JOB_BYTES_MAX, Expire, Job, MakeRoot, Publish, Recall, Settle, Show, decode
 from nm_plugin.logs.remote_files import RemoteFiles, remote_files

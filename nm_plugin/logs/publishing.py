@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from nm_plugin.launch.identity import as_argument
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.identity import as_argument
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import LINE_BYTES_MAX, Job, encode
 from nm_plugin.logs.publisher import DATA, DATA_BYTES_MAX, MESSAGE
 from yodel.errors import YodelError

@@ -19,7 +19,7 @@ import structlog
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
+from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.jobs import Recall
 from nm_plugin.logs.layout import RemoteLayout, node_file_name
 from nm_plugin.logs.publishing import PublishFailed, Publishing

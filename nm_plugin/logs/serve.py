@@ -27,10 +27,10 @@ from starlette.routing import Route
 
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.containers import Container
-from nm_plugin.directories import Directories
-from nm_plugin.disks import Disks
 from nm_plugin.hadoop_properties import properties
-from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
+from nm_plugin.host.directories import Directories
+from nm_plugin.host.disks import Disks
+from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.access import Access
 from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.answers import page, refused, unknown_path, wrong_method

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_plugin.launch.users import OsUser, acting_as
+from nm_plugin.host.users import OsUser, acting_as
 from nm_plugin.shuffle.fetch import shuffle_header
 from nm_plugin.shuffle.spill_index import INDEX_BYTES_MAX, IndexCache, Partition, SpillIndex
 from yodel.domain.ids import ApplicationId

@@ -17,7 +17,7 @@ from http import HTTPStatus
 
 import structlog
 
-from nm_plugin.launch.users import FileThreads
+from nm_plugin.host.users import FileThreads
 from nm_plugin.shuffle.conversation import Conversation
 from nm_plugin.shuffle.fetch import FetchRequest, HttpRefusal, too_many_connections
 from nm_plugin.shuffle.in_threads import to_its_end

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.launch.users import FileThreads, OsUser, UserDatabase
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.shuffle.fetch import FetchRequest, check_maps, job_id, unknown_job
 from nm_plugin.shuffle.hashes import verified_reply
 from nm_plugin.shuffle.jobs import JOBS_MAX, Job, JobStore
 from nm_plugin.shuffle.map_output import JobFiles, MapOutputs, MapOutputUnreadable
 from nm_plugin.shuffle.server import Answer, Limits, ShuffleServer
 from nm_plugin.shuffle.spill_index import IndexCache
-from nm_plugin.task_owner import TaskOwner
 from yodel.domain.ids import ApplicationId
 from yodel.errors import InvalidValue, YodelError
 

@@ -21,14 +21,14 @@ from dataclasses import dataclass, replace
 import psutil
 import pytest
 
-from nm_plugin.directories import Directories, make_roots
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.directories import Directories, make_roots
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, ResourceCache
 from nm_plugin.localization.fetch import Source
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted, scope_of
-from nm_plugin.task_owner import TaskOwner
 from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.spark_submit import Spark
 from tests.support.hdfs import Hdfs, configuration_xml, hdfs

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs import aggregated_tfile, indexed_file
 from nm_plugin.logs.aggregation import LogAggregator, LogStatus
 from nm_plugin.logs.journal import LogContext

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.users import OsUser
 from nm_plugin.logs.journal import LogContext
 from tests.support.log_rig import Crash, InProcess, LogRig, Steps
 from tests.support.node_agent import APPLICATION, container_id, eventually

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.app import NodeAgent
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.users import OsUser
 from nm_plugin.shuffle.service import MapReduceShuffle
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import (

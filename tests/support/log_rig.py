@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nm_plugin.directories import Directories
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.directories import Directories
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs import aggregated_tfile, indexed_file
 from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.indexed_file import CHECKSUM_SUFFIX
@@ -27,7 +28,6 @@ from nm_plugin.logs.random_file import BytesFile, RandomFile
 from nm_plugin.logs.remote_files import LocalFileSystem, RemoteFile, RemoteWriter
 from nm_plugin.logs.retention import Ledger
 from nm_plugin.logs.uploads import AggregationSettings, AggregatorParts
-from nm_plugin.task_owner import TaskOwner
 from tests.support.node_agent import FakeUsers
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 

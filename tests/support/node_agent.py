@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nm_plugin.app import NodeAgent, Running
-from nm_plugin.launch.users import OsUser, UserNotFound
+from nm_plugin.host.users import OsUser, UserNotFound
 from nm_plugin.settings import Settings
 from tests.support.fake_tracker import CONTAINER_KEY, NM_KEY, RM_IDENTIFIER, FakeTracker
 from tests.support.parked_pod import ParkedPod, start_parked_pod

@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import OsUser
 from nm_plugin.shuffle.fetch import job_id
 from nm_plugin.shuffle.hashes import url_hash
 from nm_plugin.shuffle.server import Limits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
-from nm_plugin.task_owner import TaskOwner
 from tests.support.node_agent import FakeUsers
 from yodel.domain.ids import ApplicationId
 from yodel.hadoop_rpc.writable import Reader, WireToken, encode_token

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 import uvicorn.server
 
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.users import FileThreads, OsUser
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import IS_ROOT, FakeUsers, Rig, own_user, running_rig
 

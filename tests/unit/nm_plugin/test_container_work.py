@@ -14,16 +14,16 @@ import pytest
 
 from nm_plugin.container_work import ContainerWork, Localization, ManagerParts, ManagerSettings
 from nm_plugin.containers import Container, Event, Exited, Launched, LaunchFailed, LocalizationFailed, Localized, State
-from nm_plugin.directories import Directories, make_roots
-from nm_plugin.disks import DiskLimits, Disks
+from nm_plugin.host.directories import Directories, make_roots
+from nm_plugin.host.disks import DiskLimits, Disks
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.launch import command
 from nm_plugin.launch.parked import ParkedPods
-from nm_plugin.launch.users import FileThreads, OsUser
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, ResourceCache
 from nm_plugin.localization.fetch import LocalFiles
 from nm_plugin.localization.plan import wanted
-from nm_plugin.task_owner import TaskOwner
 from tests.support.node_agent import FakeUsers, add_resource, container_id, context_of, eventually
 from tests.support.parked_pod import start_parked_pod
 from yodel.domain.ids import ContainerId, NodeId

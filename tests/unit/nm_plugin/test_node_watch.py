@@ -16,10 +16,10 @@ import pytest
 
 from nm_plugin.container_work import ManagerParts
 from nm_plugin.containers import Container, State
-from nm_plugin.directories import Directories
-from nm_plugin.disks import DiskLimits, Disks
-from nm_plugin.health_script import ScriptSettings
-from nm_plugin.launch.users import FileThreads
+from nm_plugin.host.directories import Directories
+from nm_plugin.host.disks import DiskLimits, Disks
+from nm_plugin.host.health_script import ScriptSettings
+from nm_plugin.host.users import FileThreads
 from nm_plugin.monitor import Excess, MemoryMonitor
 from nm_plugin.node_watch import NodeWatch, WatchSettings
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from nm_plugin.container_counts import ContainerCounts
 from nm_plugin.containers import Container, State
-from nm_plugin.directories import Directories
-from nm_plugin.disks import DiskLimits, Disks
-from nm_plugin.node_usage import Usage
+from nm_plugin.host.directories import Directories
+from nm_plugin.host.disks import DiskLimits, Disks
+from nm_plugin.host.usage import Usage
 from nm_plugin.servlets import Book, node_metrics
 from nm_plugin.tracker import NodeState
 from tests.support.node_agent import container_id

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from nm_plugin import spark_shuffle
+from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.settings import Settings
 from nm_plugin.spark_shuffle import (
     MAIN_CLASS,
@@ -22,7 +23,6 @@ from nm_plugin.spark_shuffle import (
     prepared,
     service_user,
 )
-from nm_plugin.task_owner import TaskOwner
 from tests.support.node_agent import IS_ROOT, make_settings
 from tests.support.ports import free_port
 from yodel.errors import InvalidValue, NotSupported

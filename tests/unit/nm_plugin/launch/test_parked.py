@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.launch import parked
 from nm_plugin.launch.parked import HandOverFailed, ParkedPods, ShellGone
-from nm_plugin.launch.users import FileThreads, OsUser
 from tests.support.node_agent import container_id, eventually
 from tests.support.parked_pod import start_parked_pod
 from yodel.domain.ids import pod_name

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.directories import Directories, make_roots
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.directories import Directories, make_roots
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, ResourceCache
 from nm_plugin.localization.fetch import FetchFailed, FetchRequest, create_file, write_all
 from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted, scope_of
-from nm_plugin.task_owner import TaskOwner
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually
 
 APP = str(APPLICATION)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.directories import PUBLIC_DIR_MODE
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.directories import PUBLIC_DIR_MODE
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization.fetch import FetchFailed, FetchRequest, HttpFiles, LocalFiles, check_unchanged, source_for
 from nm_plugin.localization.plan import SourceUrl
 

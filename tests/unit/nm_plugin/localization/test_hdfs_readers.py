@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization import hdfs_readers
 from nm_plugin.localization.hdfs_readers import HdfsReader, HdfsReaders
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization import name_patterns
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.name_patterns import Matcher

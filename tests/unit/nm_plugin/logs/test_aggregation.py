@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.users import OsUser
 from nm_plugin.logs.aggregation import LogAggregator, LogStatus
 from nm_plugin.logs.jobs import MakeRoot, Publish
 from nm_plugin.logs.journal import LogContext

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import Expire, MakeRoot, Publish, decode, encode
 from nm_plugin.logs.publishing import Publishers, PublishFailed
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.users import OsUser
 from nm_plugin.logs import publications
 from nm_plugin.logs.jobs import Publish
 from nm_plugin.logs.recall_routes import _node_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from nm_plugin.launch.users import FileThreads, OsUser
+from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs import recalls
 from nm_plugin.logs.jobs import Job, Recall
 from nm_plugin.logs.layout import RemoteLayout

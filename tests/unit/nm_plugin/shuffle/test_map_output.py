@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.users import OsUser
 from nm_plugin.shuffle.map_output import KEPT_MAX, JobFiles, MapOutputs, MapOutputUnreadable, open_folder, open_owned
 from nm_plugin.shuffle.spill_index import IndexCache
 from tests.support.shuffle import APPLICATION, JOB, attempt, index_bytes, output_dir, own, write_map

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.users import OsUser
 from nm_plugin.shuffle.service import MapReduceShuffle
 from tests.support.node_agent import FakeUsers, eventually
 from tests.support.shuffle import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.users import OsUser
 from tests.support.node_agent import FakeUsers
 from tests.support.shuffle import (
     APPLICATION,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin import health_script
-from nm_plugin.health_script import TIMED_OUT, HealthScript, ScriptSettings, has_errors
+from nm_plugin.host import health_script
+from nm_plugin.host.health_script import TIMED_OUT, HealthScript, ScriptSettings, has_errors
 
 
 def program(tmp_path: Path, text: str) -> Path:

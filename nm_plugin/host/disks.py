@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from nm_plugin.directories import Directories
+from nm_plugin.host.directories import Directories
 
 TRIED_DIR_NAME = ".yodel-disk-check"
 

@@ -22,7 +22,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_plugin.launch.users import OsUser, acting_as
+from nm_plugin.host.users import OsUser, acting_as
 from yodel.domain.ids import ApplicationId, ContainerId
 
 USER_DIR_MODE = 0o710

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from nm_plugin.directories import Directories
-from nm_plugin.disks import DirState, DiskLimits, Disks, Verdict, judge, report_of
+from nm_plugin.host.directories import Directories
+from nm_plugin.host.disks import DirState, DiskLimits, Disks, Verdict, judge, report_of
 
 LIMITS = DiskLimits(max_utilization_percent=90, low_watermark_percent=80)
 A, B = Path("/a"), Path("/b")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.launch.users import FileThreads, OsUser, PwdUsers, SingleUser, UserNotFound, is_safe_name
+from nm_plugin.host.users import FileThreads, OsUser, PwdUsers, SingleUser, UserNotFound, is_safe_name
 from yodel.errors import AccessDenied
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.node_usage import NodeUsage, Usage
+from nm_plugin.host.usage import NodeUsage, Usage
 
 
 def write(proc: Path, idle: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nm_plugin.node_address import address_in, machine_addresses
+from nm_plugin.host.address import address_in, machine_addresses
 from yodel.errors import InvalidValue
 
 ADDRESSES = ("127.0.0.1", "10.1.0.20", "10.1.0.9", "192.168.7.4", "fd00::5", "::1")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.directories import (
+from nm_plugin.host.directories import (
     Directories,
     make_application_dirs,
     make_container_dirs,
@@ -17,7 +17,7 @@ from nm_plugin.directories import (
     remove_tree,
     write_new_file,
 )
-from nm_plugin.launch.users import OsUser
+from nm_plugin.host.users import OsUser
 from tests.support.node_agent import APPLICATION, container_id
 
 

@@ -1,0 +1,1 @@
+"""What the machine gives: users, directories, disks, processes that become somebody, tasks."""
