@@ -29,7 +29,8 @@ from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
-from nm_plugin.key_keeper import KeyKeeper
+from nm_plugin.keys.keeper import KeyKeeper
+from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.launch import command
 from nm_plugin.launch.java import add_opens
 from nm_plugin.launch.parked import ParkedPods
@@ -49,7 +50,6 @@ from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.shuffle.server import Limits as ShuffleLimits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
 from nm_plugin.spark_shuffle import Places, SparkShuffleService
-from nm_plugin.token_secrets import TokenSecrets
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue

@@ -6,7 +6,7 @@ import base64
 import secrets
 
 from nm_plugin.container_protocol import ContainerService, container_management
-from nm_plugin.token_secrets import InvalidToken, TokenSecrets
+from nm_plugin.keys.token_secrets import InvalidToken, TokenSecrets
 from yodel.domain.tokens import NM_TOKEN_KIND
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault

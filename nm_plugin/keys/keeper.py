@@ -7,8 +7,8 @@ import asyncio
 import structlog
 
 from nm_plugin.host.users import FileThreads
+from nm_plugin.keys.token_secrets import KeyRing, TokenSecrets
 from nm_plugin.node_store import NodeStore
-from nm_plugin.token_secrets import KeyRing, TokenSecrets
 
 
 class KeyKeeper:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nm_plugin.token_secrets import InvalidToken, TokenSecrets, nm_identity
+from nm_plugin.keys.token_secrets import InvalidToken, TokenSecrets, nm_identity
 from tests.support.node_agent import ATTEMPT
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import Resource

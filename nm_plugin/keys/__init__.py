@@ -1,0 +1,1 @@
+"""The ResourceManager's keys, and what they say of tokens."""
