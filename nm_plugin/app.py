@@ -21,7 +21,8 @@ from pathlib import Path
 import structlog
 
 from nm_plugin import tracker
-from nm_plugin.aux_services import AuxService, AuxServices
+from nm_plugin.aux.services import AuxService, AuxServices
+from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.container_protocol import ContainerService
 from nm_plugin.container_work import ManagerParts, ManagerSettings
@@ -49,7 +50,6 @@ from nm_plugin.settings import Settings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.shuffle.server import Limits as ShuffleLimits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
-from nm_plugin.spark_shuffle import Places, SparkShuffleService
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue

@@ -16,7 +16,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from nm_plugin import diagnostics
-from nm_plugin.aux_services import AuxServiceMissing, AuxServices
+from nm_plugin.aux.services import AuxServiceMissing, AuxServices
 from nm_plugin.container_manager import ContainerManager
 from nm_plugin.container_work import Localization
 from nm_plugin.containers import Container, State

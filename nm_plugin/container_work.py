@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import structlog
 
 from nm_plugin import containers, diagnostics
-from nm_plugin.aux_services import AuxServices
+from nm_plugin.aux.services import AuxServices
 from nm_plugin.containers import Container, State
 from nm_plugin.host.directories import (
     Directories,

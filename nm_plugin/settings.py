@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from nm_plugin.aux.spark_shuffle import AuxServiceName, SparkShuffle
 from nm_plugin.host.health_script import ScriptSettings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
-from nm_plugin.spark_shuffle import AuxServiceName, SparkShuffle
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.rpc_settings import AgentRpcSettings

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin import side_process
-from nm_plugin.side_process import ProcessUser, SideProcess, SideProgram
+from nm_plugin.aux import side_process
+from nm_plugin.aux.side_process import ProcessUser, SideProcess, SideProgram
 from tests.support.node_agent import IS_ROOT, eventually
 from tests.support.ports import free_port
 

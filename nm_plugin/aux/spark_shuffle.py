@@ -27,8 +27,8 @@ from typing import Annotated, Literal
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from nm_plugin.aux.side_process import ProcessUser, SideProcess, SideProgram
 from nm_plugin.host.tasks import TaskOwner
-from nm_plugin.side_process import ProcessUser, SideProcess, SideProgram
 from yodel.domain.ids import ApplicationId
 from yodel.errors import InvalidValue, NotSupported
 

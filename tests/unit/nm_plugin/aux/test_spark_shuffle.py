@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from nm_plugin import spark_shuffle
-from nm_plugin.host.tasks import TaskOwner
-from nm_plugin.settings import Settings
-from nm_plugin.spark_shuffle import (
+from nm_plugin.aux import spark_shuffle
+from nm_plugin.aux.spark_shuffle import (
     MAIN_CLASS,
     Places,
     SparkShuffle,
@@ -23,6 +21,8 @@ from nm_plugin.spark_shuffle import (
     prepared,
     service_user,
 )
+from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.settings import Settings
 from tests.support.node_agent import IS_ROOT, make_settings
 from tests.support.ports import free_port
 from yodel.errors import InvalidValue, NotSupported

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from nm_plugin.aux_services import AuxServiceMissing, AuxServices
+from nm_plugin.aux.services import AuxServiceMissing, AuxServices
 from nm_plugin.host.tasks import TaskOwner
 from yodel.domain.ids import ApplicationId
 from yodel.errors import NotSupported
