@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nm_plugin.logs.random_file import TEXT_BYTES_MAX
+from nm_plugin.logs.formats.random_file import TEXT_BYTES_MAX
 
 FILES_MAX = 10_000  # of one container
 READ_BYTES = 256 << 10

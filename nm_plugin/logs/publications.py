@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from nm_plugin.logs import local_logs
-from nm_plugin.logs.aggregated_tfile import AggregatedTFileWriter, LogPart
-from nm_plugin.logs.indexed_file import (
+from nm_plugin.logs.formats.aggregated_tfile import AggregatedTFileWriter, LogPart
+from nm_plugin.logs.formats.indexed_file import (
     CHECKSUM_BYTES_MAX,
     CHECKSUM_SUFFIX,
     Index,
@@ -22,10 +22,10 @@ from nm_plugin.logs.indexed_file import (
     encode_checksum,
     read_index,
 )
+from nm_plugin.logs.formats.random_file import CorruptLogFile
 from nm_plugin.logs.jobs import Expire, LogKey, MakeRoot, Publish, Published, Settle
 from nm_plugin.logs.layout import DIRECTORY_MODE, FILE_MODE, ROOT_MODE, TEMPORARY_SUFFIX
 from nm_plugin.logs.local_logs import LocalLog, Selection
-from nm_plugin.logs.random_file import CorruptLogFile
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles, RemoteWriter
 
 ROLL_OVER_BYTES = 10 << 30  # indexedFile.log.roll-over.max-file-size-gb

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from nm_plugin.logs.random_file import CorruptLogFile, DescriptorFile, RandomFile
+from nm_plugin.logs.formats.random_file import CorruptLogFile, DescriptorFile, RandomFile
 from yodel.errors import InvalidValue
 
 LIST_MAX = 100_000

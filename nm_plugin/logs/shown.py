@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from nm_plugin.logs import aggregated_tfile, indexed_file, log_text
+from nm_plugin.logs import log_text
+from nm_plugin.logs.formats import aggregated_tfile, indexed_file
+from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile
 from nm_plugin.logs.jobs import Recall, Show
 from nm_plugin.logs.publications import own_files, read_checksum
-from nm_plugin.logs.random_file import CorruptLogFile, RandomFile
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
 
 Emit = Callable[[bytes], None]

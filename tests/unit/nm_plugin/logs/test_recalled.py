@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nm_plugin.logs import publications
-from nm_plugin.logs.indexed_file import CHECKSUM_SUFFIX, encode_checksum
+from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX, encode_checksum
 from nm_plugin.logs.jobs import Publish, Recall
 from nm_plugin.logs.layout import LogFormat
 from nm_plugin.logs.recalled import recall

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nm_plugin.logs.random_file import CorruptLogFile, Cursor, decode_text, encode_text
+from nm_plugin.logs.formats.random_file import CorruptLogFile, Cursor, decode_text, encode_text
 
 STREAM_HEADER = b"\xac\xed\x00\x05"
 HANDLE_BASE = 0x7E0000

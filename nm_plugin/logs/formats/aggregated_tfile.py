@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from nm_plugin.logs.random_file import CorruptLogFile, RandomFile, decode_text, encode_text
-from nm_plugin.logs.tfile import READ_BYTES, Sink, TFileReader, TFileValue, TFileWriter
+from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile, decode_text, encode_text
+from nm_plugin.logs.formats.tfile import READ_BYTES, Sink, TFileReader, TFileValue, TFileWriter
 
 VERSION_KEY, ACL_KEY, OWNER_KEY = "VERSION", "APPLICATION_ACL", "APPLICATION_OWNER"
 RESERVED_KEYS = frozenset({VERSION_KEY, ACL_KEY, OWNER_KEY})

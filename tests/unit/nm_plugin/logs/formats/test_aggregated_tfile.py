@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nm_plugin.logs import aggregated_tfile
-from nm_plugin.logs.aggregated_tfile import AggregatedTFileWriter, LogPart
-from nm_plugin.logs.random_file import BytesFile, CorruptLogFile, encode_text
-from nm_plugin.logs.tfile import TFileWriter
+from nm_plugin.logs.formats import aggregated_tfile
+from nm_plugin.logs.formats.aggregated_tfile import AggregatedTFileWriter, LogPart
+from nm_plugin.logs.formats.random_file import BytesFile, CorruptLogFile, encode_text
+from nm_plugin.logs.formats.tfile import TFileWriter
 
-RECORDED = (Path(__file__).parent / "fixtures" / "tfile-application_1795254623773_0007.bin").read_bytes()
+RECORDED = (Path(__file__).parents[1] / "fixtures" / "tfile-application_1795254623773_0007.bin").read_bytes()
 FIRST, SECOND = (f"container_e02_1795254623773_0007_{attempt:02d}_000001" for attempt in (2, 1))
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nm_plugin.logs.java_objects import STREAM_HEADER, ClassDescriptor, JavaObject, ObjectWriter, read_object
-from nm_plugin.logs.random_file import CorruptLogFile
+from nm_plugin.logs.formats.java_objects import STREAM_HEADER, ClassDescriptor, JavaObject, ObjectWriter, read_object
+from nm_plugin.logs.formats.random_file import CorruptLogFile
 
 POINT = ClassDescriptor("Point", 1, 2, (("I", "x", ""), ("J", "y", ""), ("L", "name", "Ljava/lang/String;")))
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nm_plugin.logs.aggregated_tfile import LogPart
-from nm_plugin.logs.java_objects import (
+from nm_plugin.logs.formats.aggregated_tfile import LogPart
+from nm_plugin.logs.formats.java_objects import (
     ENUM,
     IS_ENUM,
     SERIALIZABLE,
@@ -25,8 +25,8 @@ from nm_plugin.logs.java_objects import (
     ObjectWriter,
     read_object,
 )
-from nm_plugin.logs.random_file import CorruptLogFile, RandomFile
-from nm_plugin.logs.tfile import COMPRESSIONS, READ_BYTES, Sink
+from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile
+from nm_plugin.logs.formats.tfile import COMPRESSIONS, READ_BYTES, Sink
 
 UID_BYTES = 32
 META_BYTES_MAX = 256 << 20

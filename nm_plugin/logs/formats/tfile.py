@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from nm_plugin.logs.random_file import CorruptLogFile, Cursor, RandomFile
+from nm_plugin.logs.formats.random_file import CorruptLogFile, Cursor, RandomFile
 
 MAGIC = bytes.fromhex("d111d36891b5d7b639df414092bae150")
 BLOCK_BYTES_MIN = 262144  # yarn.nodemanager.logaggregation TFile.Writer: 256 * 1024

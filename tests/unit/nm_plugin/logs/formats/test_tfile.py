@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nm_plugin.logs import tfile
-from nm_plugin.logs.random_file import BytesFile, CorruptLogFile, Cursor
-from nm_plugin.logs.tfile import TFileReader, TFileWriter, read_vint, vint
+from nm_plugin.logs.formats import tfile
+from nm_plugin.logs.formats.random_file import BytesFile, CorruptLogFile, Cursor
+from nm_plugin.logs.formats.tfile import TFileReader, TFileWriter, read_vint, vint
 
 # Made by Hadoop's Utils.writeVLong.
 VECTORS = {

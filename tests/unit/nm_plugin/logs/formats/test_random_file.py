@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nm_plugin.logs.random_file import (
+from nm_plugin.logs.formats.random_file import (
     BytesFile,
     CorruptLogFile,
     Cursor,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nm_plugin.logs import indexed_file
-from nm_plugin.logs.indexed_file import Index, IndexedFileWriter, TimedLogPart
-from nm_plugin.logs.random_file import BytesFile, CorruptLogFile
+from nm_plugin.logs.formats import indexed_file
+from nm_plugin.logs.formats.indexed_file import Index, IndexedFileWriter, TimedLogPart
+from nm_plugin.logs.formats.random_file import BytesFile, CorruptLogFile
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 ONCE, ROLLED = "application_1795254623773_0005", "application_1795254623773_0006"
 RECORDED = {
     ONCE: (FIXTURES / f"ifile-{ONCE}.bin").read_bytes(),
