@@ -39,9 +39,9 @@ from nm_plugin.localization.archive import Limits as ArchiveLimits
 from nm_plugin.localization.cache import CacheSettings, ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
-from nm_plugin.logs.aggregation import LogAggregator
 from nm_plugin.logs.assembly import build_aggregator, build_recalls
 from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app, connection_limits
+from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node_store import NodeStore
 from nm_plugin.node_watch import NodeWatch, WatchSettings

@@ -25,7 +25,7 @@ from nm_plugin.container_work import ContainerWork, Localization, ManagerParts, 
 from nm_plugin.containers import Container, Effect, State
 from nm_plugin.launch import command
 from nm_plugin.localization.plan import Wanted, scope_of, wanted
-from nm_plugin.logs.journal import LogContext
+from nm_plugin.logs.uploading.journal import LogContext
 from nm_plugin.node_store import Application
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.resource import Resource

@@ -36,7 +36,7 @@ from nm_plugin.launch.survivors import Marks, kill_survivors
 from nm_plugin.localization.cache import Claim, Localized, ResourceCache
 from nm_plugin.localization.links import counters_of, links_of, outcome_of
 from nm_plugin.localization.plan import RESOURCES_MAX, Wanted, scope_of, wanted_in_turns
-from nm_plugin.logs.aggregation import LogAggregator
+from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.node_store import NodeStore
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus

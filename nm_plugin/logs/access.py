@@ -22,7 +22,7 @@ from nm_plugin.container_manager import ContainerManager
 from nm_plugin.containers import Container
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
-from nm_plugin.logs.aggregation import LogAggregator
+from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.viewers import Viewer
 from nm_plugin.settings import Settings
 from nm_plugin.web_rim import caller_of

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, UserDatabase
-from nm_plugin.logs.aggregation import LogAggregator
-from nm_plugin.logs.journal import Journals
 from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.publishing import Publishers
 from nm_plugin.logs.recalls import READERS_MAX, Recalls
-from nm_plugin.logs.retention import Ledger
-from nm_plugin.logs.uploads import AggregationSettings, AggregatorParts
+from nm_plugin.logs.uploading.aggregation import LogAggregator
+from nm_plugin.logs.uploading.journal import Journals
+from nm_plugin.logs.uploading.retention import Ledger
+from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
 from nm_plugin.settings import Settings
 
 

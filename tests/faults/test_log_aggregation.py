@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.host.users import OsUser
-from nm_plugin.logs.journal import LogContext
+from nm_plugin.logs.uploading.journal import LogContext
 from tests.support.log_rig import Crash, InProcess, LogRig, Steps
 from tests.support.node_agent import APPLICATION, container_id, eventually
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

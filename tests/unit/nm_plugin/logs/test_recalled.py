@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.logs import publications
 from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX, encode_checksum
 from nm_plugin.logs.jobs import Publish, Recall
 from nm_plugin.logs.layout import LogFormat
 from nm_plugin.logs.recalled import recall
 from nm_plugin.logs.remote_files import LocalFileSystem, RemoteFile
+from nm_plugin.logs.uploading import steps as publications
 from nm_plugin.logs.viewers import Viewer
 
 APPLICATION, CONTAINER, OTHER = "application_1_0001", "container_1_0001_01_000002", "container_1_0001_01_000003"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.logs import local_logs
-from nm_plugin.logs.local_logs import LocalLog, Selection
+from nm_plugin.logs.uploading import local_logs
+from nm_plugin.logs.uploading.local_logs import LocalLog, Selection
 
 APPLICATION, CONTAINER = "application_1_0001", "container_1_0001_01_000002"
 

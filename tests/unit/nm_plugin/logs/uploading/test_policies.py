@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nm_plugin.logs.policies import PACKAGE, EndedContainer, java_hash, keeps_logs, running
+from nm_plugin.logs.uploading.policies import PACKAGE, EndedContainer, java_hash, keeps_logs, running
 from tests.support.node_agent import container_id
 from yodel.domain.ids import ContainerId
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.logs.retention import Kept, Ledger, check_interval_s
+from nm_plugin.logs.uploading.retention import Kept, Ledger, check_interval_s
 from yodel.domain.ids import ApplicationId
 
 

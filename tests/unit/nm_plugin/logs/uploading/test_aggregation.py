@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from nm_plugin.host.users import OsUser
-from nm_plugin.logs.aggregation import LogAggregator, LogStatus
 from nm_plugin.logs.jobs import MakeRoot, Publish
-from nm_plugin.logs.journal import LogContext
+from nm_plugin.logs.uploading.aggregation import LogAggregator, LogStatus
+from nm_plugin.logs.uploading.journal import LogContext
 from tests.support.log_rig import NODE_FILE, InProcess, LogRig
 from tests.support.node_agent import APPLICATION, container_id, eventually
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

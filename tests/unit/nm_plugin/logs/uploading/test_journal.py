@@ -5,8 +5,8 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from nm_plugin.logs import journal
-from nm_plugin.logs.journal import AppLogs, Intent, Journals, LogContext
+from nm_plugin.logs.uploading import journal
+from nm_plugin.logs.uploading.journal import AppLogs, Intent, Journals, LogContext
 from tests.support.node_agent import APPLICATION, container_id
 
 ORIGIN = LogContext(user="alice", context=b"\x0a\x01x", acls={"VIEW_APP": "bob"}, credentials=b"HDTS")

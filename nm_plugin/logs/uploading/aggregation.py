@@ -28,10 +28,10 @@ import structlog
 
 from nm_plugin.host.directories import remove_tree
 from nm_plugin.host.users import OsUser
-from nm_plugin.logs import journal
-from nm_plugin.logs.journal import AppLogs, LogContext
-from nm_plugin.logs.retention import Kept, check_interval_s
-from nm_plugin.logs.uploads import AggregationSettings, AggregatorParts, Uploads
+from nm_plugin.logs.uploading import journal
+from nm_plugin.logs.uploading.journal import AppLogs, LogContext
+from nm_plugin.logs.uploading.retention import Kept, check_interval_s
+from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts, Uploads
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.errors import YodelError
 

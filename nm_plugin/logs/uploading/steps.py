@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from nm_plugin.logs import local_logs
 from nm_plugin.logs.formats.aggregated_tfile import AggregatedTFileWriter, LogPart
 from nm_plugin.logs.formats.indexed_file import (
     CHECKSUM_BYTES_MAX,
@@ -25,8 +24,9 @@ from nm_plugin.logs.formats.indexed_file import (
 from nm_plugin.logs.formats.random_file import CorruptLogFile
 from nm_plugin.logs.jobs import Expire, LogKey, MakeRoot, Publish, Published, Settle
 from nm_plugin.logs.layout import DIRECTORY_MODE, FILE_MODE, ROOT_MODE, TEMPORARY_SUFFIX
-from nm_plugin.logs.local_logs import LocalLog, Selection
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles, RemoteWriter
+from nm_plugin.logs.uploading import local_logs
+from nm_plugin.logs.uploading.local_logs import LocalLog, Selection
 
 ROLL_OVER_BYTES = 10 << 30  # indexedFile.log.roll-over.max-file-size-gb
 
