@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nm_plugin.logs.log_text import java_date
+from nm_plugin.logs.reading.log_text import java_date
 from yodel.errors import YodelError
 from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_allowed, translated
 from yodel.rpc_io.rest.jetty import not_found

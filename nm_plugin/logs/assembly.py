@@ -10,7 +10,7 @@ from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, UserDatabase
 from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.publishing import Publishers
-from nm_plugin.logs.recalls import READERS_MAX, Recalls
+from nm_plugin.logs.reading.recalls import READERS_MAX, Recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import Journals
 from nm_plugin.logs.uploading.retention import Ledger

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from nm_plugin.host.identity import become
-from nm_plugin.logs import recalled, shown
 from nm_plugin.logs.jobs import JOB_BYTES_MAX, Expire, Job, MakeRoot, Publish, Recall, Settle, Show, decode
+from nm_plugin.logs.reading import search as recalled
+from nm_plugin.logs.reading import shown
 from nm_plugin.logs.remote_files import RemoteFiles, remote_files
 from nm_plugin.logs.uploading import steps as publications
 

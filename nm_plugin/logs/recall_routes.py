@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 
 from nm_plugin.logs.access import Access, container_id_of
 from nm_plugin.logs.answers import LONG_MAX, file_info, integer, page, text_type
-from nm_plugin.logs.recalls import Recalled, RecalledText, Recalls
+from nm_plugin.logs.reading.recalls import Recalled, RecalledText, Recalls
 from yodel.domain.ids import NodeId
 from yodel.errors import InvalidValue
 from yodel.rpc_io.rest.errors import bad_request

@@ -33,10 +33,10 @@ from nm_plugin.host.disks import Disks
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.access import Access
 from nm_plugin.logs.answers import page, refused, unknown_path, wrong_method
-from nm_plugin.logs.files import LogFile, list_logs
 from nm_plugin.logs.log_routes import LogRoutes
+from nm_plugin.logs.reading.files import LogFile, list_logs
+from nm_plugin.logs.reading.recalls import Recalls
 from nm_plugin.logs.recall_routes import RecallRoutes
-from nm_plugin.logs.recalls import Recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.node_store import Application
 from nm_plugin.servlets import Book, Servlets

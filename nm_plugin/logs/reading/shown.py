@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from nm_plugin.logs import log_text
 from nm_plugin.logs.formats import aggregated_tfile, indexed_file
 from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile
 from nm_plugin.logs.jobs import Recall, Show
+from nm_plugin.logs.reading import log_text
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
 from nm_plugin.logs.uploading.steps import own_files, read_checksum
 

@@ -12,7 +12,7 @@ import pytest
 from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX, encode_checksum
 from nm_plugin.logs.jobs import Publish, Recall
 from nm_plugin.logs.layout import LogFormat
-from nm_plugin.logs.recalled import recall
+from nm_plugin.logs.reading.search import recall
 from nm_plugin.logs.remote_files import LocalFileSystem, RemoteFile
 from nm_plugin.logs.uploading import steps as publications
 from nm_plugin.logs.viewers import Viewer
@@ -167,7 +167,7 @@ def test_files_recorded_from_a_real_hadoop(tmp_path: Path, name: str, container:
     application = name.removesuffix(".bin").partition("-")[2]
     directory = tmp_path / "remote" / "root" / application
     directory.mkdir(parents=True)
-    shutil.copy(Path(__file__).parent / "fixtures" / name, directory / "rm-host_8041")
+    shutil.copy(Path(__file__).parents[1] / "fixtures" / name, directory / "rm-host_8041")
     asked = Recall(
         root="",
         directories=("root", application),

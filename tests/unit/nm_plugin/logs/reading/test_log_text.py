@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nm_plugin.logs import log_text
+from nm_plugin.logs.reading import log_text
 
 CONTAINER = "container_1795247895247_0047_01_000002"
 

@@ -11,11 +11,11 @@ import pytest
 from starlette.types import Message
 
 from nm_plugin.host.users import FileThreads, OsUser
-from nm_plugin.logs import recalls
 from nm_plugin.logs.jobs import Job, Recall
 from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.publishing import PublishFailed
-from nm_plugin.logs.recalls import Recalled, RecalledText, Recalls
+from nm_plugin.logs.reading import recalls
+from nm_plugin.logs.reading.recalls import Recalled, RecalledText, Recalls
 from nm_plugin.logs.viewers import Viewer
 from tests.support.node_agent import FakeUsers, container_id, eventually
 from yodel.domain.ids import NodeId

@@ -12,14 +12,14 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from nm_plugin.logs import log_text
 from nm_plugin.logs.formats import aggregated_tfile, indexed_file
 from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX
 from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile
 from nm_plugin.logs.jobs import Recall
 from nm_plugin.logs.layout import TEMPORARY_SUFFIX
+from nm_plugin.logs.reading import log_text
+from nm_plugin.logs.reading.shown import Shown, cut, shown_logs
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
-from nm_plugin.logs.shown import Shown, cut, shown_logs
 from nm_plugin.logs.uploading.steps import own_files, read_checksum
 
 LISTED_MAX = 10_000

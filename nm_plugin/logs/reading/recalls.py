@@ -23,7 +23,7 @@ from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.jobs import Recall
 from nm_plugin.logs.layout import RemoteLayout, node_file_name
 from nm_plugin.logs.publishing import PublishFailed, Publishing
-from nm_plugin.logs.recalled import FORBIDDEN, FOUND
+from nm_plugin.logs.reading.search import FORBIDDEN, FOUND
 from nm_plugin.logs.viewers import Viewer
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import Unavailable, YodelError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.host.users import OsUser
-from nm_plugin.logs.files import CHUNK_BYTES, chunks, list_logs, open_log, page_range, size_range
+from nm_plugin.logs.reading.files import CHUNK_BYTES, chunks, list_logs, open_log, page_range, size_range
 
 
 @pytest.mark.parametrize(
