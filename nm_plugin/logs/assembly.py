@@ -9,12 +9,12 @@ from nm_plugin.host.directories import Directories
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, UserDatabase
 from nm_plugin.logs.layout import RemoteLayout
-from nm_plugin.logs.publishing import Publishers
 from nm_plugin.logs.reading.recalls import READERS_MAX, Recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import Journals
 from nm_plugin.logs.uploading.retention import Ledger
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
+from nm_plugin.logs.worker_pool import Publishers
 from nm_plugin.settings import Settings
 
 

@@ -22,9 +22,9 @@ from starlette.types import Receive, Scope, Send
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.jobs import Recall
 from nm_plugin.logs.layout import RemoteLayout, node_file_name
-from nm_plugin.logs.publishing import PublishFailed, Publishing
 from nm_plugin.logs.reading.search import FORBIDDEN, FOUND
 from nm_plugin.logs.viewers import Viewer
+from nm_plugin.logs.worker_pool import PublishFailed, Publishing
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import Unavailable, YodelError
 from yodel.rpc_io.rest.errors import forbidden, not_found

@@ -18,10 +18,10 @@ from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.jobs import Expire, Job, MakeRoot, Publish, Published, Settle, Show, log_keys
 from nm_plugin.logs.layout import RemoteLayout, node_file_name
-from nm_plugin.logs.publishing import PublishFailed, Publishing
 from nm_plugin.logs.uploading import journal, policies
 from nm_plugin.logs.uploading.journal import AppLogs, Intent, Journals
 from nm_plugin.logs.uploading.retention import Kept, Ledger
+from nm_plugin.logs.worker_pool import PublishFailed, Publishing
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

@@ -13,10 +13,10 @@ from starlette.types import Message
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import Job, Recall
 from nm_plugin.logs.layout import RemoteLayout
-from nm_plugin.logs.publishing import PublishFailed
 from nm_plugin.logs.reading import recalls
 from nm_plugin.logs.reading.recalls import Recalled, RecalledText, Recalls
 from nm_plugin.logs.viewers import Viewer
+from nm_plugin.logs.worker_pool import PublishFailed
 from tests.support.node_agent import FakeUsers, container_id, eventually
 from yodel.domain.ids import NodeId
 from yodel.errors import Unavailable

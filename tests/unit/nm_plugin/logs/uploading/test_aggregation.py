@@ -277,7 +277,7 @@ class _Refusing(InProcess):
     """As the process does: an exception becomes a refusal."""
 
     async def run(self, job: Any, user: Any, credentials: bytes = b"") -> Any:
-        from nm_plugin.logs.publishing import PublishFailed
+        from nm_plugin.logs.worker_pool import PublishFailed
 
         try:
             return await super().run(job, user, credentials)

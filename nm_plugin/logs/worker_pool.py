@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from nm_plugin.host.identity import as_argument
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import LINE_BYTES_MAX, Job, encode
-from nm_plugin.logs.publisher import DATA, DATA_BYTES_MAX, MESSAGE
+from nm_plugin.logs.worker import DATA, DATA_BYTES_MAX, MESSAGE
 from yodel.errors import YodelError
 
 END_WAIT_S = 5.0
@@ -67,7 +67,7 @@ class Publishers:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable,
                     "-m",
-                    "nm_plugin.logs.publisher",
+                    "nm_plugin.logs.worker",
                     *(as_argument(user) if user is not None else ()),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,

@@ -1,6 +1,6 @@
 """The process that reads and writes the remote log directory for one user.
 
-``python -m nm_plugin.logs.publisher [UID:GID:GROUP,…]``, a job (see ``jobs``) on stdin, answers on stdout.  It takes
+``python -m nm_plugin.logs.worker [UID:GID:GROUP,…]``, a job (see ``jobs``) on stdin, answers on stdout.  It takes
 on the identity once its modules are loaded and before it opens a file or a connection.  The user's name towards HDFS
 and the tokens come by the environment (``HADOOP_USER_NAME``, ``HADOOP_TOKEN_FILE_LOCATION``).
 

@@ -11,7 +11,7 @@ import pytest
 
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import Expire, MakeRoot, Publish, decode, encode
-from nm_plugin.logs.publishing import Publishers, PublishFailed
+from nm_plugin.logs.worker_pool import Publishers, PublishFailed
 
 
 @pytest.fixture
