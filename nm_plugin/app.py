@@ -23,9 +23,10 @@ import structlog
 from nm_plugin import tracker
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
-from nm_plugin.container_manager import ContainerManager
+from nm_plugin.container.book import ContainerManager
+from nm_plugin.container.records import NodeStore
+from nm_plugin.container.work import ManagerParts, ManagerSettings
 from nm_plugin.container_protocol import ContainerService
-from nm_plugin.container_work import ManagerParts, ManagerSettings
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.tasks import TaskOwner
@@ -43,7 +44,6 @@ from nm_plugin.logs.assembly import build_aggregator, build_recalls
 from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app, connection_limits
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
-from nm_plugin.node_store import NodeStore
 from nm_plugin.node_watch import NodeWatch, WatchSettings
 from nm_plugin.rpc_port import container_management_port
 from nm_plugin.settings import Settings

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_plugin.containers import Container
+from nm_plugin.container.life import Container
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 

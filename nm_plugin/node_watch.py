@@ -13,9 +13,9 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.container_manager import ContainerManager
-from nm_plugin.container_work import ManagerParts
-from nm_plugin.containers import Container, State
+from nm_plugin.container.book import ContainerManager
+from nm_plugin.container.life import Container, State
+from nm_plugin.container.work import ManagerParts
 from nm_plugin.host.directories import make_roots, remove_tree
 from nm_plugin.host.health_script import HealthScript, ScriptSettings
 from nm_plugin.host.usage import NodeUsage, Usage

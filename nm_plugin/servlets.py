@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from nm_plugin.container_counts import ContainerCounts
-from nm_plugin.containers import Container, State
+from nm_plugin.container.counts import ContainerCounts
+from nm_plugin.container.life import Container, State
 from nm_plugin.host.disks import Disks
 from nm_plugin.tracker import NodeState
 from yodel.domain.resource import Resource

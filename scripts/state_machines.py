@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.containers import TABLE, State
-from nm_plugin.containers import transitions as node_transitions
+from nm_plugin.container.life import TABLE, State
+from nm_plugin.container.life import transitions as node_transitions
 from yodel.domain.application import APPLICATION_MACHINE
 from yodel.domain.attempt import ATTEMPT_MACHINE
 from yodel.domain.container import CONTAINER_MACHINE
@@ -50,7 +50,7 @@ def render() -> str:
 def _node_table() -> str:
     """Its handlers choose the next state by what they are told, so it is a table and not a diagram."""
     lines = [
-        "What the node agent does with a container. Table: `nm_plugin/containers.py`. Pairs that are not listed are "
+        "What the node agent does with a container. Table: `nm_plugin/container/life.py`. Pairs that are not listed are "
         "ignored there, each with its reason.\n",
         "| State | Event | Handler |\n|---|---|---|",
     ]

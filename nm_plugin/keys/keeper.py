@@ -6,9 +6,9 @@ import asyncio
 
 import structlog
 
+from nm_plugin.container.records import NodeStore
 from nm_plugin.host.users import FileThreads
 from nm_plugin.keys.token_secrets import KeyRing, TokenSecrets
-from nm_plugin.node_store import NodeStore
 
 
 class KeyKeeper:

@@ -22,6 +22,7 @@ from typing import Any
 
 import structlog
 
+from nm_plugin.container.records import write_atomically
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, USER_DIR_MODE, make_dir, make_user_dir, remove_tree
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as
@@ -29,7 +30,6 @@ from nm_plugin.localization import archive
 from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
 from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
 from nm_plugin.localization.unpacking import Packed, Unpacking
-from nm_plugin.node_store import write_atomically
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
 

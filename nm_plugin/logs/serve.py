@@ -25,8 +25,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from nm_plugin.container_manager import ContainerManager
-from nm_plugin.containers import Container
+from nm_plugin.container.book import ContainerManager
+from nm_plugin.container.life import Container
+from nm_plugin.container.records import Application
+from nm_plugin.container.statuses import exit_status
 from nm_plugin.hadoop_properties import properties
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import Disks
@@ -38,10 +40,8 @@ from nm_plugin.logs.reading.files import LogFile, list_logs
 from nm_plugin.logs.reading.recalls import Recalls
 from nm_plugin.logs.recall_routes import RecallRoutes
 from nm_plugin.logs.uploading.aggregation import LogAggregator
-from nm_plugin.node_store import Application
 from nm_plugin.servlets import Book, Servlets
 from nm_plugin.settings import Settings
-from nm_plugin.statuses import exit_status
 from nm_plugin.tracker import NodeState
 from nm_plugin.web_rim import RimSettings, WebRim
 from yodel.domain.cross_origin import CrossOriginRules

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.app import NODE_TOKEN_KIND, NodeAgent
-from nm_plugin.containers import Container, State
+from nm_plugin.container.life import Container, State
+from nm_plugin.container.records import NodeStore
 from nm_plugin.launch import parked
-from nm_plugin.node_store import NodeStore
 from nm_plugin.tracker import ShutdownOrdered
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.containers import Container, State
+from nm_plugin.container.life import Container, State
 from nm_plugin.monitor import (
     Limits,
     MemoryMonitor,

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import pytest
 
-from nm_plugin.container_work import ManagerParts
-from nm_plugin.containers import Container, State
+from nm_plugin.container.life import Container, State
+from nm_plugin.container.work import ManagerParts
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.health_script import ScriptSettings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.container_counts import ContainerCounts
-from nm_plugin.containers import Container, State
+from nm_plugin.container.counts import ContainerCounts
+from nm_plugin.container.life import Container, State
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.usage import Usage

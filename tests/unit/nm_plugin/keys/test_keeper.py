@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nm_plugin.container.records import NodeStore
 from nm_plugin.host.users import FileThreads
 from nm_plugin.keys.keeper import KeyKeeper
 from nm_plugin.keys.token_secrets import KeyRing, TokenSecrets
-from nm_plugin.node_store import NodeStore
 from tests.support.fake_tracker import CONTAINER_KEY, NM_KEY, RM_IDENTIFIER
 from yodel.domain.tokens import MasterKey
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb

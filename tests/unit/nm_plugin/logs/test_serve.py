@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from starlette.applications import Starlette
 
-from nm_plugin.containers import Container
+from nm_plugin.container.life import Container
 from nm_plugin.logs.serve import LIMITS, LogServer
 from tests.support.endless_head import is_hung_up_on
 from tests.support.fake_tracker import FakeTracker

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from nm_plugin import containers
-from nm_plugin.containers import (
+from nm_plugin.container import life as containers
+from nm_plugin.container.life import (
     EVENT_TYPES,
     IGNORED,
     TABLE,
@@ -26,7 +26,7 @@ from nm_plugin.containers import (
     State,
     step,
 )
-from nm_plugin.retry import Retry
+from nm_plugin.container.retry import Retry
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
 from yodel.errors import IllegalTransition

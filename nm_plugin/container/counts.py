@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nm_plugin.containers import Container, State
+from nm_plugin.container.life import Container, State
 
 
 @dataclass(slots=True, kw_only=True)

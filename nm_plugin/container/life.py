@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
-from nm_plugin.retry import Retry, not_retried, retry_of
+from nm_plugin.container.retry import Retry, not_retried, retry_of
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus, ExecutionType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nm_plugin.containers import Container, State
+from nm_plugin.container.life import Container, State
 from yodel.domain.states import ContainerExitStatus
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nm_plugin.containers import Container, State
+from nm_plugin.container.life import Container, State
+from nm_plugin.container.retry import Retry
 from nm_plugin.keys.token_secrets import KeyRing
-from nm_plugin.retry import Retry
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nm_plugin.containers import Container, State
-from nm_plugin.statuses import container_status, registration_status
+from nm_plugin.container.life import Container, State
+from nm_plugin.container.statuses import container_status, registration_status
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.container_counts import ContainerCounts
-from nm_plugin.containers import (
+from nm_plugin.container.counts import ContainerCounts
+from nm_plugin.container.life import (
     CleanedUp,
     Container,
     Event,

@@ -16,9 +16,11 @@ from typing import Any, Protocol
 
 import structlog
 
-from nm_plugin import containers, diagnostics
 from nm_plugin.aux.services import AuxServices
-from nm_plugin.containers import Container, State
+from nm_plugin.container import diagnostics
+from nm_plugin.container import life as containers
+from nm_plugin.container.life import Container, State
+from nm_plugin.container.records import NodeStore
 from nm_plugin.host.directories import (
     Directories,
     make_application_dirs,
@@ -37,7 +39,6 @@ from nm_plugin.localization.cache import Claim, Localized, ResourceCache
 from nm_plugin.localization.links import counters_of, links_of, outcome_of
 from nm_plugin.localization.plan import RESOURCES_MAX, Wanted, scope_of, wanted_in_turns
 from nm_plugin.logs.uploading.aggregation import LogAggregator
-from nm_plugin.node_store import NodeStore
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import Refused, YodelError

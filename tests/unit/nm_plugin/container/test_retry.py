@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nm_plugin.retry import RETRY_FOREVER, Retry, retry_of
+from nm_plugin.container.retry import RETRY_FOREVER, Retry, retry_of
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 ALWAYS = Retry(error_codes=None, max_retries=2, interval_ms=1000, validity_ms=0, remaining=2)

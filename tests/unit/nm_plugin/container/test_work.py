@@ -12,8 +12,17 @@ from typing import Any, cast
 
 import pytest
 
-from nm_plugin.container_work import ContainerWork, Localization, ManagerParts, ManagerSettings
-from nm_plugin.containers import Container, Event, Exited, Launched, LaunchFailed, LocalizationFailed, Localized, State
+from nm_plugin.container.life import (
+    Container,
+    Event,
+    Exited,
+    Launched,
+    LaunchFailed,
+    LocalizationFailed,
+    Localized,
+    State,
+)
+from nm_plugin.container.work import ContainerWork, Localization, ManagerParts, ManagerSettings
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.tasks import TaskOwner
@@ -221,7 +230,7 @@ async def test_more_files_for_a_running_container(world: World) -> None:
 
 
 def test_more_files_have_a_maximum(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nm_plugin.container_work.RESOURCES_MAX", 0)
+    monkeypatch.setattr("nm_plugin.container.work.RESOURCES_MAX", 0)
     more = pb.ContainerLaunchContextProto()
     add_resource(more, "more", world.source("more", "more"))
     with pytest.raises(Refused):

@@ -6,10 +6,10 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
-from nm_plugin.containers import Container, State
+from nm_plugin.container.life import Container, State
+from nm_plugin.container.records import Application, NodeStore
+from nm_plugin.container.retry import Retry
 from nm_plugin.keys.token_secrets import KeyRing
-from nm_plugin.node_store import Application, NodeStore
-from nm_plugin.retry import Retry
 from tests.support.node_agent import APPLICATION, ATTEMPT, container_id
 from yodel.domain.resource import Resource
 from yodel.domain.tokens import MasterKey

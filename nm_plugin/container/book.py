@@ -19,14 +19,15 @@ from typing import Any
 
 import structlog
 
-from nm_plugin import containers, diagnostics
-from nm_plugin.container_counts import ContainerCounts
-from nm_plugin.container_work import ContainerWork, Localization, ManagerParts, ManagerSettings
-from nm_plugin.containers import Container, Effect, State
+from nm_plugin.container import diagnostics
+from nm_plugin.container import life as containers
+from nm_plugin.container.counts import ContainerCounts
+from nm_plugin.container.life import Container, Effect, State
+from nm_plugin.container.records import Application
+from nm_plugin.container.work import ContainerWork, Localization, ManagerParts, ManagerSettings
 from nm_plugin.launch import command
 from nm_plugin.localization.plan import Wanted, scope_of, wanted
 from nm_plugin.logs.uploading.journal import LogContext
-from nm_plugin.node_store import Application
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus

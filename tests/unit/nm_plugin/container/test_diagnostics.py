@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nm_plugin import diagnostics
-from nm_plugin.diagnostics import ErrorTails
+from nm_plugin.container import diagnostics
+from nm_plugin.container.diagnostics import ErrorTails
 from tests.support.node_agent import container_id
 
 
