@@ -43,8 +43,8 @@ from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.assembly import build_aggregator, build_recalls
 from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app, connection_limits
 from nm_plugin.logs.uploading.aggregation import LogAggregator
-from nm_plugin.monitor import Limits, MemoryMonitor, ProcessTable
-from nm_plugin.node_watch import NodeWatch, WatchSettings
+from nm_plugin.node.memory import Limits, MemoryMonitor, ProcessTable
+from nm_plugin.node.watch import NodeWatch, WatchSettings
 from nm_plugin.rpc_port import container_management_port
 from nm_plugin.settings import Settings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME

@@ -20,8 +20,8 @@ from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.health_script import ScriptSettings
 from nm_plugin.host.users import FileThreads
-from nm_plugin.monitor import Excess, MemoryMonitor
-from nm_plugin.node_watch import NodeWatch, WatchSettings
+from nm_plugin.node.memory import Excess, MemoryMonitor
+from nm_plugin.node.watch import NodeWatch, WatchSettings
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource

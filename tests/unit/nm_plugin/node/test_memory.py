@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.container.life import Container, State
-from nm_plugin.monitor import (
+from nm_plugin.node.memory import (
     Limits,
     MemoryMonitor,
     Process,

@@ -1,0 +1,1 @@
+"""The node as a whole: what is watched on it."""
