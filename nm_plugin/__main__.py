@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from nm_plugin.app import NodeAgent
 from nm_plugin.host.address import address_in
+from nm_plugin.rpc.tracker import ShutdownOrdered
 from nm_plugin.settings import Settings, load
-from nm_plugin.tracker import ShutdownOrdered
 from yodel.errors import InvalidValue
 from yodel.rpc_io.open_files import raise_limit
 from yodel.telemetry import logs

@@ -20,13 +20,11 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin import tracker
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.container.book import ContainerManager
 from nm_plugin.container.records import NodeStore
 from nm_plugin.container.work import ManagerParts, ManagerSettings
-from nm_plugin.container_protocol import ContainerService
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.tasks import TaskOwner
@@ -45,7 +43,9 @@ from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app,
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.node.memory import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node.watch import NodeWatch, WatchSettings
-from nm_plugin.rpc_port import container_management_port
+from nm_plugin.rpc import tracker
+from nm_plugin.rpc.container_protocol import ContainerService
+from nm_plugin.rpc.port import container_management_port
 from nm_plugin.settings import Settings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.shuffle.server import Limits as ShuffleLimits

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from nm_plugin.container.counts import ContainerCounts
 from nm_plugin.container.life import Container, State
 from nm_plugin.host.disks import Disks
-from nm_plugin.tracker import NodeState
+from nm_plugin.rpc.tracker import NodeState
 from yodel.domain.resource import Resource
 from yodel.rpc_io.rest.beans import Bean, answer_beans
 from yodel.rpc_io.rest.conf import answer_conf

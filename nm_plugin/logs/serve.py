@@ -40,9 +40,9 @@ from nm_plugin.logs.reading.files import LogFile, list_logs
 from nm_plugin.logs.reading.recalls import Recalls
 from nm_plugin.logs.recall_routes import RecallRoutes
 from nm_plugin.logs.uploading.aggregation import LogAggregator
+from nm_plugin.rpc.tracker import NodeState
 from nm_plugin.servlets import Book, Servlets
 from nm_plugin.settings import Settings
-from nm_plugin.tracker import NodeState
 from nm_plugin.web_rim import RimSettings, WebRim
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId

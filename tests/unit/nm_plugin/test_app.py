@@ -16,7 +16,7 @@ from nm_plugin.app import NODE_TOKEN_KIND, NodeAgent
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.records import NodeStore
 from nm_plugin.launch import parked
-from nm_plugin.tracker import ShutdownOrdered
+from nm_plugin.rpc.tracker import ShutdownOrdered
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import (
     APPLICATION,

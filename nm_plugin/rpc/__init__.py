@@ -1,0 +1,1 @@
+"""Hadoop RPC: what ApplicationMasters ask of the node, and what the node tells the ResourceManager."""
