@@ -39,7 +39,6 @@ from nm_plugin.localization.cache import CacheSettings, ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.assembly import build_aggregator, build_recalls
-from nm_plugin.logs.serve import LogServer, NodeFacts, agent_version, build_app, connection_limits
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.node.memory import Limits, MemoryMonitor, ProcessTable
 from nm_plugin.node.watch import NodeWatch, WatchSettings
@@ -50,6 +49,7 @@ from nm_plugin.settings import Settings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from nm_plugin.shuffle.server import Limits as ShuffleLimits
 from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
+from nm_plugin.web.serve import LogServer, NodeFacts, agent_version, build_app, connection_limits
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue

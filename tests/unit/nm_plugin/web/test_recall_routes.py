@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from nm_plugin.host.users import OsUser
 from nm_plugin.logs.jobs import Publish
-from nm_plugin.logs.recall_routes import _node_of
 from nm_plugin.logs.remote_files import LocalFileSystem
 from nm_plugin.logs.uploading import steps as publications
+from nm_plugin.web.recall_routes import _node_of
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, running_rig
 

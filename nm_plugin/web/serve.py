@@ -29,21 +29,21 @@ from nm_plugin.container.book import ContainerManager
 from nm_plugin.container.life import Container
 from nm_plugin.container.records import Application
 from nm_plugin.container.statuses import exit_status
-from nm_plugin.hadoop_properties import properties
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import Disks
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
-from nm_plugin.logs.access import Access
-from nm_plugin.logs.answers import page, refused, unknown_path, wrong_method
-from nm_plugin.logs.log_routes import LogRoutes
 from nm_plugin.logs.reading.files import LogFile, list_logs
 from nm_plugin.logs.reading.recalls import Recalls
-from nm_plugin.logs.recall_routes import RecallRoutes
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.rpc.tracker import NodeState
-from nm_plugin.servlets import Book, Servlets
 from nm_plugin.settings import Settings
-from nm_plugin.web_rim import RimSettings, WebRim
+from nm_plugin.web.access import Access
+from nm_plugin.web.answers import page, refused, unknown_path, wrong_method
+from nm_plugin.web.hadoop_properties import properties
+from nm_plugin.web.log_routes import LogRoutes
+from nm_plugin.web.recall_routes import RecallRoutes
+from nm_plugin.web.rim import RimSettings, WebRim
+from nm_plugin.web.servlets import Book, Servlets
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.resource import Resource

@@ -19,13 +19,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from nm_plugin.host.users import FileThreads
-from nm_plugin.logs.access import UNKNOWN, Access, LogPlace
-from nm_plugin.logs.answers import LONG_MAX, file_info, integer, page, text_type
 from nm_plugin.logs.reading import log_text
 from nm_plugin.logs.reading.files import LogFile, chunks, list_logs, open_log, page_range, size_range
-from nm_plugin.logs.recall_routes import DEFAULT_START, RecallRoutes
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.worker_pool import PublishFailed
+from nm_plugin.web.access import UNKNOWN, Access, LogPlace
+from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type
+from nm_plugin.web.recall_routes import DEFAULT_START, RecallRoutes
 from yodel.domain.ids import NodeId
 from yodel.rpc_io.rest.errors import RestError
 from yodel.rpc_io.rest.negotiate import answer

@@ -25,7 +25,7 @@ from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.viewers import Viewer
 from nm_plugin.settings import Settings
-from nm_plugin.web_rim import caller_of
+from nm_plugin.web.rim import caller_of
 from yodel.domain.ids import ContainerId
 from yodel.errors import InvalidValue, YodelError
 from yodel.rpc_io.rest.errors import bad_request, forbidden, not_found

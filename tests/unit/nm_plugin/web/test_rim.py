@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from nm_plugin.web_rim import RimSettings, WebRim, caller_of
+from nm_plugin.web.rim import RimSettings, WebRim, caller_of
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.rpc_io.http_cookie import CookieSigner
 

@@ -17,7 +17,7 @@ import pytest_asyncio
 from starlette.applications import Starlette
 
 from nm_plugin.container.life import Container
-from nm_plugin.logs.serve import LIMITS, LogServer
+from nm_plugin.web.serve import LIMITS, LogServer
 from tests.support.endless_head import is_hung_up_on
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, running_rig

@@ -14,9 +14,9 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from nm_plugin.logs.access import Access, container_id_of
-from nm_plugin.logs.answers import LONG_MAX, file_info, integer, page, text_type
 from nm_plugin.logs.reading.recalls import Recalled, RecalledText, Recalls
+from nm_plugin.web.access import Access, container_id_of
+from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type
 from yodel.domain.ids import NodeId
 from yodel.errors import InvalidValue
 from yodel.rpc_io.rest.errors import bad_request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.hadoop_properties import properties
+from nm_plugin.web.hadoop_properties import properties
 from tests.support.node_agent import make_settings
 from yodel.domain.ids import NodeId
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from starlette.requests import Request
 
-from nm_plugin.logs.answers import LONG_MAX, file_info, integer, page, refused, text_type
+from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, refused, text_type
 from yodel.errors import Unavailable
 from yodel.rpc_io.rest.errors import RestError, not_found
 
