@@ -50,8 +50,8 @@ def render() -> str:
 def _node_table() -> str:
     """Its handlers choose the next state by what they are told, so it is a table and not a diagram."""
     lines = [
-        "What the node agent does with a container. Table: `nm_plugin/container/life.py`. Pairs that are not listed are "
-        "ignored there, each with its reason.\n",
+        "What the node agent does with a container. Table: `nm_plugin/container/life.py`. Pairs that are not listed "
+        "are ignored there, each with its reason.\n",
         "| State | Event | Handler |\n|---|---|---|",
     ]
     order = list(State)
