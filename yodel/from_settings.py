@@ -23,7 +23,7 @@ from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.rpc_settings import RmRpcSettings
 from yodel.services.delegation_tokens import DelegationSettings
 from yodel.services.master_keys import RollingSettings
-from yodel.services.submission_room import MIB, SubmissionRoom
+from yodel.services.writer.submission_room import MIB, SubmissionRoom
 from yodel.settings import Settings
 from yodel.telemetry import limits
 from yodel.translator.dialects import dialect

@@ -7,7 +7,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.pb_convert.submission import launch_environment
 from yodel.ports.identity import OsUsers
 from yodel.ports.pods import Manifest
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 from yodel.translator import images, names
 from yodel.translator.dialects import gang_name
 from yodel.translator.pod_spec import Group, PosixIdentity, group, manifest

@@ -57,7 +57,6 @@ from yodel.services.changes import ApplicationChanges
 from yodel.services.cordons import Cordons
 from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationTokens
-from yodel.services.engine import Engine
 from yodel.services.forgetting import Forgetting
 from yodel.services.inspection import Inspection, InspectionSettings
 from yodel.services.launcher import AmLauncher
@@ -73,13 +72,14 @@ from yodel.services.queries import Queries
 from yodel.services.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
 from yodel.services.scheduler_conf import SchedulerConfService
-from yodel.services.state import ClusterState
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.tokens import TokenIssuer
 from yodel.services.topology import Topology
 from yodel.services.transitions import Transitions
 from yodel.services.work_queue import WorkQueue
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.state import ClusterState
 from yodel.settings import Settings
 from yodel.store.leadership import Leadership
 from yodel.telemetry import garbage

@@ -62,7 +62,7 @@ from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import read
 
 SEED = 20

@@ -23,9 +23,9 @@ from yodel.domain.queue import default_queues
 from yodel.errors import Unavailable
 from yodel.ports.clock import SystemClock
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Snapshot, Store
-from yodel.services.engine import Engine
-from yodel.services.state import ClusterState
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.state import ClusterState
+from yodel.services.writer.transaction import Transaction
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.store.sql_store import SqlStore
 

@@ -9,7 +9,7 @@ from tests.support.actors import Cluster, Master
 from yodel.domain.ids import pod_name
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerState
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryDisk, read
 from yodel.translator.node_fit import requests_of
 

@@ -40,7 +40,6 @@ from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
 from yodel.services.decommission import Decommission
 from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
-from yodel.services.engine import Engine
 from yodel.services.forgetting import Forgetting
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
@@ -53,11 +52,12 @@ from yodel.services.performer import EffectPerformer
 from yodel.services.queries import Queries
 from yodel.services.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
-from yodel.services.state import ClusterState
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.tokens import TokenIssuer, missing_keys
 from yodel.services.topology import Topology
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.dialects import dialect

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from yodel.domain.ids import ApplicationId
-from yodel.services.application_index import Page
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.queries import ApplicationView, Queries
+from yodel.services.writer.application_index import Page
 
 BYTES_MAX = 64 * 1024 * 1024
 """Of all that is kept in one form: forty thousand applications.  What is compressed adds a tenth."""

@@ -28,7 +28,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.places import Places
 from yodel.domain.states import ContainerState
 from yodel.ports.clock import Clock
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 
 TTL_MS = 600_000
 """yarn.resourcemanager.activities-manager.scheduler-activities.ttl-ms, and that of applications."""

@@ -27,9 +27,9 @@ from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.ports.identity import Groups
 from yodel.services.decommission import Decommission
-from yodel.services.engine import Engine
 from yodel.services.nodes import NodeService
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 from yodel.translator.profiles import PodProfiles
 
 FILE_BYTES_MAX = 16 * 1024 * 1024

@@ -13,10 +13,10 @@ import structlog
 
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey
 from yodel.ports.clock import Clock
-from yodel.services.engine import Engine
 from yodel.services.tokens import AMRM, TokenIssuer
-from yodel.services.transaction import Transaction
 from yodel.services.upkeep import repeatedly
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 
 ROLLING_INTERVAL_S = 86_400.0  # yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs
 LOOK_INTERVAL_S = 1.0

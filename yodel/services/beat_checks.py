@@ -10,8 +10,8 @@ from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidReleaseRequest, TooMuchAsked, TooMuchBlacklisted
 from yodel.services.allocate import AllocateRequest
-from yodel.services.attempt_runtime import AttemptRuntime
-from yodel.services.engine import Engine
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.engine import Engine
 
 ASKS_PER_BEAT_MAX = 20_000
 RELEASES_PER_BEAT_MAX = 20_000

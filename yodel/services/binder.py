@@ -27,7 +27,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.pods import Manifest, PodHolding
 from yodel.ports.store import Row
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 from yodel.translator.binding import Chooser, Wants, wants_of
 from yodel.translator.ledger import Key, Ledger
 

@@ -17,9 +17,9 @@ from yodel.domain.queue import Queue, QueueState
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, Refused
 from yodel.pb_convert.times import iso_8601, parse_iso_8601
-from yodel.services.engine import Engine
 from yodel.services.submission import SubmissionService
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 
 LIFETIME = "LIFETIME"
 """The only ApplicationTimeoutType there is."""

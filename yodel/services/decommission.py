@@ -25,9 +25,9 @@ from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
 from yodel.domain.states import NodeState
 from yodel.ports.clock import Clock
-from yodel.services.engine import Engine
 from yodel.services.nodes import NodeService
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 
 LOOK_INTERVAL_S = 1.0
 FOR_EVER_S = -1

@@ -23,9 +23,9 @@ from yodel.pb_convert.times import log_time
 from yodel.ports.clock import Clock
 from yodel.ports.store import Snapshot
 from yodel.rpc_io.sites import site_of
-from yodel.services.engine import Engine
-from yodel.services.transaction import Transaction
 from yodel.services.upkeep import repeatedly
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 from yodel.telemetry.limits import (
     DELEGATION_TOKENS,
     DELEGATION_TOKENS_OF_ADDRESS,

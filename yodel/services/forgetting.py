@@ -27,8 +27,8 @@ from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import EndedKept, Store
-from yodel.services.engine import Engine
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 
 INTERVAL_S = 1.0
 """Between rounds: what ended meanwhile shares a transaction."""

@@ -25,7 +25,7 @@ from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.inspection import ApplicationBoard, ApplicationSummary, PodEvent, PodEvents
-from yodel.services.state import ClusterState, Usage
+from yodel.services.writer.state import ClusterState, Usage
 
 EVENTS_MAX = 2_000
 TEXT_MAX = 512

@@ -13,7 +13,7 @@ from enum import IntEnum
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.ports.clock import Clock
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 
 DIAGNOSTICS_MAX = 10  # yarn.resourcemanager.max-log-aggregation-diagnostics-in-memory
 DIAGNOSTICS_LENGTH_MAX = 4_096

@@ -51,12 +51,12 @@ from yodel.errors import (
 from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.services.allocate import AllocateRequest, AllocateResult, Granted, Registration
-from yodel.services.attempt_runtime import AttemptRuntime
 from yodel.services.beat_checks import BeatChecks, blacklisted
-from yodel.services.engine import Engine
-from yodel.services.state import ask_key
 from yodel.services.tokens import TokenIssuer
-from yodel.services.transaction import Transaction
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.state import ask_key
+from yodel.services.writer.transaction import Transaction
 
 RESPONSE_ID_MASK = 0x7FFFFFFF  # ApplicationMasterService: response ids wrap at 31 bits
 GRANTS_PER_BEAT_MAX = 1_000

@@ -15,10 +15,10 @@ import structlog
 
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey
 from yodel.ports.clock import Clock
-from yodel.services.engine import Engine
 from yodel.services.tokens import TokenIssuer
-from yodel.services.transaction import Transaction
 from yodel.services.upkeep import repeatedly
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 
 LOOK_INTERVAL_S = 1.0
 RETRY_S = 10.0

@@ -16,8 +16,8 @@ from yodel.domain.allocation import Decision, Demand, Misfit
 from yodel.domain.ask_book import AskKey
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.ports.clock import Clock
-from yodel.services.attempt_runtime import RejectedAsk
-from yodel.services.state import ClusterState
+from yodel.services.writer.attempt_runtime import RejectedAsk
+from yodel.services.writer.state import ClusterState
 
 REJECT_AFTER_S = 3.0
 """yarn.resourcemanager.placement-constraints.retry-attempts is 3; an attempt of ours takes about a second."""

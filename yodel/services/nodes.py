@@ -35,8 +35,8 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
-from yodel.services.engine import Engine
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
 
 SIGNALS_MAX = 1_000

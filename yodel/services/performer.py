@@ -28,9 +28,9 @@ from yodel.domain.effects import (
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.states import ContainerUpdateType
 from yodel.ports.clock import Clock
-from yodel.services.attempt_runtime import AttemptRuntime
 from yodel.services.nodes import NodeService
-from yodel.services.state import ClusterState, ask_key
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.state import ClusterState, ask_key
 
 CHANGED_NODES_MAX = 10_000
 log = structlog.get_logger("yodel.performer")

@@ -26,9 +26,9 @@ from yodel.domain.states import (
 from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.clock import Clock
-from yodel.services.state import ClusterState, Usage
 from yodel.services.tokens import TokenIssuer
-from yodel.services.totals import Totals
+from yodel.services.writer.state import ClusterState, Usage
+from yodel.services.writer.totals import Totals
 
 WAITS_SHOWN_MAX = 5
 """Lines in the diagnostics of an application whose asks wait."""

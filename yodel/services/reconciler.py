@@ -24,8 +24,8 @@ from yodel.errors import Refused, YodelError
 from yodel.ports.clock import Clock
 from yodel.ports.pods import Manifest, Pods
 from yodel.services.binder import Binder, NoPlace
-from yodel.services.engine import Engine
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 from yodel.translator import names, pod_events, refusals
 
 AGENT_REPORT_WAIT_S = 3.0

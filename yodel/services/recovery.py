@@ -15,9 +15,9 @@ from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
-from yodel.services.attempt_runtime import AttemptRuntime
-from yodel.services.engine import Engine
-from yodel.services.submission_room import without_launch_context
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.submission_room import without_launch_context
 
 NOT_HANDED_OUT = (ContainerState.PLANNED, ContainerState.ALLOCATED)
 log = structlog.get_logger("yodel.recovery")

@@ -34,11 +34,11 @@ from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerStat
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.activities import Activities
-from yodel.services.attempt_runtime import AttemptRuntime
-from yodel.services.engine import Engine
 from yodel.services.misfits import Misfits
 from yodel.services.surroundings import Surroundings
-from yodel.services.transaction import Transaction
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 
 AM_PRIORITY = 0  # RMAppAttemptImpl.AM_CONTAINER_PRIORITY
 TICK_INTERVAL_MIN_S = 0.01

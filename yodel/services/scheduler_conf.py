@@ -18,8 +18,8 @@ from yodel.domain.queue import Queue, differing
 from yodel.domain.queue_properties import MAXIMUM_AM_SHARE, described, properties_of, require_passable
 from yodel.domain.scheduler_conf import ConfUpdate, SchedulerConf, assembled
 from yodel.errors import AccessDenied, Refused
-from yodel.services.engine import Engine
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 
 NOT_ADMIN = "User is not admin of all modified queues."
 NOT_PASSABLE = "Failed to re-init queues : "

@@ -22,10 +22,10 @@ from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, ro
 from yodel.domain.states import ApplicationState, FinalApplicationStatus
 from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue, TooMuchAsked
 from yodel.ports.identity import Groups
-from yodel.services.engine import Engine
 from yodel.services.given_ids import Asker, GivenIds
-from yodel.services.submission_room import SubmissionRoom
-from yodel.services.transaction import Transaction
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.submission_room import SubmissionRoom
+from yodel.services.writer.transaction import Transaction
 from yodel.telemetry.limits import EXTRA_RESOURCE_AMOUNT, REFUSALS
 
 ID_BLOCK = 100

@@ -12,7 +12,7 @@ from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.places import NodeIndex, NodePlace, Places, Tagged
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

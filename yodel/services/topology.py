@@ -14,7 +14,7 @@ import structlog
 from yodel.domain.events import NodePlaced
 from yodel.domain.node import DEFAULT_RACK, Node
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.engine import Engine
+from yodel.services.writer.engine import Engine
 from yodel.translator.names import NODE_LABEL
 from yodel.translator.placement import HOSTNAME_LABEL, RACK_LABEL
 

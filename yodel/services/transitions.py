@@ -20,7 +20,7 @@ from yodel.domain.node import Node
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.errors import Unavailable, YodelError
 from yodel.ports.clock import Clock
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 from yodel.telemetry.limits import EVENT_STREAMS, EVENT_STREAMS_OF_ADDRESS, EVENT_STREAMS_OF_OWNER, REFUSALS
 
 KEPT_MAX = 10_000

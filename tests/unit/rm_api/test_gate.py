@@ -7,7 +7,7 @@ import pytest
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import Unavailable
-from yodel.services.engine import Engine
+from yodel.services.writer.engine import Engine
 
 
 async def test_frame_options_are_what_is_set(world: RestWorld) -> None:

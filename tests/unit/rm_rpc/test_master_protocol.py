@@ -26,7 +26,7 @@ from yodel.rm_rpc.master_protocol import NAME, MasterProtocol
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
-from yodel.services.attempt_runtime import RejectedAsk
+from yodel.services.writer.attempt_runtime import RejectedAsk
 from yodel.telemetry.limits import REFUSALS
 
 

@@ -18,8 +18,8 @@ from tests.support.records import (
 )
 from yodel.domain.states import ApplicationState, NodeState, YarnApplicationState
 from yodel.ports.store import Identity
-from yodel.services import application_index
-from yodel.services.state import ClusterState
+from yodel.services.writer import application_index
+from yodel.services.writer.state import ClusterState
 
 LIVE = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)
 ENDED = replace(LIVE, state=ApplicationState.FINISHED, finished_ms=5)

@@ -31,7 +31,7 @@ from yodel.services.binder import (
     Binder,
     NoPlace,
 )
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 from yodel.translator.node_fit import requests_of
 from yodel.translator.pod_spec import manifest
 

@@ -20,9 +20,9 @@ from yodel.errors import (
     Unavailable,
 )
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown
-from yodel.services import engine as engine_module
-from yodel.services.engine import Engine
-from yodel.services.transaction import Transaction
+from yodel.services.writer import engine as engine_module
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.transaction import Transaction
 from yodel.store.memory_store import MemoryStore
 
 NODE_ID = NodeId("node-1", 8041)

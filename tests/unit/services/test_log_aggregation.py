@@ -16,7 +16,7 @@ from yodel.services.log_aggregation import (
     LogAggregationReport,
     LogAggregationStatus,
 )
-from yodel.services.state import ClusterState
+from yodel.services.writer.state import ClusterState
 
 S = LogAggregationStatus
 ONE, TWO = NodeId("node-1", 8041), NodeId("node-2", 8041)

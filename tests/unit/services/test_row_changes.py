@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from yodel.domain.queue import Queue
-from yodel.services.row_changes import QueueChanges, SecretChanges
+from yodel.services.writer.row_changes import QueueChanges, SecretChanges
 
 
 def test_later_changes_are_added() -> None:

@@ -23,8 +23,8 @@ from yodel.domain.node import Node
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerState, ContainerType, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
-from yodel.services.attempt_runtime import AttemptRuntime
-from yodel.services.state import ClusterState, ask_key
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.state import ClusterState, ask_key
 
 IDENTITY = Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)
 NODE_ID = NodeId("node-1", 8041)

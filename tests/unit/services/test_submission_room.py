@@ -15,7 +15,7 @@ from yodel.errors import InvalidValue, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert.submission import entries_of, names_a_label
 from yodel.services.submission import SubmissionLimits
-from yodel.services.submission_room import SubmissionRoom
+from yodel.services.writer.submission_room import SubmissionRoom
 from yodel.telemetry.limits import REFUSALS
 
 ROOM = SubmissionRoom(bytes_max=1_000, entries_max=100, user_bytes_max=4_000)

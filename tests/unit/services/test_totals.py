@@ -11,8 +11,8 @@ from yodel.domain.application import Application
 from yodel.domain.queue import Queue
 from yodel.domain.states import ApplicationState, ContainerState
 from yodel.ports.store import Identity, Snapshot
-from yodel.services.state import ClusterState
-from yodel.services.totals import ApplicationTotals
+from yodel.services.writer.state import ClusterState
+from yodel.services.writer.totals import ApplicationTotals
 
 QUEUES = (
     Queue(path="root", is_leaf=False),

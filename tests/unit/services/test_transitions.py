@@ -17,7 +17,6 @@ from tests.support.records import (
 from yodel.domain.queue import default_queues
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.errors import Unavailable
-from yodel.services.state import ClusterState
 from yodel.services.transitions import (
     READERS_MAX,
     READERS_OF_HOST_MAX,
@@ -29,6 +28,7 @@ from yodel.services.transitions import (
     TransitionKind,
     Transitions,
 )
+from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryStore
 from yodel.telemetry.limits import REFUSALS
 

@@ -15,7 +15,7 @@ from yodel.rm_api.wire import scheduler as wire
 from yodel.rm_api.wire.cluster import overview as overview_shape
 from yodel.rpc_io.rest.errors import bad_request, forbidden, illegal_argument
 from yodel.rpc_io.rest.negotiate import answer
-from yodel.services.state import ClusterState, Usage
+from yodel.services.writer.state import ClusterState, Usage
 
 QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 

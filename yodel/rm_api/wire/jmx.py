@@ -22,7 +22,7 @@ from yodel.rpc_io.rest.beans import Bean
 from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.rpc_io.server import RpcServer
 from yodel.services.queries import ClusterMetrics, NodeView
-from yodel.services.totals import ApplicationTotals, Totals
+from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.telemetry.rates import Rate
 
 RM = "Hadoop:service=ResourceManager,name="

@@ -16,7 +16,7 @@ from yodel.domain.ask_book import ANY, Ask, AskKey
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ExecutionType, NodeState
-from yodel.services.attempt_runtime import AttemptRuntime
+from yodel.services.writer.attempt_runtime import AttemptRuntime
 
 MEASURED = re.compile(r"(?<=<timestamp>)\d+|(?<=<dateTime>)[^<]+|application_\d+_\d+")
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"

@@ -24,8 +24,8 @@ from yodel.domain.states import (
     NodeState,
 )
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.services.attempt_runtime import AttemptRuntime
 from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
+from yodel.services.writer.attempt_runtime import AttemptRuntime
 
 
 def a_live_node() -> Node:

@@ -11,7 +11,7 @@ from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, ContainerType, NodeState
-from yodel.services.attempt_runtime import AttemptRuntime
+from yodel.services.writer.attempt_runtime import AttemptRuntime
 
 NODE = a_node(state=NodeState.RUNNING, http_port=8042)
 APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1, submitted_ms=CLUSTER_TIMESTAMP_MS)

@@ -25,7 +25,7 @@ async def test_stacks_name_threads_and_tasks_and_no_file(world: RestWorld) -> No
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
     assert answer.text.startswith("Process Thread Dump: \n")
     assert "(MainThread):\n  State: RUNNABLE\n" in answer.text
-    assert "yodel.services.engine.Engine.run(" in answer.text
+    assert "yodel.services.writer.engine.Engine.run(" in answer.text
     assert "/" not in answer.text.replace("Process Thread Dump", "")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.rest_world import RestWorld, rest_world
-from yodel.services.submission_room import SubmissionRoom
+from yodel.services.writer.submission_room import SubmissionRoom
 
 
 def body(application_id: str, entries: int = 1, size: int = 1) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from yodel.domain.queue import default_queues
 from yodel.errors import InvalidValue
 from yodel.rm_api.v1 import stream
 from yodel.rm_api.v1.stream import EventStream, RenderedEvents
-from yodel.services.state import ClusterState
 from yodel.services.transitions import ReaderOwner, Transitions
+from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryStore
 
 pytestmark = pytest.mark.looptime

@@ -26,9 +26,9 @@ from yodel.domain.past import PastUsage, PastUsageId, remembered
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.store import Row
-from yodel.services.row_changes import QueueChanges, SecretChanges
-from yodel.services.state import ClusterState
-from yodel.services.submission_room import without_launch_context
+from yodel.services.writer.row_changes import QueueChanges, SecretChanges
+from yodel.services.writer.state import ClusterState
+from yodel.services.writer.submission_room import without_launch_context
 
 TELLS_MAX = 100_000
 """Events one work item may cause; a cycle between tables would otherwise spin for ever."""

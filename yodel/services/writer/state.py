@@ -22,9 +22,9 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
-from yodel.services.application_index import ApplicationIndex
-from yodel.services.attempt_runtime import AttemptRuntime
-from yodel.services.totals import TotalsBook
+from yodel.services.writer.application_index import ApplicationIndex
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.totals import TotalsBook
 
 
 @dataclass(slots=True)
