@@ -24,7 +24,7 @@ from yodel.rm import Addresses, Rm
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import standby_app
 from yodel.rpc_io.rest.probe_port import ProbePort
-from yodel.services.tokens import TokenIssuer, missing_keys
+from yodel.services.keys.tokens import TokenIssuer, missing_keys
 from yodel.services.writer.state import ClusterState
 from yodel.settings import Settings
 from yodel.store.engine import is_shared

@@ -21,8 +21,8 @@ from yodel.ports.store import EndedKept
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.rpc_settings import RmRpcSettings
-from yodel.services.delegation_tokens import DelegationSettings
-from yodel.services.master_keys import RollingSettings
+from yodel.services.keys.delegation import DelegationSettings
+from yodel.services.keys.masters import RollingSettings
 from yodel.services.writer.submission_room import MIB, SubmissionRoom
 from yodel.settings import Settings
 from yodel.telemetry import limits

@@ -51,19 +51,20 @@ from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services import recovery
 from yodel.services.admin import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
-from yodel.services.amrm_keys import AmrmKeys
 from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
 from yodel.services.cordons import Cordons
 from yodel.services.decommission import Decommission
-from yodel.services.delegation_tokens import DelegationTokens
 from yodel.services.forgetting import Forgetting
 from yodel.services.inspection import Inspection, InspectionSettings
+from yodel.services.keys.amrm import AmrmKeys
+from yodel.services.keys.delegation import DelegationTokens
+from yodel.services.keys.masters import MasterKeys
+from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
-from yodel.services.master_keys import MasterKeys
 from yodel.services.misfits import Misfits
 from yodel.services.node_sinks import NodeSinks
 from yodel.services.nodes import NodeService
@@ -74,7 +75,6 @@ from yodel.services.scheduler import Scheduler
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
-from yodel.services.tokens import TokenIssuer
 from yodel.services.topology import Topology
 from yodel.services.transitions import Transitions
 from yodel.services.work_queue import WorkQueue

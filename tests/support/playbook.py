@@ -39,13 +39,14 @@ from yodel.services.allocate import AllocateRequest, AllocateResult, Registratio
 from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
 from yodel.services.decommission import Decommission
-from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
 from yodel.services.forgetting import Forgetting
+from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
+from yodel.services.keys.masters import MasterKeys, RollingSettings
+from yodel.services.keys.tokens import TokenIssuer, missing_keys
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
-from yodel.services.master_keys import MasterKeys, RollingSettings
 from yodel.services.misfits import ConstraintsHandler, Misfits
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.performer import EffectPerformer
@@ -54,7 +55,6 @@ from yodel.services.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
-from yodel.services.tokens import TokenIssuer, missing_keys
 from yodel.services.topology import Topology
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState

@@ -27,7 +27,8 @@ from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.services.admin import AdminService, AdminSettings, Reloads
 from yodel.services.changes import ApplicationChanges
 from yodel.services.decommission import Decommission
-from yodel.services.delegation_tokens import DelegationSettings, DelegationTokens
+from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
+from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.misfits import Misfits
 from yodel.services.nodes import NodeService
@@ -36,7 +37,6 @@ from yodel.services.scheduler import Scheduler
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import Surroundings
-from yodel.services.tokens import TokenIssuer
 from yodel.services.transitions import Transitions
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState

@@ -28,7 +28,7 @@ from yodel.rm_api.token_text import from_text
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.rest.errors import RestError
-from yodel.services.delegation_tokens import DelegationTokens
+from yodel.services.keys.delegation import DelegationTokens
 
 TOKEN_HEADERS = ("x-hadoop-delegation-token", "hadoop-yarn-auth-delegation-token")
 """The newer one first: RMAuthenticationFilter reads the other when this is empty."""

@@ -30,7 +30,7 @@ from yodel.rpc_io.server import RpcServer
 from yodel.services.activities import Activities
 from yodel.services.admin import AdminService
 from yodel.services.changes import ApplicationChanges
-from yodel.services.delegation_tokens import DelegationTokens
+from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries

@@ -15,7 +15,7 @@ from yodel.hadoop_rpc.writable import WireToken
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated, as_java
 from yodel.rm_api.token_text import from_text, to_text
 from yodel.rpc_io.rest.negotiate import JSON, encode
-from yodel.services.delegation_tokens import DelegationTokens
+from yodel.services.keys.delegation import DelegationTokens
 
 NOT_CANCELLED = "Invalid delegation token, cannot cancel"
 RENEWER_LENGTH_MAX = 1024

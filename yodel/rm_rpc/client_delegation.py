@@ -11,7 +11,7 @@ from yodel.hadoop_rpc.server_connection import TokenGrant
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.services.delegation_tokens import DelegationTokens
+from yodel.services.keys.delegation import DelegationTokens
 
 RENEWER_LENGTH_MAX = 1024
 

@@ -19,7 +19,7 @@ from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import Handler, RpcProtocol
 from yodel.services.changes import ApplicationChanges
-from yodel.services.delegation_tokens import DelegationTokens
+from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes import NodeService
 from yodel.services.queries import Queries

@@ -15,7 +15,7 @@ from yodel.errors import Refused, Unavailable
 from yodel.pb_convert.submission import am_launch_context, log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.ports.node_agents import AmStart, NodeAgents
-from yodel.services.tokens import TokenIssuer
+from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.writer.engine import Engine
 
 LAUNCH_PATIENCE_S = 180.0  # NMProxy: yarn.client.nodemanager-connect.max-wait-ms

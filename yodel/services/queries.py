@@ -26,7 +26,7 @@ from yodel.domain.states import (
 from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.clock import Clock
-from yodel.services.tokens import TokenIssuer
+from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.writer.state import ClusterState, Usage
 from yodel.services.writer.totals import Totals
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.playbook import World
 from yodel.errors import Unavailable
-from yodel.services.amrm_keys import AmrmKeys
+from yodel.services.keys.amrm import AmrmKeys
 
 DAY_S = 86_400.0
 

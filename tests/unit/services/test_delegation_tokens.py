@@ -9,8 +9,8 @@ from yodel.domain.delegation_token import DelegationTokenContent
 from yodel.domain.tokens import Token, password
 from yodel.errors import AccessDenied, InvalidToken, Refused, Unavailable
 from yodel.pb_convert.delegation_tokens import delegation_content, delegation_token
-from yodel.services import delegation_tokens
-from yodel.services.delegation_tokens import PURPOSE, Accepted
+from yodel.services.keys import delegation as delegation_tokens
+from yodel.services.keys.delegation import PURPOSE, Accepted
 from yodel.telemetry.limits import REFUSALS
 
 DAY_S = 86_400.0

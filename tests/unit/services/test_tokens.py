@@ -7,7 +7,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.tokens import MasterKey, is_signed_by
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
-from yodel.services.tokens import PURPOSES, TokenIssuer, missing_keys
+from yodel.services.keys.tokens import PURPOSES, TokenIssuer, missing_keys
 
 OLD, NEW = MasterKey(key_id=1, secret=b"a" * 32), MasterKey(key_id=2, secret=b"b" * 32)
 NODE_ID = NodeId("node-1", 8041)

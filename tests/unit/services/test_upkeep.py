@@ -9,7 +9,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from yodel.errors import Unavailable
-from yodel.services.upkeep import repeatedly
+from yodel.services.keys.upkeep import repeatedly
 
 pytestmark = pytest.mark.looptime
 

@@ -23,7 +23,7 @@ from yodel.pb_convert.times import log_time
 from yodel.ports.clock import Clock
 from yodel.ports.store import Snapshot
 from yodel.rpc_io.sites import site_of
-from yodel.services.upkeep import repeatedly
+from yodel.services.keys.upkeep import repeatedly
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.telemetry.limits import (

@@ -13,8 +13,8 @@ import structlog
 
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey
 from yodel.ports.clock import Clock
-from yodel.services.tokens import AMRM, TokenIssuer
-from yodel.services.upkeep import repeatedly
+from yodel.services.keys.tokens import AMRM, TokenIssuer
+from yodel.services.keys.upkeep import repeatedly
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 

@@ -1,0 +1,1 @@
+"""Master keys, the tokens made with them, and delegation tokens."""
