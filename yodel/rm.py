@@ -69,14 +69,14 @@ from yodel.services.misfits import Misfits
 from yodel.services.node_sinks import NodeSinks
 from yodel.services.nodes import NodeService
 from yodel.services.performer import EffectPerformer
-from yodel.services.queries import Queries
 from yodel.services.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.topology import Topology
-from yodel.services.transitions import Transitions
+from yodel.services.views.queries import Queries
+from yodel.services.views.transitions import Transitions
 from yodel.services.work_queue import WorkQueue
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState

@@ -50,12 +50,12 @@ from yodel.services.master import MasterService
 from yodel.services.misfits import ConstraintsHandler, Misfits
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.performer import EffectPerformer
-from yodel.services.queries import Queries
 from yodel.services.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.topology import Topology
+from yodel.services.views.queries import Queries
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point

@@ -32,12 +32,12 @@ from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.misfits import Misfits
 from yodel.services.nodes import NodeService
-from yodel.services.queries import Queries
 from yodel.services.scheduler import Scheduler
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import Surroundings
-from yodel.services.transitions import Transitions
+from yodel.services.views.queries import Queries
+from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryStore

@@ -20,7 +20,7 @@ from yodel.rm_api.rendered import RenderedApplications, RenderedPage
 from yodel.rm_api.wire import apps as wire
 from yodel.rpc_io.rest import xml
 from yodel.rpc_io.rest.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
-from yodel.services.queries import ApplicationFilter, ApplicationView
+from yodel.services.views.queries import ApplicationFilter, ApplicationView
 from yodel.services.writer.application_index import ApplicationIndex
 
 SHORT = 16

@@ -33,10 +33,10 @@ from yodel.services.changes import ApplicationChanges
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes import NodeService
-from yodel.services.queries import Queries
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionService
-from yodel.services.transitions import Transitions
+from yodel.services.views.queries import Queries
+from yodel.services.views.transitions import Transitions
 from yodel.telemetry.rates import Rate
 
 HADOOP_VERSION = "3.5.0"

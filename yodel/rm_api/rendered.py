@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from yodel.domain.ids import ApplicationId
 from yodel.services.log_aggregation import LogAggregation
-from yodel.services.queries import ApplicationView, Queries
+from yodel.services.views.queries import ApplicationView, Queries
 from yodel.services.writer.application_index import Page
 
 BYTES_MAX = 64 * 1024 * 1024

@@ -15,8 +15,8 @@ from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.changes import ApplicationChanges
 from yodel.services.given_ids import Asker
-from yodel.services.queries import ApplicationFilter, Queries
 from yodel.services.submission import SubmissionService
+from yodel.services.views.queries import ApplicationFilter, Queries
 
 LIMIT_NONE = 2**63 - 1
 TIMEOUT_PREFIX = "APP_TIMEOUT_"

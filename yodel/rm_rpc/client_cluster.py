@@ -19,7 +19,7 @@ from yodel.pb_convert import ids, reports
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.rpc_io.pieces import REPORTS_PIECE, in_pieces
 from yodel.services.nodes import NodeService
-from yodel.services.queries import NodeView, Queries
+from yodel.services.views.queries import NodeView, Queries
 
 
 class ClusterCalls:

@@ -17,8 +17,8 @@ from yodel.pb_convert import ids
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.nodes import NodeService
-from yodel.services.queries import Queries
 from yodel.services.submission import SubmissionService
+from yodel.services.views.queries import Queries
 
 
 class DetailCalls:

@@ -22,8 +22,8 @@ from yodel.services.changes import ApplicationChanges
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes import NodeService
-from yodel.services.queries import Queries
 from yodel.services.submission import SubmissionService
+from yodel.services.views.queries import Queries
 
 NAME = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 

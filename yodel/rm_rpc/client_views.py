@@ -10,8 +10,8 @@ from yodel.domain.states import AttemptState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import reports
 from yodel.services.log_aggregation import LogAggregation
-from yodel.services.queries import ApplicationView, Queries
 from yodel.services.submission import SubmissionService
+from yodel.services.views.queries import ApplicationView, Queries
 
 
 class ReportMaker:

@@ -29,7 +29,7 @@ from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.allocate import AllocateRequest, AllocateResult
 from yodel.services.keys.tokens import AMRM, TokenIssuer
 from yodel.services.master import MasterService
-from yodel.services.queries import Queries
+from yodel.services.views.queries import Queries
 from yodel.telemetry.limits import ASKS, REFUSALS
 
 IDENTITIES_MAX = 10_000

@@ -15,7 +15,7 @@ from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState
 from yodel.rm_api.application_lists import Selection, listed
 from yodel.rm_api.rendered import RenderedApplications
-from yodel.services.queries import ApplicationFilter
+from yodel.services.views.queries import ApplicationFilter
 from yodel.services.writer.application_index import PAGE_MAX
 
 

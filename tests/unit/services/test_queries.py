@@ -9,7 +9,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.resource import Resource
 from yodel.domain.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
-from yodel.services.queries import ApplicationFilter
+from yodel.services.views.queries import ApplicationFilter
 
 UNKNOWN = ApplicationId(1, 1)
 

@@ -17,7 +17,7 @@ from tests.support.records import (
 from yodel.domain.queue import default_queues
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.errors import Unavailable
-from yodel.services.transitions import (
+from yodel.services.views.transitions import (
     READERS_MAX,
     READERS_OF_HOST_MAX,
     READERS_OF_ONE_MAX,

@@ -25,7 +25,7 @@ from yodel.rm_api.routes.filters import (
 )
 from yodel.rpc_io.rest.errors import RestError, bad_request, not_found
 from yodel.rpc_io.rest.negotiate import JSON, answer, answer_rendered, representation, require_acceptable
-from yodel.services.queries import ApplicationView
+from yodel.services.views.queries import ApplicationView
 
 
 def application_id(request: Request) -> ApplicationId:

@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 from yodel.domain.states import FinalApplicationStatus, YarnApplicationState
 from yodel.rm_api.wire.apps import DE_SELECTS
 from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument
-from yodel.services.queries import ApplicationFilter, Queries
+from yodel.services.views.queries import ApplicationFilter, Queries
 
 VALUES_MAX = 1_000
 LONG_MAX = 2**63 - 1

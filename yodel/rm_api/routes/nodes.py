@@ -20,7 +20,7 @@ from yodel.rm_api.wire import nodes as wire
 from yodel.rm_api.wire.resources import INT_MAX, LONG_MAX, resource
 from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_found
 from yodel.rpc_io.rest.negotiate import answer, require_acceptable
-from yodel.services.queries import NodeView
+from yodel.services.views.queries import NodeView
 
 
 async def many(request: Request) -> Response:

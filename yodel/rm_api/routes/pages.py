@@ -22,7 +22,7 @@ from yodel.rm_api.pages import link, text
 from yodel.rm_api.routes.filters import application_states
 from yodel.rm_api.v1.container_pages import container_page, kept_container
 from yodel.rpc_io.rest.errors import RestError
-from yodel.services.queries import ApplicationFilter, ApplicationView, Queries
+from yodel.services.views.queries import ApplicationFilter, ApplicationView, Queries
 
 LISTED_MAX = 200
 CONTAINERS_LISTED_MAX = 100

@@ -24,7 +24,7 @@ from yodel.rm_api.front import reader
 from yodel.rm_api.proxy import METHODS, WORKER, Target, split_url
 from yodel.rm_api.proxy_addresses import AddressRules
 from yodel.rm_api.proxy_hosts import NOWHERE, allowed_hosts
-from yodel.services.queries import ApplicationView
+from yodel.services.views.queries import ApplicationView
 
 PREFIX = "/proxy/"
 REDIRECTED = "redirect/"

@@ -28,7 +28,7 @@ from yodel.rm_api.v1.callers import (
     visible_application,
 )
 from yodel.rm_api.v1.container_pages import container_page
-from yodel.services.queries import ApplicationFilter
+from yodel.services.views.queries import ApplicationFilter
 
 router = APIRouter(prefix="/applications", tags=["applications"])
 TEXT_NAMES = Query(max_length=VALUES_MAX, description="Any of these.")

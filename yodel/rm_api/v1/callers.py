@@ -15,8 +15,8 @@ from yodel.rm_api.auth import caller_in
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.v1.cursors import CURSOR_LENGTH_MAX
-from yodel.services.queries import ApplicationView
-from yodel.services.transitions import ReaderOwner
+from yodel.services.views.queries import ApplicationView
+from yodel.services.views.transitions import ReaderOwner
 
 LIMIT_DEFAULT, LIMIT_MAX = 50, 500
 TEXT_LENGTH_MAX = 256

@@ -13,7 +13,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes, stream
 from yodel.rm_api.v1.callers import APPLICATION_PATTERN, LIMIT_DEFAULT, Cursor, Limit, reader_owner, viewer
-from yodel.services.transitions import Transition
+from yodel.services.views.transitions import Transition
 
 router = APIRouter(prefix="/events", tags=["events"])
 EVENT_ID_PATTERN = r"^[0-9]{1,18}-[0-9]{1,18}$"

@@ -19,8 +19,8 @@ from yodel.rm_api.v1 import models
 from yodel.rm_api.wire.apps import tracking_url
 from yodel.services.log_aggregation import LogAggregationStatus
 from yodel.services.nodes import NodeRuntime
-from yodel.services.queries import ApplicationView, NodeView, QueueView
-from yodel.services.transitions import Transition
+from yodel.services.views.queries import ApplicationView, NodeView, QueueView
+from yodel.services.views.transitions import Transition
 
 
 def amount(value: Resource) -> models.Amount:

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from yodel.domain.application import Application
 from yodel.errors import InvalidValue, YodelError
 from yodel.rm_api.v1 import shapes
-from yodel.services.transitions import Closed, FellBehind, Reader, Transition, Transitions
+from yodel.services.views.transitions import Closed, FellBehind, Reader, Transition, Transitions
 
 HEARTBEAT_S = 15.0
 """Silence that proxies between us and the reader bear, and that tells it we are there."""

@@ -18,7 +18,7 @@ from yodel.pb_convert.submission import names_a_label
 from yodel.pb_convert.times import iso_8601
 from yodel.rm_api.wire.resources import resource, seconds_map, usage_by_partition
 from yodel.rpc_io.rest.java_numbers import java_float
-from yodel.services.queries import ApplicationView
+from yodel.services.views.queries import ApplicationView
 
 DE_SELECTS = ("resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo")
 """What a caller may leave out (DeSelectFields)."""

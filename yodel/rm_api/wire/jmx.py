@@ -21,7 +21,7 @@ from yodel.rm_api.wire.scheduler import Tree
 from yodel.rpc_io.rest.beans import Bean
 from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.rpc_io.server import RpcServer
-from yodel.services.queries import ClusterMetrics, NodeView
+from yodel.services.views.queries import ClusterMetrics, NodeView
 from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.telemetry.rates import Rate
 

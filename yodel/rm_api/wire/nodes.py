@@ -12,7 +12,7 @@ from yodel.domain.states import NodeState
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import resource
 from yodel.rpc_io.rest.java_numbers import java_float
-from yodel.services.queries import NodeView
+from yodel.services.views.queries import NodeView
 
 _ACTIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
 DEFAULT_PARTITION_NAME = "<DEFAULT_PARTITION>"

@@ -10,7 +10,7 @@ from tests.support.api_rows import FAILED, NODE, RUNNING, TASK, api_get
 from tests.support.event_streams import opened
 from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState, ContainerState
-from yodel.services import transitions
+from yodel.services.views import transitions
 
 LIST = "/api/v1/events"
 

@@ -14,7 +14,7 @@ from yodel.domain.queue import default_queues
 from yodel.errors import InvalidValue
 from yodel.rm_api.v1 import stream
 from yodel.rm_api.v1.stream import EventStream, RenderedEvents
-from yodel.services.transitions import ReaderOwner, Transitions
+from yodel.services.views.transitions import ReaderOwner, Transitions
 from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryStore
 

@@ -1,0 +1,1 @@
+"""What others may see of the cluster: reads of what is committed, never a change."""
