@@ -51,12 +51,9 @@ from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services import recovery
 from yodel.services.admin import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
-from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
 from yodel.services.cordons import Cordons
 from yodel.services.decommission import Decommission
-from yodel.services.forgetting import Forgetting
-from yodel.services.inspection import Inspection, InspectionSettings
 from yodel.services.keys.amrm import AmrmKeys
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.keys.masters import MasterKeys
@@ -69,7 +66,11 @@ from yodel.services.misfits import Misfits
 from yodel.services.node_sinks import NodeSinks
 from yodel.services.nodes import NodeService
 from yodel.services.performer import EffectPerformer
-from yodel.services.reconciler import Reconciler, ReconcilerSettings
+from yodel.services.pods.binder import Binder
+from yodel.services.pods.forgetting import Forgetting
+from yodel.services.pods.inspection import Inspection, InspectionSettings
+from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
+from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduler import Scheduler
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionLimits, SubmissionService
@@ -77,7 +78,6 @@ from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.topology import Topology
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
-from yodel.services.work_queue import WorkQueue
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState
 from yodel.settings import Settings

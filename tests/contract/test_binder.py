@@ -33,7 +33,7 @@ from yodel.kube.pod_driver import PodDriver
 from yodel.ports.clock import SystemClock
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Identity
-from yodel.services.binder import UNKNOWN, Binder, NoPlace
+from yodel.services.pods.binder import UNKNOWN, Binder, NoPlace
 from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import manifest

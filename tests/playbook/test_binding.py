@@ -12,7 +12,7 @@ from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.binder import ADMISSION_S, AVOIDED_S
+from yodel.services.pods.binder import ADMISSION_S, AVOIDED_S
 
 OTHER = NodeId("node-2", 8041)
 TOO_LITTLE = "Pod was rejected: Node didn't have enough resource: cpu, requested: 1000, used: 8000, capacity: 8000"

@@ -12,8 +12,8 @@ from yodel.domain.past import PastUsageId
 from yodel.domain.states import ApplicationState, ContainerState
 from yodel.errors import ContainerNotFound, Unavailable
 from yodel.ports.store import EndedKept
-from yodel.services.forgetting import ATTEMPTS_KEPT, PRUNE_INTERVAL_S
-from yodel.services.reconciler import ReconcilerSettings
+from yodel.services.pods.forgetting import ATTEMPTS_KEPT, PRUNE_INTERVAL_S
+from yodel.services.pods.reconciler import ReconcilerSettings
 
 RETENTION_S = 600.0
 ELSEWHERE = NodeId("node-2", 8041)

@@ -36,10 +36,8 @@ from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit, EndedKept, Row, Snapshot, Store
 from yodel.services import recovery
 from yodel.services.allocate import AllocateRequest, AllocateResult, Registration
-from yodel.services.binder import Binder
 from yodel.services.changes import ApplicationChanges
 from yodel.services.decommission import Decommission
-from yodel.services.forgetting import Forgetting
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
 from yodel.services.keys.masters import MasterKeys, RollingSettings
 from yodel.services.keys.tokens import TokenIssuer, missing_keys
@@ -50,7 +48,9 @@ from yodel.services.master import MasterService
 from yodel.services.misfits import ConstraintsHandler, Misfits
 from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.performer import EffectPerformer
-from yodel.services.reconciler import Reconciler, ReconcilerSettings
+from yodel.services.pods.binder import Binder
+from yodel.services.pods.forgetting import Forgetting
+from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings

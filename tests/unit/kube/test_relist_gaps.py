@@ -23,8 +23,8 @@ from tests.support.playbook import World
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, pod_name
 from yodel.kube.watch_loop import WatchHealth, watch_pods
-from yodel.services.reconciler import Reconciler, ReconcilerSettings
-from yodel.services.work_queue import WorkQueue
+from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
+from yodel.services.pods.work_queue import WorkQueue
 
 PODS, PAGE = 10_000, 500
 PIECE_MAX_S = 0.050

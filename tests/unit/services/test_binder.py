@@ -17,7 +17,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerType, NodeState
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.store import Identity
-from yodel.services.binder import (
+from yodel.services.pods.binder import (
     ADMISSION_S,
     ASSUMED_S,
     AVOIDED_MAX,

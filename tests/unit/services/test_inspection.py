@@ -15,7 +15,7 @@ from yodel.domain.ids import ApplicationId, pod_name
 from yodel.domain.states import ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.inspection import ApplicationSummary, PodEvent
-from yodel.services.inspection import EVENTS_MAX, Inspection, InspectionSettings
+from yodel.services.pods.inspection import EVENTS_MAX, Inspection, InspectionSettings
 
 pytestmark = pytest.mark.looptime
 SETTINGS = InspectionSettings(events_per_second=10.0, applications_per_second=5.0, rest_s=300.0)

@@ -10,7 +10,7 @@ from yodel.domain.ids import ContainerId, pod_name
 from yodel.domain.pod import PodPhase
 from yodel.domain.states import ApplicationState, ContainerState
 from yodel.errors import Refused, Unavailable
-from yodel.services.reconciler import REFUSED_RETRY_S, Reconciler, ReconcilerSettings
+from yodel.services.pods.reconciler import REFUSED_RETRY_S, Reconciler, ReconcilerSettings
 
 
 async def planned(world: World) -> ContainerId:

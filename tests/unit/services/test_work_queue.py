@@ -10,7 +10,7 @@ import pytest
 
 from yodel.domain.backoff import Backoff
 from yodel.errors import InvalidValue, Unavailable
-from yodel.services.work_queue import QueueLimits, WorkQueue
+from yodel.services.pods.work_queue import QueueLimits, WorkQueue
 
 pytestmark = pytest.mark.looptime
 

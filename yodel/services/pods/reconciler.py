@@ -23,7 +23,7 @@ from yodel.domain.states import ApplicationState, ContainerExitStatus, Container
 from yodel.errors import Refused, YodelError
 from yodel.ports.clock import Clock
 from yodel.ports.pods import Manifest, Pods
-from yodel.services.binder import Binder, NoPlace
+from yodel.services.pods.binder import Binder, NoPlace
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import names, pod_events, refusals

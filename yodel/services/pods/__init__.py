@@ -1,0 +1,1 @@
+"""From a container's row to its pod and back."""
