@@ -16,7 +16,7 @@ from yodel.kube.paced import PacedKube, PaceLimits
 from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
 from yodel.ports.clock import Clock
 from yodel.ports.pods import PodSink
-from yodel.services.node_sinks import NodeSinks
+from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.pods.binder import Binder
 from yodel.settings import Settings
 from yodel.store.leadership import Leadership

@@ -50,10 +50,7 @@ from yodel.rpc_io.dispatch import CallLimits, Dispatcher, RetryCacheLimits, RpcP
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services import recovery
-from yodel.services.admin import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
 from yodel.services.changes import ApplicationChanges
-from yodel.services.cordons import Cordons
-from yodel.services.decommission import Decommission
 from yodel.services.keys.amrm import AmrmKeys
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.keys.masters import MasterKeys
@@ -63,8 +60,12 @@ from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
 from yodel.services.misfits import Misfits
-from yodel.services.node_sinks import NodeSinks
-from yodel.services.nodes import NodeService
+from yodel.services.nodes.administration import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
+from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.cordons import Cordons
+from yodel.services.nodes.decommission import Decommission
+from yodel.services.nodes.sinks import NodeSinks
+from yodel.services.nodes.topology import Topology
 from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
 from yodel.services.pods.forgetting import Forgetting
@@ -75,7 +76,6 @@ from yodel.services.scheduler import Scheduler
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
-from yodel.services.topology import Topology
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine

@@ -10,7 +10,7 @@ from tests.support.playbook import NODE, NODE_SIZE, Am, Crash, World, ask, compl
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId, NodeId, pod_name
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, FinalApplicationStatus, NodeState
-from yodel.services.nodes import NodeRegistration
+from yodel.services.nodes.agents import NodeRegistration
 
 OTHER = NodeId("node-2", 8041)
 EXCLUDED = HostLists(excluded={NODE.host: None})

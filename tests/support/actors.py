@@ -31,7 +31,7 @@ from yodel.domain.resource import Resource
 from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegistered, Refused, Unavailable
 from yodel.ports.node_agents import AmStart
 from yodel.services.allocate import Registration
-from yodel.services.nodes import ContainerReport
+from yodel.services.nodes.agents import ContainerReport
 from yodel.translator.node_fit import requests_of
 
 ResultT = TypeVar("ResultT")

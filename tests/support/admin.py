@@ -10,7 +10,7 @@ from tests.support.playbook import POD_SETTINGS, World
 from yodel.domain.acl import Acl
 from yodel.domain.queue import default_queues
 from yodel.errors import InvalidValue
-from yodel.services.admin import AdminService, AdminSettings, Reloads
+from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
 from yodel.translator.profiles import PodProfiles
 
 GROUPS = {"bob": ("staff", "users"), "alice": ("users",)}

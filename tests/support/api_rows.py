@@ -17,7 +17,7 @@ from yodel.domain.states import (
     FinalApplicationStatus,
     NodeState,
 )
-from yodel.services.nodes import NodeRuntime
+from yodel.services.nodes.agents import NodeRuntime
 
 NODE = a_node(
     state=NodeState.RUNNING,

@@ -37,7 +37,6 @@ from yodel.ports.store import Commit, EndedKept, Row, Snapshot, Store
 from yodel.services import recovery
 from yodel.services.allocate import AllocateRequest, AllocateResult, Registration
 from yodel.services.changes import ApplicationChanges
-from yodel.services.decommission import Decommission
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
 from yodel.services.keys.masters import MasterKeys, RollingSettings
 from yodel.services.keys.tokens import TokenIssuer, missing_keys
@@ -46,7 +45,9 @@ from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
 from yodel.services.misfits import ConstraintsHandler, Misfits
-from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
+from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
+from yodel.services.nodes.decommission import Decommission
+from yodel.services.nodes.topology import Topology
 from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
 from yodel.services.pods.forgetting import Forgetting
@@ -54,7 +55,6 @@ from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduler import Scheduler
 from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.surroundings import NodeNames, Surroundings
-from yodel.services.topology import Topology
 from yodel.services.views.queries import Queries
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState

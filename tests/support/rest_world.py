@@ -24,14 +24,14 @@ from yodel.ports.store import Commit, Row
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.spnego import Acceptor
 from yodel.rpc_io.proxy_users import ProxyUserRules
-from yodel.services.admin import AdminService, AdminSettings, Reloads
 from yodel.services.changes import ApplicationChanges
-from yodel.services.decommission import Decommission
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.misfits import Misfits
-from yodel.services.nodes import NodeService
+from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
+from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.decommission import Decommission
 from yodel.services.scheduler import Scheduler
 from yodel.services.scheduler_conf import SchedulerConfService
 from yodel.services.submission import SubmissionLimits, SubmissionService

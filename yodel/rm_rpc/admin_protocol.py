@@ -17,7 +17,7 @@ from yodel.pb_convert import ids
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
 from yodel.rpc_io.pieces import in_pieces
-from yodel.services.admin import AdminService
+from yodel.services.nodes.administration import AdminService
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB"
 ROUTER_ONLY = {

@@ -18,7 +18,7 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.rpc_io.pieces import REPORTS_PIECE, in_pieces
-from yodel.services.nodes import NodeService
+from yodel.services.nodes.agents import NodeService
 from yodel.services.views.queries import NodeView, Queries
 
 

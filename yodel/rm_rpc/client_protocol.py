@@ -21,7 +21,7 @@ from yodel.rpc_io.dispatch import Handler, RpcProtocol
 from yodel.services.changes import ApplicationChanges
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.log_aggregation import LogAggregation
-from yodel.services.nodes import NodeService
+from yodel.services.nodes.agents import NodeService
 from yodel.services.submission import SubmissionService
 from yodel.services.views.queries import Queries
 

@@ -14,7 +14,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
-from yodel.services.admin import AdminService
+from yodel.services.nodes.administration import AdminService
 
 NAME = "org.apache.hadoop.ha.HAServiceProtocol"
 SERVICE_FAILED = "org.apache.hadoop.ha.ServiceFailedException"

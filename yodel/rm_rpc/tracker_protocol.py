@@ -21,7 +21,7 @@ from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.keys.masters import MasterKeys
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
-from yodel.services.nodes import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
+from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 LOG_REPORTS_MAX = 1_000

@@ -16,7 +16,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
-from yodel.services.admin import AdminService
+from yodel.services.nodes.administration import AdminService
 
 GET_USER_MAPPINGS = "org.apache.hadoop.tools.GetUserMappingsProtocol"
 REFRESH_USER_MAPPINGS = "org.apache.hadoop.security.RefreshUserMappingsProtocol"

@@ -16,7 +16,7 @@ from yodel.domain.events import AmExpired, IncreaseExpired, KillRequested, NodeE
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus, ContainerState, NodeState
 from yodel.ports.clock import Clock
-from yodel.services.nodes import NodeService
+from yodel.services.nodes.agents import NodeService
 from yodel.services.writer.engine import Engine
 
 LOOK_INTERVAL_S = 1.0

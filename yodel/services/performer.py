@@ -28,7 +28,7 @@ from yodel.domain.effects import (
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.states import ContainerUpdateType
 from yodel.ports.clock import Clock
-from yodel.services.nodes import NodeService
+from yodel.services.nodes.agents import NodeService
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.state import ClusterState, ask_key
 

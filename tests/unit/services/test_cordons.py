@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.cordons import Cordons
+from yodel.services.nodes.cordons import Cordons
 
 
 def a_node(name: str, *, unschedulable: bool = False) -> NodeObservation:

@@ -10,7 +10,7 @@ from yodel.domain.events import NodeDecommissionStarted, NodeRecommissioned
 from yodel.domain.host_lists import HostLists
 from yodel.domain.states import NodeState
 from yodel.errors import Unavailable
-from yodel.services.decommission import Decommission
+from yodel.services.nodes.decommission import Decommission
 
 EXCLUDED = HostLists(excluded={NODE.host: None})
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.cordons import Cordons
-from yodel.services.node_sinks import NodeSinks
+from yodel.services.nodes.cordons import Cordons
+from yodel.services.nodes.sinks import NodeSinks
 
 
 def test_everybody_hears_everything() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tests.support.playbook import NODE, World
 from yodel.domain.ids import NodeId
 from yodel.ports.kube_nodes import NodeAddress, NodeObservation
-from yodel.services.topology import Topology, label_of, rack_of
+from yodel.services.nodes.topology import Topology, label_of, rack_of
 
 RACK, ZONE = "topology.kubernetes.io/rack", "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"

@@ -16,7 +16,7 @@ from yodel.errors import NotFound
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
-from yodel.services.nodes import NodeRuntime
+from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.queries import QueueView
 
 CONTAINERS_SHOWN_MAX = 1_000

@@ -12,7 +12,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
-from yodel.services.nodes import NodeRegistration
+from yodel.services.nodes.agents import NodeRegistration
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.support.records import a_container, a_node, an_application, an_attemp
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
-from yodel.services.nodes import NodeRuntime
+from yodel.services.nodes.agents import NodeRuntime
 
 NODE = a_node(state=NodeState.RUNNING)
 APP = an_application(1, state=ApplicationState.RUNNING, current_attempt=1)

@@ -26,8 +26,8 @@ from yodel.domain.queue import Queue, differing
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.ports.identity import Groups
-from yodel.services.decommission import Decommission
-from yodel.services.nodes import NodeService
+from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.decommission import Decommission
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator.profiles import PodProfiles

@@ -25,7 +25,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
 from yodel.domain.states import NodeState
 from yodel.ports.clock import Clock
-from yodel.services.nodes import NodeService
+from yodel.services.nodes.agents import NodeService
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 

@@ -1,0 +1,1 @@
+"""Node agents, the Kubernetes nodes behind them, and their administration."""
