@@ -59,7 +59,6 @@ from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
-from yodel.services.misfits import Misfits
 from yodel.services.nodes.administration import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
 from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.cordons import Cordons
@@ -72,10 +71,11 @@ from yodel.services.pods.forgetting import Forgetting
 from yodel.services.pods.inspection import Inspection, InspectionSettings
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
-from yodel.services.scheduler import Scheduler
-from yodel.services.scheduler_conf import SchedulerConfService
+from yodel.services.scheduling.configuration import SchedulerConfService
+from yodel.services.scheduling.misfits import Misfits
+from yodel.services.scheduling.scheduler import Scheduler
+from yodel.services.scheduling.surroundings import NodeNames, Surroundings
 from yodel.services.submission import SubmissionLimits, SubmissionService
-from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine

@@ -19,7 +19,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerUpdateType
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.misfits import REJECT_AFTER_S
+from yodel.services.scheduling.misfits import REJECT_AFTER_S
 
 DECREASE = ContainerUpdateType.DECREASE_RESOURCE
 

@@ -5,7 +5,7 @@ in every playbook, so that no test has to think of them.
 from __future__ import annotations
 
 from yodel.domain.allocation import decide
-from yodel.services.scheduler import Scheduler
+from yodel.services.scheduling.scheduler import Scheduler
 
 
 def check_nothing_is_owed(scheduler: Scheduler) -> None:

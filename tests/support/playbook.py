@@ -44,7 +44,6 @@ from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
 from yodel.services.master import MasterService
-from yodel.services.misfits import ConstraintsHandler, Misfits
 from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.topology import Topology
@@ -52,9 +51,10 @@ from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
 from yodel.services.pods.forgetting import Forgetting
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
-from yodel.services.scheduler import Scheduler
+from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
+from yodel.services.scheduling.scheduler import Scheduler
+from yodel.services.scheduling.surroundings import NodeNames, Surroundings
 from yodel.services.submission import SubmissionLimits, SubmissionService
-from yodel.services.surroundings import NodeNames, Surroundings
 from yodel.services.views.queries import Queries
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState

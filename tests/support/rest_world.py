@@ -28,14 +28,14 @@ from yodel.services.changes import ApplicationChanges
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.log_aggregation import LogAggregation
-from yodel.services.misfits import Misfits
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
 from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.decommission import Decommission
-from yodel.services.scheduler import Scheduler
-from yodel.services.scheduler_conf import SchedulerConfService
+from yodel.services.scheduling.configuration import SchedulerConfService
+from yodel.services.scheduling.misfits import Misfits
+from yodel.services.scheduling.scheduler import Scheduler
+from yodel.services.scheduling.surroundings import Surroundings
 from yodel.services.submission import SubmissionLimits, SubmissionService
-from yodel.services.surroundings import Surroundings
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine

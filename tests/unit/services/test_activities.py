@@ -10,8 +10,8 @@ from tests.support.playbook import NODE, World, ask
 from yodel.domain.activities import ActivityState, Look
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.resource import Resource
-from yodel.services import activities as module
-from yodel.services.activities import Activities, of_node
+from yodel.services.scheduling import activities as module
+from yodel.services.scheduling.activities import Activities, of_node
 
 
 def of(world: World) -> Activities:

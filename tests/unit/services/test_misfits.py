@@ -6,7 +6,7 @@ from yodel.domain.ask_book import SchedulingAsk
 from yodel.domain.constraints import Single, Target
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
-from yodel.services.misfits import REJECT_AFTER_S
+from yodel.services.scheduling.misfits import REJECT_AFTER_S
 
 WITH_ZK = Single(minimum=1, targets=(Target("zk"),))
 

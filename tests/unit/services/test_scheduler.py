@@ -8,9 +8,9 @@ from yodel.domain.allocation import AllocationLimits
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, ContainerType
 from yodel.errors import Unavailable
-from yodel.services.misfits import Misfits
-from yodel.services.scheduler import Scheduler
-from yodel.services.surroundings import Surroundings
+from yodel.services.scheduling.misfits import Misfits
+from yodel.services.scheduling.scheduler import Scheduler
+from yodel.services.scheduling.surroundings import Surroundings
 
 
 async def test_plan_becomes_a_row_with_its_attempts_facts(world: World) -> None:

@@ -12,7 +12,7 @@ from yodel.domain.queue import Queue, QueueState
 from yodel.domain.queue_properties import MAXIMUM_AM_SHARE
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
 from yodel.errors import AccessDenied, Refused, Unavailable
-from yodel.services.scheduler_conf import SchedulerConfService
+from yodel.services.scheduling.configuration import SchedulerConfService
 
 
 class Shares(list[float]):

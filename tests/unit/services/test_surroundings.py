@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.support.playbook import NODE, NODE_SIZE, SMALL, World, ask
 from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
-from yodel.services.surroundings import NodeNames, Surroundings
+from yodel.services.scheduling.surroundings import NodeNames, Surroundings
 
 
 async def test_usable_nodes_are_places_with_all_their_names(world: World) -> None:

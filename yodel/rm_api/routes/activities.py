@@ -21,7 +21,7 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.wire import activities as wire
 from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_found
 from yodel.rpc_io.rest.negotiate import answer, require_acceptable
-from yodel.services.activities import of_node
+from yodel.services.scheduling.activities import of_node
 
 BULK_DEFAULT, BULK_MAX = 10, 500  # RMWebServices.DEFAULT_ACTIVITIES_COUNT, MAX_ACTIVITIES_COUNT
 BULK_TIMEOUT_S = 10.0

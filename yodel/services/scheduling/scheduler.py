@@ -33,9 +33,9 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
-from yodel.services.activities import Activities
-from yodel.services.misfits import Misfits
-from yodel.services.surroundings import Surroundings
+from yodel.services.scheduling.activities import Activities
+from yodel.services.scheduling.misfits import Misfits
+from yodel.services.scheduling.surroundings import Surroundings
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction

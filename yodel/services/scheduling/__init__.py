@@ -1,0 +1,1 @@
+"""Looks at what is wanted and what there is, and writes plans."""
