@@ -58,7 +58,7 @@ from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
-from yodel.services.master import MasterService
+from yodel.services.masters.service import MasterService
 from yodel.services.nodes.administration import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
 from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.cordons import Cordons

@@ -19,8 +19,8 @@ from yodel.errors import (
     Unavailable,
     UnknownToCache,
 )
-from yodel.services.allocate import AllocateRequest
-from yodel.services.master import RESPONSE_ID_MASK
+from yodel.services.masters.allocate import AllocateRequest
+from yodel.services.masters.service import RESPONSE_ID_MASK
 
 # --- registration and response ids ---------------------------------------------------------------------------------
 

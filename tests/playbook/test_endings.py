@@ -15,8 +15,8 @@ from yodel.errors import (
     InvalidReleaseRequest,
     Unavailable,
 )
-from yodel.services.allocate import AllocateResult
 from yodel.services.liveness import LivenessSettings
+from yodel.services.masters.allocate import AllocateResult
 from yodel.services.submission import SubmissionLimits
 
 LOST_TEXT = "Container released on a *lost* node"
@@ -121,7 +121,7 @@ async def test_grant_survives_a_beat_that_nobody_waited_for(world: World) -> Non
 
     import asyncio
 
-    from yodel.services.allocate import AllocateRequest
+    from yodel.services.masters.allocate import AllocateRequest
 
     request = AllocateRequest(response_id=am.response_id)
     call = asyncio.create_task(world.rm.master.allocate_slow(am.attempt_id, request))

@@ -16,7 +16,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import InvalidResourceRequest
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.services.allocate import AllocateResult
+from yodel.services.masters.allocate import AllocateResult
 
 NODES = (NODE, NodeId("node-2", 8041), NodeId("node-3", 8041))
 NOT_ZK = Single(maximum=0, targets=(Target("zk"),))

@@ -30,7 +30,7 @@ from yodel.domain.pod import PodPhase
 from yodel.domain.resource import Resource
 from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegistered, Refused, Unavailable
 from yodel.ports.node_agents import AmStart
-from yodel.services.allocate import Registration
+from yodel.services.masters.allocate import Registration
 from yodel.services.nodes.agents import ContainerReport
 from yodel.translator.node_fit import requests_of
 

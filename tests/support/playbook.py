@@ -35,7 +35,6 @@ from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit, EndedKept, Row, Snapshot, Store
 from yodel.services import recovery
-from yodel.services.allocate import AllocateRequest, AllocateResult, Registration
 from yodel.services.changes import ApplicationChanges
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
 from yodel.services.keys.masters import MasterKeys, RollingSettings
@@ -43,7 +42,8 @@ from yodel.services.keys.tokens import TokenIssuer, missing_keys
 from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.log_aggregation import LogAggregation
-from yodel.services.master import MasterService
+from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Registration
+from yodel.services.masters.service import MasterService
 from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.topology import Topology

@@ -6,9 +6,9 @@ from tests.support.playbook import NODE_SIZE, World, ask
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import EXTRA_AMOUNT_MAX, Resource
 from yodel.errors import InvalidResourceRequest, TooMuchBlacklisted
-from yodel.services import beat_checks
-from yodel.services import master as master_module
-from yodel.services.allocate import AllocateRequest, AllocateResult
+from yodel.services.masters import beat_checks
+from yodel.services.masters import service as master_module
+from yodel.services.masters.allocate import AllocateRequest, AllocateResult
 
 
 async def test_beat_without_news_is_answered_synchronously(world: World) -> None:

@@ -50,9 +50,9 @@ from yodel.errors import (
 )
 from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
-from yodel.services.allocate import AllocateRequest, AllocateResult, Granted, Registration
-from yodel.services.beat_checks import BeatChecks, blacklisted
 from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Granted, Registration
+from yodel.services.masters.beat_checks import BeatChecks, blacklisted
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ask_key

@@ -9,7 +9,7 @@ from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidReleaseRequest, TooMuchAsked, TooMuchBlacklisted
-from yodel.services.allocate import AllocateRequest
+from yodel.services.masters.allocate import AllocateRequest
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
 

@@ -1,0 +1,1 @@
+"""The ApplicationMaster's dialogue: register, allocate, finish."""
