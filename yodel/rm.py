@@ -50,14 +50,15 @@ from yodel.rpc_io.dispatch import CallLimits, Dispatcher, RetryCacheLimits, RpcP
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services import recovery
-from yodel.services.changes import ApplicationChanges
+from yodel.services.applications.changes import ApplicationChanges
+from yodel.services.applications.launcher import AmLauncher
+from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.submission import SubmissionLimits, SubmissionService
 from yodel.services.keys.amrm import AmrmKeys
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.keys.masters import MasterKeys
 from yodel.services.keys.tokens import TokenIssuer
-from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
-from yodel.services.log_aggregation import LogAggregation
 from yodel.services.masters.service import MasterService
 from yodel.services.nodes.administration import READ_TIMEOUT_S, AdminService, AdminSettings, Reloads
 from yodel.services.nodes.agents import NodeService
@@ -75,7 +76,6 @@ from yodel.services.scheduling.configuration import SchedulerConfService
 from yodel.services.scheduling.misfits import Misfits
 from yodel.services.scheduling.scheduler import Scheduler
 from yodel.services.scheduling.surroundings import NodeNames, Surroundings
-from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine

@@ -31,7 +31,7 @@ from yodel.rm_rpc.master_protocol import MasterProtocol
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rm_rpc.tracker_protocol import TrackerProtocol
 from yodel.rpc_io.dispatch import CallContext, RpcProtocol
-from yodel.services.submission import SubmissionLimits
+from yodel.services.applications.submission import SubmissionLimits
 
 DEPTH_MAX = 6
 EVIL = NodeId("node-9", 8041)

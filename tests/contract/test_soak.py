@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.simulation.soak import NODE, Look, Soak, containers, soaked, submissions
 from tests.support.playbook import Options, World
 from yodel.domain.resource import Resource
-from yodel.services.submission import SubmissionLimits
+from yodel.services.applications.submission import SubmissionLimits
 from yodel.translator import names
 
 OBJECTS_OF_ID = 3

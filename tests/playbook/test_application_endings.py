@@ -21,8 +21,8 @@ from yodel.errors import (
     ApplicationNotFound,
     Unavailable,
 )
+from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
-from yodel.services.submission import SubmissionLimits
 
 # --- attempts ------------------------------------------------------------------------------------------------------
 

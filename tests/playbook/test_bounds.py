@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.playbook import Options, World
-from yodel.services.submission import SubmissionLimits
+from yodel.services.applications.submission import SubmissionLimits
 
 APPLICATIONS = 500
 COMPLETED_MAX = 250

@@ -15,9 +15,9 @@ from yodel.errors import (
     InvalidReleaseRequest,
     Unavailable,
 )
+from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
 from yodel.services.masters.allocate import AllocateResult
-from yodel.services.submission import SubmissionLimits
 
 LOST_TEXT = "Container released on a *lost* node"
 

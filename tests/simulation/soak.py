@@ -25,7 +25,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.ports.store import EndedKept, Store
-from yodel.services.submission import SubmissionLimits
+from yodel.services.applications.submission import SubmissionLimits
 from yodel.store.migrating import migrate
 from yodel.store.sql_store import SqlStore
 from yodel.telemetry import garbage

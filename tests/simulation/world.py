@@ -9,8 +9,8 @@ from tests.support.playbook import Options
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.queue import leaves_under_root
 from yodel.ports.kube_nodes import NodeObservation
+from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
-from yodel.services.submission import SubmissionLimits
 
 CORES = 4
 JOBS, NODES = 5, 3

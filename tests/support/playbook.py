@@ -35,13 +35,14 @@ from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Commit, EndedKept, Row, Snapshot, Store
 from yodel.services import recovery
-from yodel.services.changes import ApplicationChanges
+from yodel.services.applications.changes import ApplicationChanges
+from yodel.services.applications.launcher import AmLauncher
+from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.submission import SubmissionLimits, SubmissionService
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
 from yodel.services.keys.masters import MasterKeys, RollingSettings
 from yodel.services.keys.tokens import TokenIssuer, missing_keys
-from yodel.services.launcher import AmLauncher
 from yodel.services.liveness import Liveness, LivenessSettings
-from yodel.services.log_aggregation import LogAggregation
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Registration
 from yodel.services.masters.service import MasterService
 from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
@@ -54,7 +55,6 @@ from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
 from yodel.services.scheduling.scheduler import Scheduler
 from yodel.services.scheduling.surroundings import NodeNames, Surroundings
-from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.views.queries import Queries
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState

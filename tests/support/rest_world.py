@@ -24,10 +24,11 @@ from yodel.ports.store import Commit, Row
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.spnego import Acceptor
 from yodel.rpc_io.proxy_users import ProxyUserRules
-from yodel.services.changes import ApplicationChanges
+from yodel.services.applications.changes import ApplicationChanges
+from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.submission import SubmissionLimits, SubmissionService
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
 from yodel.services.keys.tokens import TokenIssuer
-from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
 from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.decommission import Decommission
@@ -35,7 +36,6 @@ from yodel.services.scheduling.configuration import SchedulerConfService
 from yodel.services.scheduling.misfits import Misfits
 from yodel.services.scheduling.scheduler import Scheduler
 from yodel.services.scheduling.surroundings import Surroundings
-from yodel.services.submission import SubmissionLimits, SubmissionService
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine

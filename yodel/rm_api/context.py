@@ -27,14 +27,14 @@ from yodel.rm_api.spnego import Acceptor
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcServer
-from yodel.services.changes import ApplicationChanges
+from yodel.services.applications.changes import ApplicationChanges
+from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
-from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes.administration import AdminService
 from yodel.services.nodes.agents import NodeService
 from yodel.services.scheduling.activities import Activities
 from yodel.services.scheduling.configuration import SchedulerConfService
-from yodel.services.submission import SubmissionService
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.telemetry.rates import Rate

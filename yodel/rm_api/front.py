@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yodel.rm_api.auth import caller_in
 from yodel.rm_api.context import Api
 from yodel.rpc_io.rest.errors import not_authenticated
-from yodel.services.given_ids import Asker
+from yodel.services.applications.given_ids import Asker
 
 REST_PREFIX = "/ws/v1/"
 ALWAYS = (

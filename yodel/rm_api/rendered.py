@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from yodel.domain.ids import ApplicationId
-from yodel.services.log_aggregation import LogAggregation
+from yodel.services.applications.log_aggregation import LogAggregation
 from yodel.services.views.queries import ApplicationView, Queries
 from yodel.services.writer.application_index import Page
 

@@ -13,9 +13,9 @@ from yodel.pb_convert.texts import text
 from yodel.rm_rpc.application_lists import Wanted, reports_of
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.services.changes import ApplicationChanges
-from yodel.services.given_ids import Asker
-from yodel.services.submission import SubmissionService
+from yodel.services.applications.changes import ApplicationChanges
+from yodel.services.applications.given_ids import Asker
+from yodel.services.applications.submission import SubmissionService
 from yodel.services.views.queries import ApplicationFilter, Queries
 
 LIMIT_NONE = 2**63 - 1

@@ -16,8 +16,8 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.services.applications.submission import SubmissionService
 from yodel.services.nodes.agents import NodeService
-from yodel.services.submission import SubmissionService
 from yodel.services.views.queries import Queries
 
 

@@ -18,11 +18,11 @@ from yodel.rm_rpc.client_queues import QueueCalls
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import Handler, RpcProtocol
-from yodel.services.changes import ApplicationChanges
+from yodel.services.applications.changes import ApplicationChanges
+from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
-from yodel.services.log_aggregation import LogAggregation
 from yodel.services.nodes.agents import NodeService
-from yodel.services.submission import SubmissionService
 from yodel.services.views.queries import Queries
 
 NAME = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"

@@ -11,7 +11,7 @@ from yodel.pb_convert.widths import int64
 from yodel.rm_rpc.application_lists import Wanted, reports_of
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.services.submission import SubmissionService
+from yodel.services.applications.submission import SubmissionService
 from yodel.services.views.queries import ApplicationFilter, Queries, QueueView
 
 SCHEDULER_TYPE = "CapacityScheduler"

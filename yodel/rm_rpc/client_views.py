@@ -9,8 +9,8 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.states import AttemptState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import reports
-from yodel.services.log_aggregation import LogAggregation
-from yodel.services.submission import SubmissionService
+from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.submission import SubmissionService
 from yodel.services.views.queries import ApplicationView, Queries
 
 

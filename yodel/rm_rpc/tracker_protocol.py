@@ -18,9 +18,9 @@ from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
 from yodel.rpc_io.pieces import PIECE, in_pieces
+from yodel.services.applications.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
 from yodel.services.keys.masters import MasterKeys
 from yodel.services.keys.tokens import TokenIssuer
-from yodel.services.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
 from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
 
 NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"

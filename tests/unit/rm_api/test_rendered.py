@@ -11,7 +11,7 @@ from tests.support.rest_world import RestWorld
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.rm_api import rendered
 from yodel.rm_api.rendered import RenderedApplications, RenderedPage
-from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
+from yodel.services.applications.log_aggregation import LogAggregationReport, LogAggregationStatus
 from yodel.services.views.queries import ApplicationView
 
 ROWS = [an_application(n, state=ApplicationState.FAILED, finished_ms=2000) for n in (1, 2, 3)]

@@ -18,7 +18,7 @@ from yodel.pb_convert import ids
 from yodel.pb_convert.times import iso_8601
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE
-from yodel.services.submission import SubmissionLimits
+from yodel.services.applications.submission import SubmissionLimits
 
 
 @pytest.fixture

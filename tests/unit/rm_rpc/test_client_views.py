@@ -4,7 +4,7 @@ from tests.support.playbook import WEB_ADDRESS, World
 from yodel.domain.ids import ApplicationId
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.rm_rpc.client_views import ReportMaker
-from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
+from yodel.services.applications.log_aggregation import LogAggregationReport, LogAggregationStatus
 
 
 def report(world: World, application_id: ApplicationId) -> pb.ApplicationReportProto:

@@ -12,8 +12,8 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, ApplicationNotFound, Refused
 from yodel.pb_convert.times import iso_8601
-from yodel.services.changes import LIFETIME
-from yodel.services.submission import SubmissionLimits
+from yodel.services.applications.changes import LIFETIME
+from yodel.services.applications.submission import SubmissionLimits
 
 ONE_AM = AllocationLimits(minimum=Resource(1024, 1), maximum=Resource(8192, 4), am_share=0.01)
 

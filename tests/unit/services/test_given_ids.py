@@ -5,8 +5,8 @@ import pytest
 from tests.support.playbook import FakeClock
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied
-from yodel.services import given_ids
-from yodel.services.given_ids import EARLIER_ACCEPTED_S, Asker, GivenIds
+from yodel.services.applications import given_ids
+from yodel.services.applications.given_ids import EARLIER_ACCEPTED_S, Asker, GivenIds
 
 ALICE, BOB = Asker(user="alice", host="10.0.0.1"), Asker(user="bob", host="10.0.0.1")
 NOBODY = Asker(user=None, host="10.0.0.1")

@@ -9,7 +9,7 @@ from tests.support.records import an_application, an_application_id
 from yodel.domain.ids import NodeId
 from yodel.domain.states import ApplicationState
 from yodel.ports.store import Identity
-from yodel.services.log_aggregation import (
+from yodel.services.applications.log_aggregation import (
     DIAGNOSTICS_MAX,
     STATUS_TIMEOUT_S,
     LogAggregation,

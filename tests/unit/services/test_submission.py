@@ -11,7 +11,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, InvalidResourceRequest, InvalidValue
-from yodel.services.submission import ID_BLOCK, SubmissionLimits
+from yodel.services.applications.submission import ID_BLOCK, SubmissionLimits
 
 
 async def test_ids_count_from_one_and_carry_the_clusters_timestamp(world: World) -> None:

@@ -14,7 +14,7 @@ from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidValue, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert.submission import entries_of, names_a_label
-from yodel.services.submission import SubmissionLimits
+from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.writer.submission_room import SubmissionRoom
 from yodel.telemetry.limits import REFUSALS
 

@@ -23,7 +23,7 @@ from yodel.rm_api.routes.apps import application_id, found_application, no_such_
 from yodel.rm_api.wire.apps import timeout
 from yodel.rpc_io.rest.errors import RestError, bad_request, malformed_body, undeclared
 from yodel.rpc_io.rest.negotiate import answer, require_acceptable
-from yodel.services.changes import ACTIVE, LIFETIME
+from yodel.services.applications.changes import ACTIVE, LIFETIME
 
 INT_MAX = 2**31 - 1
 INTEGER = re.compile(r"[+-]?\d{1,10}", re.ASCII)

@@ -17,7 +17,7 @@ from yodel.domain.states import ApplicationState, NodeState
 from yodel.pb_convert.reports import diagnostics_of
 from yodel.rm_api.v1 import models
 from yodel.rm_api.wire.apps import tracking_url
-from yodel.services.log_aggregation import LogAggregationStatus
+from yodel.services.applications.log_aggregation import LogAggregationStatus
 from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.queries import ApplicationView, NodeView, QueueView
 from yodel.services.views.transitions import Transition

@@ -24,7 +24,7 @@ from yodel.domain.states import (
     NodeState,
 )
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.services.log_aggregation import LogAggregationReport, LogAggregationStatus
+from yodel.services.applications.log_aggregation import LogAggregationReport, LogAggregationStatus
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 
 

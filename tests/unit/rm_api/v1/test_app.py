@@ -16,7 +16,7 @@ from tests.support.api_rows import NODE, RUNNING
 from tests.support.rest_world import RestWorld
 from yodel.domain import queue, states
 from yodel.rm_api.v1 import models, problems
-from yodel.services.log_aggregation import LogAggregationStatus
+from yodel.services.applications.log_aggregation import LogAggregationStatus
 
 ENDLESS = "/events/stream"
 

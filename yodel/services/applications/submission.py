@@ -22,7 +22,7 @@ from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, ro
 from yodel.domain.states import ApplicationState, FinalApplicationStatus
 from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue, TooMuchAsked
 from yodel.ports.identity import Groups
-from yodel.services.given_ids import Asker, GivenIds
+from yodel.services.applications.given_ids import Asker, GivenIds
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.submission_room import SubmissionRoom
 from yodel.services.writer.transaction import Transaction

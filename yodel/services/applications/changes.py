@@ -17,7 +17,7 @@ from yodel.domain.queue import Queue, QueueState
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, Refused
 from yodel.pb_convert.times import iso_8601, parse_iso_8601
-from yodel.services.submission import SubmissionService
+from yodel.services.applications.submission import SubmissionService
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 

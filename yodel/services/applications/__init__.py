@@ -1,0 +1,1 @@
+"""Submissions, kills and changes of applications, and the start of their ApplicationMasters."""
