@@ -15,7 +15,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 
 from yodel import from_settings
-from yodel.domain.queue import differing
+from yodel.domain.queues.queue import differing
 from yodel.errors import InvalidValue
 from yodel.kube_side import CLIENT_MODULE
 from yodel.ports.clock import Clock, SystemClock

@@ -9,9 +9,9 @@ import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from yodel.domain.allocation import AllocationLimits
-from yodel.domain.locality import LocalityDelays
-from yodel.domain.queue import Queue, leaves_under_root
+from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.locality import LocalityDelays
+from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords

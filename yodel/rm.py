@@ -18,10 +18,10 @@ import structlog
 
 from yodel import __version__, from_settings, hadoop_properties
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.allocation import AllocationLimits
+from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.errors import Refused, Unavailable
 from yodel.hadoop_rpc.framing import MIB
 from yodel.kube.groups import GroupedPods

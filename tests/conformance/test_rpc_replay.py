@@ -18,7 +18,7 @@ from tests.support.playbook import NODE, Am, Options, World, running
 from tests.support.rpc_calls import client_protocol
 from yodel.domain.ids import ApplicationId
 from yodel.domain.node_load import NodeLoad
-from yodel.domain.queue import leaves_under_root
+from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.states import AttemptState, FinalApplicationStatus
 from yodel.hadoop_pb import applicationclient_protocol_pb2 as client_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

@@ -20,7 +20,7 @@ from tests.support.playbook import Am, Options, World
 from tests.support.records import INT64_MAX
 from tests.support.rpc_calls import call, client_protocol, context, is_hadoops
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
-from yodel.domain.queue import leaves_under_root
+from yodel.domain.queues.queue import leaves_under_root
 from yodel.errors import YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg

@@ -27,7 +27,7 @@ from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Placement
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ContainerId, NodeId
-from yodel.domain.queue import Queue, QueueState, default_queues
+from yodel.domain.queues.queue import Queue, QueueState, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.domain.states import (

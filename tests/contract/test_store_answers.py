@@ -19,7 +19,7 @@ from tests.support.cutting_proxy import Cut, cutting_proxy
 from tests.support.records import an_application
 from yodel.domain.effects import OutsideEffect
 from yodel.domain.ids import ApplicationId
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.errors import Unavailable
 from yodel.ports.clock import SystemClock
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Snapshot, Store

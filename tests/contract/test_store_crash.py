@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.support.store_writer import commit_number
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.ports.store import Snapshot
 from yodel.store.sql_store import SqlStore
 

@@ -13,7 +13,7 @@ from tests.support.stores import Place
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.past import PastUsage, PastUsageId, remembered
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, ContainerType
 from yodel.ports.store import Commit, EndedKept, FencedOut, Snapshot, Store

@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 
 from tests.support.postgres import PostgresServer
 from tests.support.records import an_application
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.errors import Unavailable
 from yodel.ports.store import Commit
 from yodel.store.errors import SchemaNotAtHead

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.support import records
 from tests.support.postgres import PostgresServer
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.ports.store import Commit, FencedOut, Snapshot
 from yodel.store.errors import OrphanRow
 from yodel.store.memory_store import MemoryDisk, MemoryStore, read

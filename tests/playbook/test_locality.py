@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.support.playbook import LIMITS, NODE, Am, Options, World, ask, running
+from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import NodeId, pod_name
-from yodel.domain.locality import LocalityDelays
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidLabelRequest

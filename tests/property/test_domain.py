@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import records
-from yodel.domain import queue as queues
 from yodel.domain.application import APPLICATION_MACHINE, DIAGNOSTICS_LENGTH_MAX, Application
 from yodel.domain.attempt import ATTEMPT_MACHINE
 from yodel.domain.container import CONTAINER_MACHINE
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
 from yodel.domain.machine import Go, Ignore, Impossible, Machine
 from yodel.domain.node import NODE_MACHINE
+from yodel.domain.queues import queue as queues
 from yodel.domain.resource import NONE, Resource, rounded_up
 from yodel.domain.tokens import MasterKey, is_signed_by, password
 from yodel.errors import IllegalTransition

@@ -19,7 +19,7 @@ from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
 from yodel.domain.pod import PodObservation
-from yodel.domain.queue import QueueState
+from yodel.domain.queues.queue import QueueState
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerUpdateType, NodeState
 from yodel.errors import NotFound, Refused, Unavailable

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.support.actors import Cluster, Job
 from tests.support.playbook import Options
 from yodel.domain.pod import PodHolding, PodPhase
-from yodel.domain.queue import leaves_under_root
+from yodel.domain.queues.queue import leaves_under_root
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.support.playbook import POD_SETTINGS, World
 from yodel.domain.acl import Acl
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.errors import InvalidValue
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
 from yodel.translator.profiles import PodProfiles

@@ -4,7 +4,7 @@ in every playbook, so that no test has to think of them.
 
 from __future__ import annotations
 
-from yodel.domain.allocation import decide
+from yodel.domain.allocation.decide import decide
 from yodel.services.scheduling.scheduler import Scheduler
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from tests.support.laws import check_nothing_is_owed
 from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.allocation import AllocationLimits
+from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_book import ANY, Ask, AskKey
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
@@ -25,7 +25,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
 from yodel.domain.pod import PodHolding, PodObservation, PodPhase
-from yodel.domain.queue import Queue, default_queues
+from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType, FinalApplicationStatus
 from yodel.errors import Unavailable

@@ -14,11 +14,11 @@ from fastapi import FastAPI
 from tests.support.playbook import POD_SETTINGS, FakeClock
 from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.allocation import AllocationLimits
+from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.effects import OutsideEffect
 from yodel.domain.ids import ContainerId
 from yodel.domain.pod import PodObservation
-from yodel.domain.queue import Queue, default_queues
+from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.ports.store import Commit, Row
 from yodel.rm_api.app import RestServices, RestSettings, create_app

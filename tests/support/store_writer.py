@@ -11,7 +11,7 @@ import itertools
 import sys
 
 from tests.support.records import a_container, an_application, an_attempt
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Commit
 from yodel.store.sql_store import SqlStore

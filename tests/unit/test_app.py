@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.ports import free_ports
 from yodel import app
-from yodel.domain.queue import Queue, QueueState
+from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.errors import InvalidValue
 from yodel.ports.clock import SystemClock

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from yodel.domain.allocation.outcomes import Hurdle, Outcome
+from yodel.domain.allocation.places import NodePlace, Places
 from yodel.domain.ask_book import AskKey
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
-from yodel.domain.outcomes import Hurdle, Outcome
-from yodel.domain.places import NodePlace, Places
 from yodel.domain.resource import MEMORY, VCORES, Resource
 
 REQUESTS_MAX = 100

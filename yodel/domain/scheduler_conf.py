@@ -1,7 +1,7 @@
 """The scheduler's configuration as Hadoop's clients see and change it: properties by their full names.  Pure.
 
 A change is put together as ConfigurationUpdateAssembler does it: queues removed, added, updated, then properties of the
-whole; an empty value takes a property away.  What the properties mean is ``yodel.domain.queue_properties``.
+whole; an empty value takes a property away.  What the properties mean is ``yodel.domain.queues.properties``.
 """
 
 from __future__ import annotations

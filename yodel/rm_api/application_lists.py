@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
-from yodel.domain.queue import absolute_percent
+from yodel.domain.queues.queue import absolute_percent
 from yodel.rm_api.context import Api
 from yodel.rm_api.listing import Later, Listing
 from yodel.rm_api.rendered import RenderedApplications, RenderedPage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yodel.domain.queue import Queue, absolute_percent, shown_state
+from yodel.domain.queues.queue import Queue, absolute_percent, shown_state
 from yodel.domain.resource import NONE, Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from yodel.domain.queue import Queue, QueueState
+from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import tables
 

@@ -19,7 +19,7 @@ from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import (
     ApplicationState,

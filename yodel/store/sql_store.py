@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncTransaction
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.tokens import MasterKey
 from yodel.errors import Unavailable
 from yodel.ports.store import Commit, EndedKept, FencedOut, Identity, OutcomeUnknown, Row, Snapshot

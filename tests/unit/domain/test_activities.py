@@ -21,12 +21,12 @@ from yodel.domain.activities import (
     pods_activity,
     request_activity,
 )
-from yodel.domain.allocation import AllocationLimits, Capacity, Demand, decide
+from yodel.domain.allocation.decide import AllocationLimits, Capacity, Demand, decide
+from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey, SchedulingAsk, Wish
 from yodel.domain.constraints import Single, Target
 from yodel.domain.container import Placement
 from yodel.domain.ids import ContainerId
-from yodel.domain.places import Places
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
 

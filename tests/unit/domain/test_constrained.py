@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.unit.domain.test_places import APP, SIZE, A, B, C, a_place, tagged, the_places
+from yodel.domain.allocation.constrained import spots_within
+from yodel.domain.allocation.locality import Spots
+from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey, SchedulingAsk
-from yodel.domain.constrained import spots_within
 from yodel.domain.constraints import AnyOf, Constraint, Scope, Single, Target
 from yodel.domain.container import Placement
-from yodel.domain.locality import Spots
-from yodel.domain.places import Places
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.unit.domain.test_places import SIZE, a_place, the_places
+from yodel.domain.allocation.locality import LocalityDelays, Patience, Spots, spots_near
+from yodel.domain.allocation.places import Places
 from yodel.domain.container import Placement
-from yodel.domain.locality import LocalityDelays, Patience, Spots, spots_near
-from yodel.domain.places import Places
 
 DELAYS = LocalityDelays(node_s=2.0, rack_s=3.0)
 

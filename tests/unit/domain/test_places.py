@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from yodel.domain.allocation.places import NodePlace, Places, Tagged
 from yodel.domain.constraints import Scope, Single, TagRule, Target
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.domain.places import NodePlace, Places, Tagged
 from yodel.domain.resource import Resource
 
 SIZE, LARGE = Resource(1024, 1), Resource(4096, 4)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.domain.queue import (
+from yodel.domain.queues.queue import (
     LIFETIME_S_MAX,
     Queue,
     QueueState,

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from yodel.domain.queue import Queue
-from yodel.domain.queue_access import (
+from yodel.domain.queues.access import (
     administer_acl,
     is_named_administrator,
     may_administer,
     may_submit,
     submit_acl,
 )
+from yodel.domain.queues.queue import Queue
 
 
 def queues(**acls: str | None) -> dict[str, Queue]:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yodel.domain.queue import Queue, QueueState, default_queues, leaves_under_root
-from yodel.domain.queue_properties import (
+from yodel.domain.queues.properties import (
     AS_IT_IS,
     MAXIMUM_AM_SHARE,
     QUEUE_PROPERTIES,
@@ -17,6 +16,7 @@ from yodel.domain.queue_properties import (
     properties_of,
     require_passable,
 )
+from yodel.domain.queues.queue import Queue, QueueState, default_queues, leaves_under_root
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled
 from yodel.errors import Refused
 

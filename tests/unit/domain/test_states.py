@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from yodel.domain import states
-from yodel.domain.queue import QueueState
+from yodel.domain.queues.queue import QueueState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 

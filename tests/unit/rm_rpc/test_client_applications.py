@@ -9,7 +9,7 @@ import pytest
 from tests.support.playbook import Options, World
 from tests.support.rpc_calls import call, client_protocol, context
 from yodel.domain.ids import ApplicationId
-from yodel.domain.queue import leaves_under_root
+from yodel.domain.queues.queue import leaves_under_root
 from yodel.errors import AccessDenied, ApplicationNotFound, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.playbook import NODE_SIZE, Options, World
 from tests.support.rpc_calls import call, client_protocol, context
-from yodel.domain.queue import Queue, QueueState, leaves_under_root
+from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 

@@ -9,7 +9,7 @@ from tests.support.admin import Administration
 from tests.support.playbook import NODE, NODE_SIZE, POD_SETTINGS, World
 from yodel.domain.acl import Acl
 from yodel.domain.ids import NodeId
-from yodel.domain.queue import QueueState, default_queues
+from yodel.domain.queues.queue import QueueState, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.errors import AccessDenied, InvalidValue, Refused

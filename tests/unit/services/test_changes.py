@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from tests.support.playbook import SMALL, Options, World
-from yodel.domain.allocation import AllocationLimits
+from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yodel.domain.queue import Queue, QueueState, leaves_under_root
+from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, ApplicationNotFound, Refused

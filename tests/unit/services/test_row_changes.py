@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.services.writer.row_changes import QueueChanges, SecretChanges
 
 

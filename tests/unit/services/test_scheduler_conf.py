@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.support.playbook import Crash, World
-from yodel.domain.queue import Queue, QueueState
-from yodel.domain.queue_properties import MAXIMUM_AM_SHARE
+from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
+from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
 from yodel.errors import AccessDenied, Refused, Unavailable
 from yodel.services.scheduling.configuration import SchedulerConfService

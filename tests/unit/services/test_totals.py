@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, an_application, an_attempt
 from yodel.domain.application import Application
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.states import ApplicationState, ContainerState
 from yodel.ports.store import Identity, Snapshot
 from yodel.services.writer.state import ClusterState

@@ -14,7 +14,7 @@ from tests.support.records import (
     a_submission,
     an_application,
 )
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.errors import Unavailable
 from yodel.services.views.transitions import (

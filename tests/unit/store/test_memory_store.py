@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.records import an_application
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.ports.store import Commit, OutcomeUnknown
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point, read
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import queue_rows, tables
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.records import a_container, a_node, an_application, an_attempt
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.tokens import MasterKey
 from yodel.ports.store import Identity
 from yodel.store.snapshots import snapshot_of

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from yodel.domain.container import Container
 from yodel.domain.ids import NodeId
-from yodel.domain.queue import ROOT
+from yodel.domain.queues.queue import ROOT
 from yodel.domain.states import NodeState
 from yodel.errors import NotFound
 from yodel.rm_api.context import Api, api_of

@@ -16,7 +16,7 @@ from yodel.domain.activities import (
     RequestActivity,
 )
 from yodel.domain.ids import ContainerId, NodeId
-from yodel.domain.queue import ROOT
+from yodel.domain.queues.queue import ROOT
 from yodel.rm_api.wire.resources import DEFAULT_PARTITION
 
 WAITING_FOR_NODE, WAITING = "waiting for display", "waiting for next allocation"

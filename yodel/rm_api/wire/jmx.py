@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from yodel.domain.application import Application
 from yodel.domain.node_load import NodeLoad
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState, YarnApplicationState
 from yodel.pb_convert.widths import int32

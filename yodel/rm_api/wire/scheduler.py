@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from yodel.domain.allocation import AllocationLimits
-from yodel.domain.queue import Queue, absolute_percent, shown_state
-from yodel.domain.queue_access import administer_acl, submit_acl
+from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.queues.access import administer_acl, submit_acl
+from yodel.domain.queues.queue import Queue, absolute_percent, shown_state
 from yodel.domain.resource import NONE, Resource
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from yodel.domain import queue as queues
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
-from yodel.domain.queue import Queue, QueueState
+from yodel.domain.queues import queue as queues
+from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, Refused
 from yodel.pb_convert.times import iso_8601, parse_iso_8601

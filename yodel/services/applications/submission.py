@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from yodel.domain import ask_rules, queue_access
-from yodel.domain import queue as queues
+from yodel.domain import ask_rules
 from yodel.domain.acl import AccessRules
-from yodel.domain.allocation import AllocationLimits
+from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.events import AttemptKillRequested, KillRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
+from yodel.domain.queues import access as queue_access
+from yodel.domain.queues import queue as queues
 from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, rounded_up
 from yodel.domain.states import ApplicationState, FinalApplicationStatus
 from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue, TooMuchAsked

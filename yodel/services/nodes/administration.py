@@ -22,7 +22,7 @@ from yodel.domain.acl import Acl
 from yodel.domain.events import NodeCapabilityOrdered
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import NodeId
-from yodel.domain.queue import Queue, differing
+from yodel.domain.queues.queue import Queue, differing
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.ports.identity import Groups

@@ -22,10 +22,10 @@ from yodel.domain.activities import (
     pods_activity,
     request_activity,
 )
-from yodel.domain.allocation import Decision, Demand, Plan
+from yodel.domain.allocation.decide import Decision, Demand, Plan
+from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yodel.domain.places import Places
 from yodel.domain.states import ContainerState
 from yodel.ports.clock import Clock
 from yodel.services.writer.state import ClusterState

@@ -14,8 +14,8 @@ from itertools import accumulate
 
 import structlog
 
-from yodel.domain.queue import Queue, differing
-from yodel.domain.queue_properties import MAXIMUM_AM_SHARE, described, properties_of, require_passable
+from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, described, properties_of, require_passable
+from yodel.domain.queues.queue import Queue, differing
 from yodel.domain.scheduler_conf import ConfUpdate, SchedulerConf, assembled
 from yodel.errors import AccessDenied, Refused
 from yodel.services.writer.engine import Engine

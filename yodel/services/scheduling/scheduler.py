@@ -14,7 +14,7 @@ from math import inf
 
 import structlog
 
-from yodel.domain.allocation import (
+from yodel.domain.allocation.decide import (
     AllocationLimits,
     Capacity,
     Decision,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from yodel.domain.allocation.places import NodeIndex, NodePlace, Places, Tagged
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.domain.places import NodeIndex, NodePlace, Places, Tagged
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState
 from yodel.services.writer.state import ClusterState

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from yodel.domain import queue as queues
-from yodel.domain.allocation import AllocationLimits
+from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
-from yodel.domain.queue import Queue
+from yodel.domain.queues import queue as queues
+from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
     ApplicationState,

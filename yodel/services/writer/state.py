@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from yodel.domain.allocation import Misfit
+from yodel.domain.allocation.decide import Misfit
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskKey, Tally
 from yodel.domain.attempt import Attempt
@@ -17,7 +17,7 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage, PastUsageId, used_by
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState, NodeState

@@ -12,7 +12,7 @@ import pytest
 from tests.support.records import a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.states import ApplicationState, AttemptState
 from yodel.pb_convert.times import iso_8601
 

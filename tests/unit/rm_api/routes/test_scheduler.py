@@ -10,7 +10,7 @@ import pytest
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.queue import Queue, QueueState, default_queues
+from yodel.domain.queues.queue import Queue, QueueState, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, ContainerState, ContainerType, NodeState
 

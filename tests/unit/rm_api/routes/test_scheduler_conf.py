@@ -10,7 +10,7 @@ import pytest
 from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 
 ADMIN = {"user.name": "admin"}
 PREFIX = "yarn.scheduler.capacity."

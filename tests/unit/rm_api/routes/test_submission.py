@@ -9,7 +9,7 @@ import pytest
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.ids import ApplicationId
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.support import json_schema
 from tests.support.api_rows import NODE, RUNNING
 from tests.support.rest_world import RestWorld
-from yodel.domain import queue, states
+from yodel.domain import states
+from yodel.domain.queues import queue
 from yodel.rm_api.v1 import models, problems
 from yodel.services.applications.log_aggregation import LogAggregationStatus
 

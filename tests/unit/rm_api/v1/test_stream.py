@@ -10,7 +10,7 @@ from starlette.types import Message
 
 from tests.support.playbook import FakeClock
 from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, an_application
-from yodel.domain.queue import default_queues
+from yodel.domain.queues.queue import default_queues
 from yodel.errors import InvalidValue
 from yodel.rm_api.v1 import stream
 from yodel.rm_api.v1.stream import EventStream, RenderedEvents

@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from yodel.domain.allocation.locality import Spots
+from yodel.domain.allocation.places import NodePlace, Places
 from yodel.domain.ask_book import SchedulingAsk
 from yodel.domain.constraints import rules_of
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId
-from yodel.domain.locality import Spots
-from yodel.domain.places import NodePlace, Places
 from yodel.domain.resource import Resource
 
 NODES_MAX = 100

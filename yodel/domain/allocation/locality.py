@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+from yodel.domain.allocation.places import NodePlace, Places
 from yodel.domain.container import Placement
-from yodel.domain.places import NodePlace, Places
 from yodel.domain.resource import Resource
 
 

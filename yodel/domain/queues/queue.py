@@ -42,7 +42,7 @@ class Queue:
     default_lifetime_s: int = -1
     """What an application gets that asks for none (default-application-lifetime); not positive means none."""
     submit_acl: str | None = None
-    """acl_submit_applications; None: nothing is said (``yodel.domain.queue_access``)."""
+    """acl_submit_applications; None: nothing is said (``yodel.domain.queues.access``)."""
     administer_acl: str | None = None
     """acl_administer_queue, likewise."""
 

@@ -11,13 +11,13 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from yodel.domain.allocation.constrained import spots_within
+from yodel.domain.allocation.locality import LocalityDelays, Patience, Spots, spots_near
+from yodel.domain.allocation.outcomes import Hurdle, Outcome
+from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey, Wish
-from yodel.domain.constrained import spots_within
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
-from yodel.domain.locality import LocalityDelays, Patience, Spots, spots_near
-from yodel.domain.outcomes import Hurdle, Outcome
-from yodel.domain.places import Places
 from yodel.domain.resource import NONE, Resource, rounded_up
 
 

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from yodel.domain.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
-from yodel.domain.queue_access import submit_acl
+from yodel.domain.queues.access import submit_acl
+from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.scheduler_conf import PREFIX, children
 from yodel.errors import Refused
 

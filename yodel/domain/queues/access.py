@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from yodel.domain.acl import Acl
-from yodel.domain.queue import ROOT, Queue
+from yodel.domain.queues.queue import ROOT, Queue
 
 EVERYBODY, NOBODY = "*", " "
 

@@ -1,0 +1,1 @@
+"""Queues: what they are, who may use them, and the CapacityScheduler's properties for them."""
