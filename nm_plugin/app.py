@@ -53,9 +53,9 @@ from nm_plugin.web.serve import LogServer, NodeFacts, agent_version, build_app, 
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
+from yodel.hadoop_http.probe_port import ProbePort
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.client import RpcClient
-from yodel.rpc_io.rest.probe_port import ProbePort
 from yodel.rpc_io.server import RpcServer
 
 NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"

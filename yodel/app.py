@@ -17,13 +17,13 @@ from collections.abc import AsyncIterator, Callable
 from yodel import from_settings
 from yodel.domain.queues.queue import differing
 from yodel.errors import InvalidValue
+from yodel.hadoop_http.probe_port import ProbePort
 from yodel.kube_side import CLIENT_MODULE
 from yodel.ports.clock import Clock, SystemClock
 from yodel.ports.store import Commit, Snapshot, Store
 from yodel.rm import Addresses, Rm
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import standby_app
-from yodel.rpc_io.rest.probe_port import ProbePort
 from yodel.services.keys.tokens import TokenIssuer, missing_keys
 from yodel.services.writer.state import ClusterState
 from yodel.settings import Settings

@@ -10,11 +10,11 @@ from pathlib import Path
 from yodel.domain.browser_rules import HostNames, host_of
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
+from yodel.hadoop_http.connections import ConnectionLimits
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.proxied_origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
-from yodel.rpc_io.rest.connections import ConnectionLimits
 from yodel.web_settings import WebSettings
 
 SECRET_BYTES_MAX = 64 * 1024

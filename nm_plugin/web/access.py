@@ -28,7 +28,7 @@ from nm_plugin.settings import Settings
 from nm_plugin.web.rim import caller_of
 from yodel.domain.ids import ContainerId
 from yodel.errors import InvalidValue, YodelError
-from yodel.rpc_io.rest.errors import bad_request, forbidden, not_found
+from yodel.hadoop_http.errors import bad_request, forbidden, not_found
 
 UNKNOWN = (
     "Unknown container. Container either has not started or has already completed "

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from nm_plugin.logs.reading.log_text import java_date
 from yodel.errors import YodelError
-from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_allowed, translated
-from yodel.rpc_io.rest.jetty import not_found
-from yodel.rpc_io.rest.negotiate import answer_error
+from yodel.hadoop_http.errors import bad_request, illegal_argument, not_allowed, translated
+from yodel.hadoop_http.jetty import not_found
+from yodel.hadoop_http.negotiate import answer_error
 
 LONG_MAX = 2**63 - 1
 

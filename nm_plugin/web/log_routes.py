@@ -27,8 +27,8 @@ from nm_plugin.web.access import UNKNOWN, Access, LogPlace
 from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type
 from nm_plugin.web.recall_routes import DEFAULT_START, RecallRoutes
 from yodel.domain.ids import NodeId
-from yodel.rpc_io.rest.errors import RestError
-from yodel.rpc_io.rest.negotiate import answer
+from yodel.hadoop_http.errors import RestError
+from yodel.hadoop_http.negotiate import answer
 
 NOT_REDIRECTED = (
     "Failed while trying to construct the redirect url to the log server. Log Server url may not be configured"

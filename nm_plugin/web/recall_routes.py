@@ -19,8 +19,8 @@ from nm_plugin.web.access import Access, container_id_of
 from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type
 from yodel.domain.ids import NodeId
 from yodel.errors import InvalidValue
-from yodel.rpc_io.rest.errors import bad_request
-from yodel.rpc_io.rest.negotiate import answer
+from yodel.hadoop_http.errors import bad_request
+from yodel.hadoop_http.negotiate import answer
 
 DEFAULT_START = -4096
 FILE_NAME_LENGTH_MAX = 4096

@@ -20,11 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue, YodelError
+from yodel.hadoop_http.added_headers import add_headers
+from yodel.hadoop_http.errors import bad_request
+from yodel.hadoop_http.jetty import refused_by_filter
+from yodel.hadoop_http.negotiate import answer_error
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
-from yodel.rpc_io.rest.added_headers import add_headers
-from yodel.rpc_io.rest.errors import bad_request
-from yodel.rpc_io.rest.jetty import refused_by_filter
-from yodel.rpc_io.rest.negotiate import answer_error
 
 REST_PREFIX = "/ws/v1/"
 ALWAYS = (

@@ -48,11 +48,11 @@ from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue, Unavailable, YodelError
+from yodel.hadoop_http.bounded_http import BoundedHttp
+from yodel.hadoop_http.connections import ConnectionLimits, Connections
+from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument, not_found
+from yodel.hadoop_http.negotiate import answer
 from yodel.rpc_io.http_cookie import CookieSigner
-from yodel.rpc_io.rest.bounded_http import BoundedHttp
-from yodel.rpc_io.rest.connections import ConnectionLimits, Connections
-from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument, not_found
-from yodel.rpc_io.rest.negotiate import answer
 from yodel.telemetry.limits import NODE_HTTP_CONNECTIONS, NODE_HTTP_CONNECTIONS_PER_ADDRESS
 
 HADOOP_VERSION = "3.5.0"  # the version whose API this is

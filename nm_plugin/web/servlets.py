@@ -18,12 +18,12 @@ from nm_plugin.container.life import Container, State
 from nm_plugin.host.disks import Disks
 from nm_plugin.rpc.tracker import NodeState
 from yodel.domain.resource import Resource
-from yodel.rpc_io.rest.beans import Bean, answer_beans
-from yodel.rpc_io.rest.conf import answer_conf
-from yodel.rpc_io.rest.java_numbers import java_float
-from yodel.rpc_io.rest.object_names import NamePattern
-from yodel.rpc_io.rest.process_beans import process_beans
-from yodel.rpc_io.rest.stacks import thread_dump
+from yodel.hadoop_http.beans import Bean, answer_beans
+from yodel.hadoop_http.conf import answer_conf
+from yodel.hadoop_http.java_numbers import java_float
+from yodel.hadoop_http.object_names import NamePattern
+from yodel.hadoop_http.process_beans import process_beans
+from yodel.hadoop_http.stacks import thread_dump
 from yodel.telemetry.limits import REFUSALS
 
 SERVICE = "NodeManager"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yodel.errors import InvalidValue
+from yodel.hadoop_http.object_names import NamePattern
+from yodel.hadoop_http.xml import document
 from yodel.rm_api.xml_bodies import parse_object
-from yodel.rpc_io.rest.object_names import NamePattern
-from yodel.rpc_io.rest.xml import document
 
 NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 NAMES = st.sampled_from(["app", "entry", "value", "queue", "type", "timeouts"])

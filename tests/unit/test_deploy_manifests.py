@@ -23,9 +23,9 @@ from typer.testing import CliRunner
 import nm_plugin.settings
 import yodel.settings
 from yodel import cli
+from yodel.hadoop_http import probe_port
 from yodel.rm_api.routes import cluster
 from yodel.rm_api.standby import standby_app
-from yodel.rpc_io.rest import probe_port
 from yodel.translator import templates
 from yodel.translator.names import CLUSTER
 

@@ -14,8 +14,8 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
+from yodel.hadoop_http.errors import forbidden
 from yodel.rm_api.context import api_of
-from yodel.rpc_io.rest.errors import forbidden
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 SETTING = "web.admin_networks"

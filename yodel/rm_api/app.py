@@ -15,6 +15,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from yodel.errors import YodelError
+from yodel.hadoop_http.errors import RestError, not_allowed, translated
+from yodel.hadoop_http.jetty import not_found, refused_by_filter
+from yodel.hadoop_http.negotiate import JSON_UTF8, answer_error
 from yodel.rm_api.audited import Audited
 from yodel.rm_api.compression import Compressed
 from yodel.rm_api.context import Api, RestServices, RestSettings
@@ -47,9 +50,6 @@ from yodel.rm_api.routes import (
 )
 from yodel.rm_api.v1 import app as v1
 from yodel.rm_api.v1.problems import ProblemRim
-from yodel.rpc_io.rest.errors import RestError, not_allowed, translated
-from yodel.rpc_io.rest.jetty import not_found, refused_by_filter
-from yodel.rpc_io.rest.negotiate import JSON_UTF8, answer_error
 
 __all__ = ["RestServices", "RestSettings", "create_app"]
 

@@ -14,12 +14,12 @@ from starlette.responses import Response
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import absolute_percent
+from yodel.hadoop_http import xml
+from yodel.hadoop_http.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
 from yodel.rm_api.context import Api
 from yodel.rm_api.listing import Later, Listing
 from yodel.rm_api.rendered import RenderedApplications, RenderedPage
 from yodel.rm_api.wire import apps as wire
-from yodel.rpc_io.rest import xml
-from yodel.rpc_io.rest.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
 from yodel.services.views.queries import ApplicationFilter, ApplicationView
 from yodel.services.writer.application_index import ApplicationIndex
 

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl
 from starlette.types import Scope
 
 from yodel.errors import AccessDenied, InvalidToken, InvalidValue, YodelError
+from yodel.hadoop_http.errors import RestError
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.writable import WireToken
@@ -27,7 +28,6 @@ from yodel.rm_api.auth import NOBODY, Caller
 from yodel.rm_api.token_text import from_text
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
 from yodel.rpc_io.proxy_users import ProxyUserRules
-from yodel.rpc_io.rest.errors import RestError
 from yodel.services.keys.delegation import DelegationTokens
 
 TOKEN_HEADERS = ("x-hadoop-delegation-token", "hadoop-yarn-auth-delegation-token")

@@ -9,10 +9,10 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from yodel.errors import InvalidValue
+from yodel.hadoop_http.errors import RestError, body_too_large, malformed_body, malformed_xml
+from yodel.hadoop_http.negotiate import XML, declared_type
 from yodel.rm_api.context import api_of
 from yodel.rm_api.xml_bodies import ELEMENTS_MAX, TooMany, object_in_turns
-from yodel.rpc_io.rest.errors import RestError, body_too_large, malformed_body, malformed_xml
-from yodel.rpc_io.rest.negotiate import XML, declared_type
 from yodel.telemetry.limits import REFUSALS, REST_BODY_BYTES, REST_VALUES, Limit
 
 READ_TIMEOUT_S = 60.0

@@ -12,9 +12,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from yodel.hadoop_http.errors import not_authenticated
 from yodel.rm_api.auth import caller_in
 from yodel.rm_api.context import Api
-from yodel.rpc_io.rest.errors import not_authenticated
 from yodel.services.applications.given_ids import Asker
 
 REST_PREFIX = "/ws/v1/"

@@ -13,15 +13,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.domain.browser_rules import HostNames, host_of
 from yodel.errors import InvalidValue, Unavailable
+from yodel.hadoop_http.added_headers import add_headers
+from yodel.hadoop_http.errors import RestError, translated
+from yodel.hadoop_http.jetty import refused_by_filter
 from yodel.rm_api import token_operations
 from yodel.rm_api.auth import NOBODY, Caller, with_caller
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
 from yodel.rm_api.context import Api, RestSettings
 from yodel.rm_api.own_pages import OwnPages
 from yodel.rpc_io.http_cookie import CookieSigner
-from yodel.rpc_io.rest.added_headers import add_headers
-from yodel.rpc_io.rest.errors import RestError, translated
-from yodel.rpc_io.rest.jetty import refused_by_filter
 
 OPEN_PREFIX = "/health/"
 """For Kubernetes' probes, which have no name: they are told alive or not, nothing else."""

@@ -11,10 +11,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from yodel.hadoop_http.errors import RestError, malformed_body
+from yodel.hadoop_http.negotiate import JSON_UTF8, XML, XML_UTF8, declared_type, representation
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api
-from yodel.rpc_io.rest.errors import RestError, malformed_body
-from yodel.rpc_io.rest.negotiate import JSON_UTF8, XML, XML_UTF8, declared_type, representation
 
 DAO = "org.apache.hadoop.yarn.server.resourcemanager.webapp.dao."
 

@@ -15,11 +15,11 @@ from starlette.types import Scope
 from yodel.domain import browser_rules
 from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
+from yodel.hadoop_http.errors import RestError, forbidden, unsupported_media_type
 from yodel.rm_api import csrf
 from yodel.rm_api.authentication import Asked, FilterRefusal
 from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.token_operations import is_operation
-from yodel.rpc_io.rest.errors import RestError, forbidden, unsupported_media_type
 
 PROXIED = "/proxy/"
 """Whose bodies are for an ApplicationMaster to judge."""

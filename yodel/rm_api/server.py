@@ -13,9 +13,9 @@ import uvicorn
 from starlette.applications import Starlette
 
 from yodel.errors import Unavailable
+from yodel.hadoop_http.bounded_http import BoundedHttp
+from yodel.hadoop_http.connections import ConnectionLimits, Connections
 from yodel.rm_api.replay import Replay, asked_in, may_be_kept
-from yodel.rpc_io.rest.bounded_http import BoundedHttp
-from yodel.rpc_io.rest.connections import ConnectionLimits, Connections
 from yodel.telemetry.limits import HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_ADDRESS
 
 LIMITS = ConnectionLimits(

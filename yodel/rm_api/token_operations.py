@@ -11,10 +11,10 @@ from enum import StrEnum
 from starlette.responses import Response
 
 from yodel.errors import AccessDenied, InvalidToken, InvalidValue, Refused
+from yodel.hadoop_http.negotiate import JSON, encode
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated, as_java
 from yodel.rm_api.token_text import from_text, to_text
-from yodel.rpc_io.rest.negotiate import JSON, encode
 from yodel.services.keys.delegation import DelegationTokens
 
 NOT_CANCELLED = "Invalid delegation token, cannot cancel"

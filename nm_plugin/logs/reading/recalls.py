@@ -27,7 +27,7 @@ from nm_plugin.logs.viewers import Viewer
 from nm_plugin.logs.worker_pool import PublishFailed, Publishing
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import Unavailable, YodelError
-from yodel.rpc_io.rest.errors import forbidden, not_found
+from yodel.hadoop_http.errors import forbidden, not_found
 
 READERS_MAX = 4
 WAITING_MAX = 32

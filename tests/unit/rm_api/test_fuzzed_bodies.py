@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.support.api_rows import MASTER, NODE, RUNNING, fill
 from tests.support.rest_world import RestWorld, rest_world
-from yodel.rpc_io.rest.xml import document
+from yodel.hadoop_http.xml import document
 
 MIB = 1024 * 1024
 CLUSTER = "/ws/v1/cluster"

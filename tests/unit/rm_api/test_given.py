@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from starlette.requests import Request
 
+from yodel.hadoop_http.errors import RestError
 from yodel.rm_api.given import answer_text, is_given, scalar
-from yodel.rpc_io.rest.errors import RestError
 
 
 def a_request(**headers: str) -> Request:

@@ -20,10 +20,10 @@ from tests.support.endless_head import is_hung_up_on
 from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.states import ApplicationState
+from yodel.hadoop_http import bounded_http
+from yodel.hadoop_http.bounded_http import HEAD_BYTES_MAX
 from yodel.rm_api.replay import Parts
 from yodel.rm_api.server import LIMITS, RestServer, serve
-from yodel.rpc_io.rest import bounded_http
-from yodel.rpc_io.rest.bounded_http import HEAD_BYTES_MAX
 
 HOST = "127.0.0.1"
 

@@ -17,10 +17,10 @@ from starlette.routing import Route
 from yodel.domain.activities import Look, NodeActivity, RequestActivity
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.errors import InvalidValue, Unavailable
+from yodel.hadoop_http.errors import bad_request, illegal_argument, not_found
+from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.wire import activities as wire
-from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_found
-from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 from yodel.services.scheduling.activities import of_node
 
 BULK_DEFAULT, BULK_MAX = 10, 500  # RMWebServices.DEFAULT_ACTIVITIES_COUNT, MAX_ACTIVITIES_COUNT

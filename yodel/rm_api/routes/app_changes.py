@@ -15,14 +15,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.errors import AccessDenied, ApplicationNotFound, Refused
+from yodel.hadoop_http.errors import RestError, bad_request, malformed_body, undeclared
+from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.pb_convert.times import parse_iso_8601
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text, given, null_pointer, scalar
 from yodel.rm_api.routes.apps import application_id, found_application, no_such_application
 from yodel.rm_api.wire.apps import timeout
-from yodel.rpc_io.rest.errors import RestError, bad_request, malformed_body, undeclared
-from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 from yodel.services.applications.changes import ACTIVE, LIFETIME
 
 INT_MAX = 2**31 - 1

@@ -12,6 +12,8 @@ from starlette.routing import Route
 from yodel.domain.ids import ApplicationId
 from yodel.domain.states import YarnApplicationState
 from yodel.errors import ApplicationNotFound, InvalidValue
+from yodel.hadoop_http.errors import RestError, bad_request, not_found
+from yodel.hadoop_http.negotiate import JSON, answer, answer_rendered, representation, require_acceptable
 from yodel.rm_api.application_lists import Selection, listed, pages_of, rendered, without_separator
 from yodel.rm_api.context import api_of
 from yodel.rm_api.front import reader
@@ -23,8 +25,6 @@ from yodel.rm_api.routes.filters import (
     refused_when_listing,
     values,
 )
-from yodel.rpc_io.rest.errors import RestError, bad_request, not_found
-from yodel.rpc_io.rest.negotiate import JSON, answer, answer_rendered, representation, require_acceptable
 from yodel.services.views.queries import ApplicationView
 
 

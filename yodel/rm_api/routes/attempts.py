@@ -14,13 +14,13 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, InvalidValue
+from yodel.hadoop_http.errors import JAX_RS, RestError, bad_request, not_found
+from yodel.hadoop_http.negotiate import answer
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.routes.apps import application_id, found_application
 from yodel.rm_api.wire import apps as wire
 from yodel.rm_api.wire.containers import container as container_shape
-from yodel.rpc_io.rest.errors import JAX_RS, RestError, bad_request, not_found
-from yodel.rpc_io.rest.negotiate import answer
 
 
 async def attempts(request: Request) -> Response:

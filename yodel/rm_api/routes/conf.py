@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from yodel.hadoop_http.conf import answer_conf
 from yodel.rm_api.context import api_of
-from yodel.rpc_io.rest.conf import answer_conf
 
 
 async def conf(request: Request) -> Response:

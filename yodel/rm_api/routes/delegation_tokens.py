@@ -14,6 +14,8 @@ from starlette.routing import Route
 
 from yodel.domain.delegation_token import DELEGATION_TOKEN_KIND
 from yodel.errors import AccessDenied, InvalidToken, InvalidValue
+from yodel.hadoop_http.errors import bad_request
+from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.pb_convert.delegation_tokens import delegation_content
 from yodel.pb_convert.texts import text
@@ -23,8 +25,6 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text
 from yodel.rm_api.token_text import from_text, to_text
-from yodel.rpc_io.rest.errors import bad_request
-from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 
 PATH = "/ws/v1/cluster/delegation-token"
 TOKEN_HEADER = "Hadoop-YARN-RM-Delegation-Token"

@@ -11,8 +11,8 @@ import re
 from starlette.datastructures import QueryParams
 
 from yodel.domain.states import FinalApplicationStatus, YarnApplicationState
+from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument
 from yodel.rm_api.wire.apps import DE_SELECTS
-from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument
 from yodel.services.views.queries import ApplicationFilter, Queries
 
 VALUES_MAX = 1_000

@@ -12,13 +12,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.domain.application import Application
+from yodel.hadoop_http.beans import Bean, answer_beans
+from yodel.hadoop_http.object_names import NamePattern
+from yodel.hadoop_http.process_beans import process_beans
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.routes.cluster import loads
 from yodel.rm_api.routes.scheduler import tree_of
 from yodel.rm_api.wire import jmx as wire
-from yodel.rpc_io.rest.beans import Bean, answer_beans
-from yodel.rpc_io.rest.object_names import NamePattern
-from yodel.rpc_io.rest.process_beans import process_beans
 from yodel.rpc_io.server import RpcServer
 
 

@@ -15,13 +15,13 @@ from starlette.routing import Route
 
 from yodel.domain.node import Node
 from yodel.errors import AccessDenied
+from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument
+from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import writer
 from yodel.rm_api.wire import nodes as wire
-from yodel.rpc_io.rest.errors import RestError, bad_request, illegal_argument
-from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 
 LABELS_DISABLED = "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled"
 NOT_CENTRALIZED = (

@@ -12,14 +12,14 @@ from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.errors import InvalidValue, NodeNotFound
+from yodel.hadoop_http.errors import bad_request, illegal_argument, not_found
+from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.context import api_of
 from yodel.rm_api.front import writer
 from yodel.rm_api.given import given, null_pointer
 from yodel.rm_api.wire import nodes as wire
 from yodel.rm_api.wire.resources import INT_MAX, LONG_MAX, resource
-from yodel.rpc_io.rest.errors import bad_request, illegal_argument, not_found
-from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 from yodel.services.views.queries import NodeView
 
 

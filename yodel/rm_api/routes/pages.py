@@ -15,13 +15,13 @@ from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailable
+from yodel.hadoop_http.errors import RestError
 from yodel.rm_api import pages
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.pages import link, text
 from yodel.rm_api.routes.filters import application_states
 from yodel.rm_api.v1.container_pages import container_page, kept_container
-from yodel.rpc_io.rest.errors import RestError
 from yodel.services.views.queries import ApplicationFilter, ApplicationView, Queries
 
 LISTED_MAX = 200

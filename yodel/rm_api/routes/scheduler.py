@@ -8,13 +8,13 @@ from starlette.routing import Route
 
 from yodel.domain.application import Application
 from yodel.domain.states import ApplicationState
+from yodel.hadoop_http.errors import bad_request, forbidden, illegal_argument
+from yodel.hadoop_http.negotiate import answer
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
 from yodel.rm_api.wire import scheduler as wire
 from yodel.rm_api.wire.cluster import overview as overview_shape
-from yodel.rpc_io.rest.errors import bad_request, forbidden, illegal_argument
-from yodel.rpc_io.rest.negotiate import answer
 from yodel.services.writer.state import ClusterState, Usage
 
 QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")

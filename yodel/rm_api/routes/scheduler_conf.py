@@ -15,14 +15,14 @@ from starlette.routing import Route
 
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.errors import AccessDenied, Refused
+from yodel.hadoop_http.errors import RestError, bad_request, forbidden, illegal_argument
+from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.bodies import read_bytes, read_object
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader, writer
 from yodel.rm_api.given import answer_text, is_given
 from yodel.rm_api.wire import scheduler_conf as wire
-from yodel.rpc_io.rest.errors import RestError, bad_request, forbidden, illegal_argument
-from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
 FORM_BYTES_MAX = 4096

@@ -16,12 +16,12 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from yodel.errors import AccessDenied
+from yodel.hadoop_http.errors import bad_request
+from yodel.hadoop_http.jetty import error_page
+from yodel.hadoop_http.stacks import thread_dump
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.context import api_of
 from yodel.rm_api.front import reader
-from yodel.rpc_io.rest.errors import bad_request
-from yodel.rpc_io.rest.jetty import error_page
-from yodel.rpc_io.rest.stacks import thread_dump
 from yodel.telemetry import logs
 
 DUMPS_MAX = 10

@@ -13,6 +13,8 @@ from starlette.routing import Route
 
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
+from yodel.hadoop_http.errors import bad_request
+from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.pb_convert import rest_submission
 from yodel.pb_convert.rest_submission import InvalidReservationId
 from yodel.rm_api.audited import note
@@ -22,8 +24,6 @@ from yodel.rm_api.front import asker, writer
 from yodel.rm_api.given import answer_text, is_given, null_pointer
 from yodel.rm_api.routes.reservations import require_reservation_id
 from yodel.rm_api.wire.resources import resource
-from yodel.rpc_io.rest.errors import bad_request
-from yodel.rpc_io.rest.negotiate import answer, require_acceptable
 
 T = TypeVar("T")
 DISABLED = "App submission via REST is disabled."

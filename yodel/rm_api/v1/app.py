@@ -13,9 +13,9 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from yodel import __version__
 from yodel.errors import YodelError
+from yodel.hadoop_http.negotiate import encode
 from yodel.rm_api.context import Api
 from yodel.rm_api.v1 import applications, cluster, docs_page, events, models, problems
-from yodel.rpc_io.rest.negotiate import encode
 
 PREFIX = "/api/v1"
 DESCRIPTION = """\

@@ -20,8 +20,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.errors import AccessDenied, InvalidValue, NotFound, NotSupported, Refused, Unavailable, YodelError
+from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError
 from yodel.rm_api.v1.models import FieldError, Problem
-from yodel.rpc_io.rest.errors import RETRY_AFTER_S, RestError
 
 PREFIX = "/api/"
 ENDLESS = "/stream"

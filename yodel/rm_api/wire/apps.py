@@ -13,11 +13,11 @@ from yodel.domain.container import Container
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE
 from yodel.domain.states import ApplicationState, AttemptState, YarnApplicationState
+from yodel.hadoop_http.java_numbers import java_float
 from yodel.pb_convert.reports import NOT_AVAILABLE, diagnostics_of
 from yodel.pb_convert.submission import names_a_label
 from yodel.pb_convert.times import iso_8601
 from yodel.rm_api.wire.resources import resource, seconds_map, usage_by_partition
-from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.services.views.queries import ApplicationView
 
 DE_SELECTS = ("resourceRequests", "timeouts", "appNodeLabelExpression", "amNodeLabelExpression", "resourceInfo")

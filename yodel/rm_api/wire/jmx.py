@@ -16,10 +16,10 @@ from yodel.domain.node_load import NodeLoad
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState, YarnApplicationState
+from yodel.hadoop_http.beans import Bean
+from yodel.hadoop_http.java_numbers import java_float
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.scheduler import Tree
-from yodel.rpc_io.rest.beans import Bean
-from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.rpc_io.server import RpcServer
 from yodel.services.views.queries import ClusterMetrics, NodeView
 from yodel.services.writer.totals import ApplicationTotals, Totals

@@ -9,9 +9,9 @@ from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import NodeState
+from yodel.hadoop_http.java_numbers import java_float
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import resource
-from yodel.rpc_io.rest.java_numbers import java_float
 from yodel.services.views.queries import NodeView
 
 _ACTIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})

@@ -14,9 +14,9 @@ from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.queues.access import administer_acl, submit_acl
 from yodel.domain.queues.queue import Queue, absolute_percent, shown_state
 from yodel.domain.resource import NONE, Resource
+from yodel.hadoop_http.java_numbers import java_float
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition
-from yodel.rpc_io.rest.java_numbers import java_float
 
 APPLICATIONS_MAX = 10_000  # CapacitySchedulerConfiguration.DEFAULT_MAXIMUM_SYSTEM_APPLICATIONS
 _EVERYBODY = "*"

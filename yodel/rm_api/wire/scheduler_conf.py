@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
-from yodel.rpc_io.rest.errors import bad_request
+from yodel.hadoop_http.errors import bad_request
 
 ROOT = "sched-conf"
 CHANGES_MAX = 10_000

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, refused, text_type
 from yodel.errors import Unavailable
-from yodel.rpc_io.rest.errors import RestError, not_found
+from yodel.hadoop_http.errors import RestError, not_found
 
 
 def asked(query: str = "", accept: str = "*/*") -> Request:

@@ -23,8 +23,8 @@ from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, running_rig
 from tests.support.ports import free_ports
 from yodel.domain.resource import Resource
-from yodel.rpc_io.rest import bounded_http
-from yodel.rpc_io.rest.connections import ConnectionLimits
+from yodel.hadoop_http import bounded_http
+from yodel.hadoop_http.connections import ConnectionLimits
 
 CONTAINER = container_id(2)
 Shown = tuple[Rig, httpx2.AsyncClient]

@@ -14,10 +14,10 @@ from tests.support.records import a_container, a_node, an_application, an_attemp
 from tests.support.rest_world import RestWorld
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
+from yodel.hadoop_http.beans import pretty
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.rm_api.wire import jmx as wire_jmx
 from yodel.rpc_io.dispatch import Dispatcher
-from yodel.rpc_io.rest.beans import pretty
 from yodel.rpc_io.server import RpcServer, ServerSecurity
 
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"

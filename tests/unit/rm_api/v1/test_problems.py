@@ -20,8 +20,8 @@ from yodel.errors import (
     Unavailable,
     YodelError,
 )
+from yodel.hadoop_http.errors import not_authenticated
 from yodel.rm_api.v1 import problems
-from yodel.rpc_io.rest.errors import not_authenticated
 
 
 def is_problem(answer: Any, status: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.datastructures import MutableHeaders
 
-from yodel.rpc_io.rest.added_headers import add_headers
+from yodel.hadoop_http.added_headers import add_headers
 
 
 def test_origin_is_answered_once_and_cookies_are_kept() -> None:

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from yodel.rpc_io.rest.bounded_http import (
+from yodel.hadoop_http.bounded_http import (
     BODY_GRACE_S,
     BODY_PARTS_MAX,
     BODY_S,

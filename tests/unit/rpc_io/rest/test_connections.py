@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yodel.rpc_io.rest.connections import REFUSED_MAX, ConnectionLimits, Connections, Full
+from yodel.hadoop_http.connections import REFUSED_MAX, ConnectionLimits, Connections, Full
 from yodel.telemetry.limits import HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_ADDRESS, REFUSALS, Limit
 
 LIMITS = ConnectionLimits(

@@ -14,8 +14,8 @@ from yodel.errors import (
     Unavailable,
     YodelError,
 )
-from yodel.rpc_io.rest.errors import RestError, translated, undeclared
-from yodel.rpc_io.rest.negotiate import answer_error
+from yodel.hadoop_http.errors import RestError, translated, undeclared
+from yodel.hadoop_http.negotiate import answer_error
 
 
 @pytest.mark.parametrize(

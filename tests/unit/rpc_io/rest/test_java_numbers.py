@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yodel.rpc_io.rest.java_numbers import java_float
+from yodel.hadoop_http.java_numbers import java_float
 
 
 @pytest.mark.parametrize(

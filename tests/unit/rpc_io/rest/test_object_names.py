@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.rpc_io.rest.object_names import NamePattern
+from yodel.hadoop_http.object_names import NamePattern
 
 ROOT = "Hadoop:service=ResourceManager,name=QueueMetrics,q0=root"
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 import uvloop
 
-from yodel.rpc_io.rest import probe_port
-from yodel.rpc_io.rest.probe_port import CONNECTIONS_MAX, HEAD_BYTES_MAX, LIVE, READY, ProbePort
+from yodel.hadoop_http import probe_port
+from yodel.hadoop_http.probe_port import CONNECTIONS_MAX, HEAD_BYTES_MAX, LIVE, READY, ProbePort
 
 HOST = "127.0.0.1"
 

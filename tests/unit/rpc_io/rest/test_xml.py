@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from yodel.rpc_io.rest.xml import document, escaped, java_number
+from yodel.hadoop_http.xml import document, escaped, java_number
 
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
 ROOTS = {

@@ -20,7 +20,7 @@ from nm_plugin.logs.worker_pool import PublishFailed
 from tests.support.node_agent import FakeUsers, container_id, eventually
 from yodel.domain.ids import NodeId
 from yodel.errors import Unavailable
-from yodel.rpc_io.rest.errors import RestError
+from yodel.hadoop_http.errors import RestError
 
 ASKED = Recalled(
     container_id=container_id(2),

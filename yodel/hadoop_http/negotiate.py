@@ -12,8 +12,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from yodel.rpc_io.rest import xml
-from yodel.rpc_io.rest.errors import RestError, not_acceptable, unsupported_media_type
+from yodel.hadoop_http import xml
+from yodel.hadoop_http.errors import RestError, not_acceptable, unsupported_media_type
 
 JSON, XML = "application/json", "application/xml"
 JSON_UTF8, XML_UTF8 = f"{JSON};charset=utf-8", f"{XML};charset=utf-8"

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from yodel.rpc_io.rest.beans import Bean
-from yodel.rpc_io.rest.java_numbers import java_float
+from yodel.hadoop_http.beans import Bean
+from yodel.hadoop_http.java_numbers import java_float
 
 OPEN_FILES = Path("/proc/self/fd")
 MIB = 1024.0 * 1024.0

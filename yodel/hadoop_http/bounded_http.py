@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from yodel.rpc_io.rest.connections import Connections, Full
+from yodel.hadoop_http.connections import Connections, Full
 from yodel.rpc_io.sites import site_of
 from yodel.telemetry.limits import (
     HTTP_BODY_PARTS,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from yodel.rpc_io.rest.negotiate import JSON_UTF8
-from yodel.rpc_io.rest.xml import escaped
+from yodel.hadoop_http.negotiate import JSON_UTF8
+from yodel.hadoop_http.xml import escaped
 
 XML_TEXT = "text/xml;charset=utf-8"
 _CORE = ("hadoop.", "fs.", "ipc.", "io.")

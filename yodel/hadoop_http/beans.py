@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from yodel.errors import InvalidValue
-from yodel.rpc_io.rest.object_names import NamePattern
+from yodel.hadoop_http.object_names import NamePattern
 
 HEADERS = {"Access-Control-Allow-Methods": "GET", "Access-Control-Allow-Origin": "*"}
 MEDIA_TYPE = "application/json; charset=utf8"
