@@ -33,7 +33,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.ports.pods import Manifest
 from yodel.rpc_io.client import RpcClient
-from yodel.settings import Settings
+from yodel.settings.rm import Settings
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings, PosixIdentity, manifest
 

@@ -22,7 +22,7 @@ from nm_plugin.host.health_script import ScriptSettings
 from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
-from yodel.rpc_settings import AgentRpcSettings
+from yodel.settings.rpc import AgentRpcSettings
 
 ENV_PREFIX = "YODEL_NM_"
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]

@@ -18,10 +18,10 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 import nm_plugin.settings
-import yodel.settings
-from yodel.queue_settings import CustomDialect, CustomGang, QueueSettings, UserIds
-from yodel.rpc_settings import AgentRpcSettings, RmRpcSettings
-from yodel.web_settings import WebSettings
+import yodel.settings.rm
+from yodel.settings.queues import CustomDialect, CustomGang, QueueSettings, UserIds
+from yodel.settings.rpc import AgentRpcSettings, RmRpcSettings
+from yodel.settings.web import WebSettings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 COMPUTED = {socket.getfqdn: "this machine's full name", getpass.getuser: "the user who runs it"}
@@ -103,7 +103,7 @@ def render() -> str:
         "\n\n".join(
             (
                 INTRODUCTION,
-                _section("ResourceManager", "`yodel serve --config FILE`", yodel.settings),
+                _section("ResourceManager", "`yodel serve --config FILE`", yodel.settings.rm),
                 *(_table(heading, text, model) for heading, text, model in TABLES),
                 _section("Node agent", "`yodel-nm --config FILE`; one setting: `--set name=value`", nm_plugin.settings),
                 _table("Callers over RPC: `[rpc]`", "What ApplicationMasters may send and hold.", AgentRpcSettings),

@@ -26,7 +26,7 @@ from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import standby_app
 from yodel.services.keys.tokens import TokenIssuer, missing_keys
 from yodel.services.writer.state import ClusterState
-from yodel.settings import Settings
+from yodel.settings.rm import Settings
 from yodel.store.engine import is_shared
 from yodel.store.leadership import Leadership, LeaseTimes
 from yodel.store.sql_lease import SqlLease, new_holder

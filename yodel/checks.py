@@ -17,7 +17,7 @@ from yodel.kube.retrying import RetryLimits
 from yodel.local.cluster_files import closed_parents
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, STANDARD, is_free
-from yodel.settings import Settings
+from yodel.settings.rm import Settings
 from yodel.store.engine import parsed_url
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.schema import HEAD_REVISION, look

@@ -23,7 +23,7 @@ from yodel.errors import InvalidValue, Refused, YodelError
 
 if TYPE_CHECKING:
     from yodel.checks import Finding
-    from yodel.settings import Settings
+    from yodel.settings.rm import Settings
 
 EXIT_FAILED, EXIT_MISCONFIGURED = 1, 2
 MARKS = {"ok": "ok     ", "warning": "warning", "failed": "FAILED "}
@@ -359,7 +359,7 @@ def _print_version() -> None:
 def _settings(config: Path | None) -> Settings:
     from pydantic import ValidationError
 
-    from yodel.settings import load, mistakes_in
+    from yodel.settings.rm import load, mistakes_in
 
     try:
         return load(config)
@@ -373,7 +373,7 @@ def _reloaded(config: Path | None) -> Settings:
     """Raises InvalidValue, Refused: whoever asked for the reload is told, and the old settings count."""
     from pydantic import ValidationError
 
-    from yodel.settings import load, mistakes_in
+    from yodel.settings.rm import load, mistakes_in
 
     try:
         return load(config)

@@ -20,11 +20,11 @@ from yodel.ports.identity import OsUsers
 from yodel.ports.store import EndedKept
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, rpc_limits
-from yodel.rpc_settings import RmRpcSettings
 from yodel.services.keys.delegation import DelegationSettings
 from yodel.services.keys.masters import RollingSettings
 from yodel.services.writer.submission_room import MIB, SubmissionRoom
-from yodel.settings import Settings
+from yodel.settings.rm import Settings
+from yodel.settings.rpc import RmRpcSettings
 from yodel.telemetry import limits
 from yodel.translator.dialects import dialect
 from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks

@@ -18,7 +18,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.pods import PodSink
 from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.pods.binder import Binder
-from yodel.settings import Settings
+from yodel.settings.rm import Settings
 from yodel.store.leadership import Leadership
 from yodel.telemetry import garbage
 from yodel.translator import names

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from yodel import __version__, from_settings, hadoop_properties
+from yodel import __version__, from_settings
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.ask_rules import AskRules
@@ -80,7 +80,7 @@ from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState
-from yodel.settings import Settings
+from yodel.settings.rm import Settings, hadoop_properties
 from yodel.store.leadership import Leadership
 from yodel.telemetry import garbage
 from yodel.telemetry.loop_turns import LoopTurns

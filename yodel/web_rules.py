@@ -15,7 +15,7 @@ from yodel.rm_api.context import RestSettings
 from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.proxied_origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
-from yodel.web_settings import WebSettings
+from yodel.settings.web import WebSettings
 
 SECRET_BYTES_MAX = 64 * 1024
 

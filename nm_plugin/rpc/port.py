@@ -14,7 +14,7 @@ from yodel.hadoop_rpc.framing import MIB
 from yodel.rpc_io.dispatch import CallLimits, Dispatcher
 from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant, rpc_limits
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
-from yodel.rpc_settings import AgentRpcSettings
+from yodel.settings.rpc import AgentRpcSettings
 from yodel.telemetry.limits import AGENT_FRAME
 
 NONCE_BYTES = 30

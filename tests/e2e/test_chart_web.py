@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-import yodel.settings
+import yodel.settings.rm
 from tests.rigs.kubernetes.cluster import binaries
 from tests.rigs.kubernetes.install import CHART
 
@@ -75,6 +75,6 @@ def test_names_reach_the_settings(tmp_path: Path) -> None:
     web = {"hostNames": ["rm.example"], "proxiedAddress": "pages.example", "proxiedOrigin": "own"}
     data = one(rendered(tmp_path, {"web": web}), "ConfigMap", "yodel-rm")
     (tmp_path / "rm.toml").write_text(data["rm.toml"])
-    settings = yodel.settings.load(tmp_path / "rm.toml").web
+    settings = yodel.settings.rm.load(tmp_path / "rm.toml").web
     assert (settings.host_names, settings.proxied_address) == (("rm.example",), "pages.example")
     assert (settings.proxied_origin, settings.proxied_port) == ("own", 8089)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import nm_plugin.settings
-import yodel.settings
+import yodel.settings.rm
 from tests.rigs.kubernetes.cluster import binaries
 from tests.rigs.kubernetes.images import build_images
 from tests.rigs.kubernetes.install import BEFORE, CHART, NAMESPACE, RELEASE
@@ -83,7 +83,7 @@ def test_only_what_needs_its_node_is_outside_the_restricted_namespace(objects: l
 
 def test_the_resource_manager_takes_its_settings(objects: list[Object], tmp_path: Path) -> None:
     (tmp_path / "rm.toml").write_text(one(objects, "ConfigMap", "-rm")["data"]["rm.toml"])
-    settings = yodel.settings.load(tmp_path / "rm.toml")
+    settings = yodel.settings.rm.load(tmp_path / "rm.toml")
     assert (settings.host, settings.webapp_port, settings.namespace) == (node_address(1), 30088, CONTAINERS)
     assert settings.log_aggregation_enable
 

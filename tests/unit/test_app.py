@@ -15,7 +15,7 @@ from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.errors import InvalidValue
 from yodel.ports.clock import SystemClock
 from yodel.ports.store import Commit
-from yodel.settings import Settings
+from yodel.settings.rm import Settings
 from yodel.store.memory_store import MemoryDisk, MemoryStore
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.support.fake_kubernetes import Answer, FakeKubernetes, serve
 from yodel import checks
 from yodel.checks import Finding, Verdict
-from yodel.queue_settings import QueueSettings
-from yodel.settings import Settings
+from yodel.settings.queues import QueueSettings
+from yodel.settings.rm import Settings
 from yodel.store.migrating import migrate
 
 

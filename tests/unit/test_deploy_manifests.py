@@ -21,7 +21,7 @@ from kubernetes.aio.client import models
 from typer.testing import CliRunner
 
 import nm_plugin.settings
-import yodel.settings
+import yodel.settings.rm
 from yodel import cli
 from yodel.hadoop_http import probe_port
 from yodel.rm_api.routes import cluster
@@ -128,7 +128,7 @@ def test_no_secret_is_in_them(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_resource_managers_settings_are_settings(name: str, tmp_path: Path) -> None:
     (tmp_path / "rm.toml").write_text(one(name, "ConfigMap", "-rm")["data"]["rm.toml"])
-    settings = yodel.settings.load(tmp_path / "rm.toml")
+    settings = yodel.settings.rm.load(tmp_path / "rm.toml")
     paths = one(name, "DaemonSet")["spec"]["template"]["spec"]["volumes"]
     on_host = {volume["hostPath"]["path"] for volume in paths if "hostPath" in volume}
     assert settings.namespace == "yodel-containers"
@@ -420,9 +420,9 @@ def test_a_leader_that_is_deleted_has_time_to_hand_over_and_to_end() -> None:
 
 def handover_s(name: str) -> float:
     (rm,) = one(name, "Deployment")["spec"]["template"]["spec"]["containers"]
-    prefix = yodel.settings.ENV_PREFIX
+    prefix = yodel.settings.rm.ENV_PREFIX
     given = {v["name"].removeprefix(prefix).lower(): v["value"] for v in rm["env"] if "value" in v}
-    return yodel.settings.Settings(**given).leader_handover_s
+    return yodel.settings.rm.Settings(**given).leader_handover_s
 
 
 def test_standbys_are_spread_where_that_can_be() -> None:

@@ -11,8 +11,8 @@ import pytest
 from yodel import from_settings
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
-from yodel.queue_settings import QueueSettings
-from yodel.settings import Settings
+from yodel.settings.queues import QueueSettings
+from yodel.settings.rm import Settings
 
 
 def test_limits_of_allocation_come_from_the_settings() -> None:

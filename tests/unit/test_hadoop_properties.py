@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from yodel.hadoop_properties import properties
-from yodel.settings import Settings
-from yodel.web_settings import WebSettings
+from yodel.settings.hadoop_properties import properties
+from yodel.settings.rm import Settings
+from yodel.settings.web import WebSettings
 
 
 def settings(**changes: object) -> Settings:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from yodel.queue_settings import QueueSettings
-from yodel.settings import load, mistakes_in
+from yodel.settings.queues import QueueSettings
+from yodel.settings.rm import load, mistakes_in
 
 WHOLE = """
 queues = ["default", "etl"]

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from yodel.errors import InvalidValue
-from yodel.settings import Settings, load, mistakes_in
+from yodel.settings.rm import Settings, load, mistakes_in
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from yodel.settings import load
-from yodel.web_settings import WebSettings
+from yodel.settings.rm import load
+from yodel.settings.web import WebSettings
 
 
 def test_defaults_are_hadoops() -> None:

@@ -92,7 +92,7 @@ def agent_file(directory: Path, node: str) -> Path:
 
 
 def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
-    """Fields of yodel.settings.Settings, by their names in TOML."""
+    """Fields of yodel.settings.rm.Settings, by their names in TOML."""
     directory = options.directory
     return {
         "store_url": f"sqlite+aiosqlite:///{directory / 'rm' / 'rm.db'}",

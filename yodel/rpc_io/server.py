@@ -35,7 +35,7 @@ from yodel.rpc_io.port_figures import PortFigures
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.seats import Seats
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
-from yodel.rpc_settings import RpcSettings
+from yodel.settings.rpc import RpcSettings
 from yodel.telemetry.limits import Limit
 
 __all__ = ["ProxyUserRules", "RpcLimits", "RpcServer", "ServerSecurity", "TokenGrant", "rpc_limits"]

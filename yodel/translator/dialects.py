@@ -25,7 +25,7 @@ from typing import Any, Literal
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
-from yodel.queue_settings import CustomDialect
+from yodel.settings.queues import CustomDialect
 from yodel.translator import names
 
 MIB = 1024 * 1024

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from yodel.errors import InvalidValue
-from yodel.queue_settings import CustomDialect, QueueSettings
+from yodel.settings.queues import CustomDialect, QueueSettings
 from yodel.translator import templates
 from yodel.translator.dialects import DIALECTS, GangKind, dialect
 from yodel.translator.pod_spec import PodSettings

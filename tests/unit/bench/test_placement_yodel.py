@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.placement_yodel import MODES, PORTS, Mode, PodBodies, settings_file
-from yodel.settings import load
+from yodel.settings.rm import load
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)

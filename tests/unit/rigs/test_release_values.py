@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-import yodel.settings
+import yodel.settings.rm
 from tests.rigs.kubernetes.images import Image, RigImages
 from tests.rigs.kubernetes.layout import SERVICE_NETWORK, node_address
 from tests.rigs.kubernetes.release_values import Account, Target, values
@@ -106,7 +106,7 @@ def test_logs_are_aggregated_only_where_nodes_share_a_file_system(rig: dict[str,
 
 def test_settings_and_queues_are_ones_there_are(rig: dict[str, Any]) -> None:
     said = rig["resourceManager"]["settings"]
-    settings = yodel.settings.Settings(**said)
+    settings = yodel.settings.rm.Settings(**said)
     assert set(settings.queue_settings) <= {f"root.{name}" for name in settings.queues}
     dialects = {queue.dialect for queue in settings.queue_settings.values()} - {None}
     assert dialects <= set(DIALECTS)

@@ -7,8 +7,8 @@ import pytest
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
-from yodel.queue_settings import CustomDialect, CustomGang
-from yodel.settings import load
+from yodel.settings.queues import CustomDialect, CustomGang
+from yodel.settings.rm import load
 from yodel.translator import names
 from yodel.translator.dialects import DIALECTS, dialect, gang_object, quantities
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from yodel.errors import InvalidValue
-from yodel.queue_settings import CustomDialect, QueueSettings
+from yodel.settings.queues import CustomDialect, QueueSettings
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles

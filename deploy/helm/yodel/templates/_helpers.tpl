@@ -154,7 +154,7 @@ capabilities:
 {{- end }}
 {{- end -}}
 
-{{/* Fields of yodel/settings.py; the database's URL comes from the environment. */}}
+{{/* Fields of yodel/settings/rm.py; the database's URL comes from the environment. */}}
 {{- define "yodel.rmToml" -}}
 {{- $values := .Values -}}
 {{- $ports := $values.service.ports -}}

@@ -18,9 +18,9 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from yodel.errors import InvalidValue
-from yodel.queue_settings import CustomDialect, QueueSettings, UserIds
-from yodel.rpc_settings import RmRpcSettings
-from yodel.web_settings import WebSettings
+from yodel.settings.queues import CustomDialect, QueueSettings, UserIds
+from yodel.settings.rpc import RmRpcSettings
+from yodel.settings.web import WebSettings
 
 ENV_PREFIX = "YODEL_"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from yodel.settings import Settings
+from yodel.settings.rm import Settings
 
 _RM = "yarn.resourcemanager."
 _HTTP = "hadoop.http.authentication."
