@@ -22,8 +22,8 @@ from yodel.client import commands
 from yodel.errors import InvalidValue, Refused, YodelError
 
 if TYPE_CHECKING:
-    from yodel.checks import Finding
     from yodel.settings.rm import Settings
+    from yodel.wiring.checks import Finding
 
 EXIT_FAILED, EXIT_MISCONFIGURED = 1, 2
 MARKS = {"ok": "ok     ", "warning": "warning", "failed": "FAILED "}
@@ -160,11 +160,11 @@ def serve(
 
     Example: yodel serve --config /etc/yodel/rm.toml
     """
-    from yodel.app import run_rm
     from yodel.local.quickstart import stop_on_signals
     from yodel.rpc_io.open_files import raise_limit
     from yodel.store.schema import migrate_if_behind
     from yodel.telemetry import logs
+    from yodel.wiring.process import run_rm
 
     settings = _settings(config)
     logs.configure(settings.log_level, settings.log_format)
@@ -295,8 +295,8 @@ def check(
 
     Example, before yodel local: yodel check --dir /tmp/yodel
     """
-    from yodel import checks
     from yodel.telemetry import logs
+    from yodel.wiring import checks
 
     logs.configure("error", "console")  # the findings say it all
     if config is not None and directory is not None:

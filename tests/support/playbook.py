@@ -380,7 +380,7 @@ class World:
     # --- lives ----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin a life as ``yodel.app`` does: open, keys, runtimes, writer, what was under way."""
+        """Begin a life as ``yodel.wiring.process`` does: open, keys, runtimes, writer, what was under way."""
         store = self.new_store()
         snapshot = await store.open(now_ms=self.clock.now_ms(), default_queues=self.options.queues)
         new_keys = missing_keys(snapshot.master_keys, lambda count: bytes(count))

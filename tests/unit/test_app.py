@@ -9,7 +9,6 @@ import httpx2
 import pytest
 
 from tests.support.ports import free_ports
-from yodel import app
 from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.errors import InvalidValue
@@ -17,6 +16,7 @@ from yodel.ports.clock import SystemClock
 from yodel.ports.store import Commit
 from yodel.settings.rm import Settings
 from yodel.store.memory_store import MemoryDisk, MemoryStore
+from yodel.wiring import process as app
 
 
 async def test_queues_of_the_settings_count_until_others_are_made_over_rest() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_kubernetes import Answer, FakeKubernetes, serve
-from yodel import checks
-from yodel.checks import Finding, Verdict
 from yodel.settings.queues import QueueSettings
 from yodel.settings.rm import Settings
 from yodel.store.migrating import migrate
+from yodel.wiring import checks
+from yodel.wiring.checks import Finding, Verdict
 
 
 async def findings_of(settings: Settings) -> dict[str, Finding]:

@@ -16,10 +16,11 @@ import typer
 from typer.testing import CliRunner
 
 from tests.support.audit_lines import logs_as_before
-from yodel import __version__, checks, cli
-from yodel.checks import Finding, Verdict
+from yodel import __version__, cli
 from yodel.errors import InvalidValue, Refused
 from yodel.rpc_io.open_files import WANTED
+from yodel.wiring import checks
+from yodel.wiring.checks import Finding, Verdict
 
 COMMANDS = ("local", "serve", "migrate", "client-config", "check", "version")
 RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200"})

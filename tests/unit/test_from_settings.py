@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from yodel import from_settings
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.settings.queues import QueueSettings
 from yodel.settings.rm import Settings
+from yodel.wiring import from_settings
 
 
 def test_limits_of_allocation_come_from_the_settings() -> None:

@@ -15,7 +15,7 @@ from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.proxied_origin import ProxiedOrigin
 from yodel.rm_api.server import LIMITS
 from yodel.settings.web import WebSettings
-from yodel.web_rules import connection_limits, with_rules
+from yodel.wiring.web_rules import connection_limits, with_rules
 
 REST = RestSettings(cluster_id=1, started_ms=1, rm_web_address="rm:8088", login_user="yarn", cookie_secret=b"made")
 

@@ -22,5 +22,5 @@ def raise_limit() -> int:
     target = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
     if target < WANTED:
-        structlog.get_logger("yodel.app").info("open_files_limited", open_files=target, wanted=WANTED)
+        structlog.get_logger("yodel.wiring.process").info("open_files_limited", open_files=target, wanted=WANTED)
     return target

@@ -67,7 +67,7 @@ def test_no_bytecode_is_copied(packages: dict[str, Entry], code: dict[str, Entry
 
 
 def test_yodel_is_there_with_its_programs_and_its_data(code: dict[str, Entry]) -> None:
-    for path in ("yodel/app.py", "nm_plugin/app.py", "migrations/env.py", "migrations/script.py.mako"):
+    for path in ("yodel/wiring/process.py", "nm_plugin/app.py", "migrations/env.py", "migrations/script.py.mako"):
         assert f"{SITE_PACKAGES}/{path}" in code
     assert any(path.endswith(".desc") for path in code)
     for program, module in (("yodel", "yodel.__main__"), ("yodel-nm", "nm_plugin.__main__")):

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import structlog
 
-from yodel import __version__, from_settings
+from yodel import __version__
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.ask_rules import AskRules
@@ -28,8 +28,6 @@ from yodel.kube.groups import GroupedPods
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import DriverLimits, PodDriver
-from yodel.kube_side import KubeSide
-from yodel.pod_making import PodMaker
 from yodel.ports.clock import Clock
 from yodel.ports.identity import OsUsers, PosixUser
 from yodel.ports.store import Row, Snapshot, Store
@@ -88,11 +86,14 @@ from yodel.translator import names
 from yodel.translator.dialects import gang_kinds
 from yodel.translator.placement import Landmarks
 from yodel.translator.profiles import PodProfiles
-from yodel.web_rules import connection_limits, with_rules
+from yodel.wiring import from_settings
+from yodel.wiring.kube import KubeSide
+from yodel.wiring.pod_making import PodMaker
+from yodel.wiring.web_rules import connection_limits, with_rules
 
 COMPANY_S = 0.025
 """Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
-log = structlog.get_logger("yodel.app")
+log = structlog.get_logger("yodel.wiring.process")
 
 
 class _Stoppable(Protocol):

@@ -14,14 +14,11 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from yodel import from_settings
 from yodel.domain.queues.queue import differing
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.probe_port import ProbePort
-from yodel.kube_side import CLIENT_MODULE
 from yodel.ports.clock import Clock, SystemClock
 from yodel.ports.store import Commit, Snapshot, Store
-from yodel.rm import Addresses, Rm
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import standby_app
 from yodel.services.keys.tokens import TokenIssuer, missing_keys
@@ -31,7 +28,10 @@ from yodel.store.engine import is_shared
 from yodel.store.leadership import Leadership, LeaseTimes
 from yodel.store.sql_lease import SqlLease, new_holder
 from yodel.store.sql_store import SqlStore
-from yodel.web_rules import connection_limits
+from yodel.wiring import from_settings
+from yodel.wiring.kube import CLIENT_MODULE
+from yodel.wiring.rm import Addresses, Rm
+from yodel.wiring.web_rules import connection_limits
 
 __all__ = ["Addresses", "run_rm"]
 

@@ -1,0 +1,1 @@
+"""Builds the processes: adapters are made here and nowhere else."""
