@@ -16,6 +16,6 @@ few pages, the web proxy, and ``/api/v1``, which is ours.
     proxy        ``/proxy/<application id>/…``
     v1/          ``/api/v1``, its documents and its stream of events
 
-JSON and XML are made of the same plain values; ``yodel.rpc_io.rest``, which node agents share, knows the media types
+JSON and XML are made of the same plain values; ``yodel.hadoop_http``, which node agents share, knows the media types
 and the forms of errors.
 """

@@ -78,7 +78,8 @@ from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState
-from yodel.settings.rm import Settings, hadoop_properties
+from yodel.settings import hadoop_properties
+from yodel.settings.rm import Settings
 from yodel.store.leadership import Leadership
 from yodel.telemetry import garbage
 from yodel.telemetry.loop_turns import LoopTurns
