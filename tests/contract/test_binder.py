@@ -25,12 +25,12 @@ from yodel.domain.ids import pod_name
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
+from yodel.host.clock import SystemClock
 from yodel.kube.api import Request
 from yodel.kube.client import KubeClient, open_kube
 from yodel.kube.holdings import watch_holdings
 from yodel.kube.nodes import watch_nodes
 from yodel.kube.pod_driver import PodDriver
-from yodel.ports.clock import SystemClock
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Identity
 from yodel.services.pods.binder import UNKNOWN, Binder, NoPlace

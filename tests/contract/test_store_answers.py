@@ -21,7 +21,7 @@ from yodel.domain.effects import OutsideEffect
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import default_queues
 from yodel.errors import Unavailable
-from yodel.ports.clock import SystemClock
+from yodel.host.clock import SystemClock
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Snapshot, Store
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState

@@ -12,7 +12,7 @@ from tests.support.ports import free_ports
 from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.errors import InvalidValue
-from yodel.ports.clock import SystemClock
+from yodel.host.clock import SystemClock
 from yodel.ports.store import Commit
 from yodel.settings.rm import Settings
 from yodel.store.memory_store import MemoryDisk, MemoryStore

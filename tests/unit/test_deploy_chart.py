@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from yodel.domain.ids import ApplicationId
+from yodel.host.clock import SystemClock
 from yodel.kube import inspection
 from yodel.kube.api import Request
 from yodel.kube.groups import GroupedPods
@@ -28,7 +29,6 @@ from yodel.kube.nodes import list_nodes, watch_nodes
 from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import PodDriver
 from yodel.kube.watch_loop import watch_pods
-from yodel.ports.clock import SystemClock
 from yodel.ports.inspection import ApplicationSummary, PodEvent
 from yodel.translator.dialects import GangKind
 from yodel.translator.pod_spec import Group

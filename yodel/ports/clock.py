@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Protocol
 
 
@@ -12,13 +11,3 @@ class Clock(Protocol):
 
     def monotonic_s(self) -> float:
         """For durations."""
-
-
-class SystemClock:
-    """The machine's own clock."""
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic_s(self) -> float:
-        return time.monotonic()

@@ -15,8 +15,8 @@ from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
+from yodel.host.users import OsUsers
 from yodel.kube.paced import PaceLimits
-from yodel.ports.identity import OsUsers
 from yodel.ports.store import EndedKept
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, rpc_limits

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId
+from yodel.host.users import OsUsers
 from yodel.pb_convert.submission import launch_environment
-from yodel.ports.identity import OsUsers
 from yodel.ports.pods import Manifest
 from yodel.services.writer.state import ClusterState
 from yodel.translator import images, names

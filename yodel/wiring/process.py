@@ -17,7 +17,8 @@ from collections.abc import AsyncIterator, Callable
 from yodel.domain.queues.queue import differing
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.probe_port import ProbePort
-from yodel.ports.clock import Clock, SystemClock
+from yodel.host.clock import SystemClock
+from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Snapshot, Store
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import standby_app

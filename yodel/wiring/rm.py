@@ -24,12 +24,13 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queues.queue import Queue
 from yodel.errors import Refused, Unavailable
 from yodel.hadoop_rpc.framing import MIB
+from yodel.host.users import OsUsers
 from yodel.kube.groups import GroupedPods
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
 from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.ports.clock import Clock
-from yodel.ports.identity import OsUsers, PosixUser
+from yodel.ports.identity import PosixUser
 from yodel.ports.store import Row, Snapshot, Store
 from yodel.rm_api.app import RestServices, RestSettings, create_app
 from yodel.rm_api.context import CHANGES_WAITING_GAUGE

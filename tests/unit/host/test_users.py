@@ -7,7 +7,8 @@ import pwd
 import pytest
 
 from yodel.errors import Refused
-from yodel.ports.identity import OsUsers, PosixUser
+from yodel.host.users import OsUsers
+from yodel.ports.identity import PosixUser
 
 ALICE = PosixUser(uid=2001, gid=2002, groups=(3000,))
 
