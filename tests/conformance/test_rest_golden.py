@@ -23,7 +23,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
-from yodel.domain.queue import Queue
+from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import (
     ApplicationState,
@@ -34,7 +34,7 @@ from yodel.domain.states import (
     NodeState,
 )
 from yodel.pb_convert import rest_submission
-from yodel.services.given_ids import Asker
+from yodel.services.applications.given_ids import Asker
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "rest"
 CLUSTER_ID = 1795247895247

@@ -15,7 +15,7 @@ from yodel.local import cluster_files
 from yodel.local.cluster_files import agent_file, closed_parents, kube_file, make_directories, rm_file
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import choose_ports
-from yodel.settings.rm import rm as settings
+from yodel.settings import rm as settings
 
 PRIVATE = ("node-token", "kubeconfig", "rm/rm.toml", "kube/kube.json", "nodes/node-2/nm.toml")
 

@@ -13,8 +13,8 @@ from yodel.domain.queues.queue import QueueState, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.errors import AccessDenied, InvalidValue, Refused
+from yodel.services.nodes import administration as admin_module
 from yodel.services.nodes.administration import AdminService
-from yodel.services.nodes.agents import administration as admin_module
 from yodel.translator.profiles import PodProfiles
 
 

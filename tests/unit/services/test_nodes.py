@@ -7,8 +7,8 @@ from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
+from yodel.services.nodes import agents as nodes_module
 from yodel.services.nodes.agents import Heartbeat
-from yodel.services.nodes.agents import agents as nodes_module
 
 
 @pytest.mark.parametrize("capability", [Resource(0, 1), Resource(1024, 0), Resource(-1, -1)])
