@@ -6,11 +6,8 @@ SHELL := bash
 unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv/bin
 PYTEST := $(VENV)/pytest
-# A summary line for each part would hide how the whole ended, so the parts of `make test` are two runs: quick, then slow.
-QUICK := $(wildcard tests/unit tests/playbook tests/property tests/simulation)
-# What every store promises, on the one in memory and on SQLite; on PostgreSQL it is tried among the slow ones.
-STORES := $(wildcard $(addprefix tests/contract/test_,store.py store_answers.py store_failures.py migrations.py))
-SLOW := $(wildcard tests/contract tests/faults tests/conformance)
+# What is in which run is said in tests/runs/parts.toml.
+RUNS := $(VENV)/python -m tests.runs
 
 .PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants soak attacks simulate demo lock clean
 
@@ -34,19 +31,18 @@ format: setup ## rewrite the sources in the house's format
 	$(VENV)/ruff check --fix .
 	$(VENV)/ruff format .
 
-test: setup ## every test, the quick ones first
-	$(PYTEST) -q -n 3 --dist loadfile -m "not postgres" $(QUICK) $(STORES)
+test: setup ## every test but tests/e2e, the quick ones first; what fails is asked once more
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	$(PYTEST) --durations 25 $(SLOW)
+	$(RUNS) quick slow
 
 test-quick: setup ## unit, playbook, property and simulation tests, stores without PostgreSQL: under a minute, no network
-	$(PYTEST) -q -n 3 --dist loadfile -m "not postgres" $(QUICK) $(STORES)
+	$(RUNS) quick
 
-test-slow: setup ## contract, fault and conformance tests (real Spark)
+test-slow: setup ## contract, fault and conformance tests (real Spark and Hadoop), in lanes side by side
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	$(PYTEST) --durations 25 $(SLOW)
+	$(RUNS) slow
 
 conformance: setup ## every client script on a real Hadoop and on Yodel (about an hour); writes docs/compatibility.md
 	scripts/spark-venv 4.x
@@ -64,7 +60,7 @@ cluster-down: ## end that cluster; nothing is left
 
 e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down when it is not there (30 minutes; YODEL_E2E=short: 20)
 	scripts/spark-venv 4.x
-	$(PYTEST) tests/e2e
+	$(RUNS) e2e
 
 bench: setup ## measure; results are printed and never judged
 	@for name in heartbeats submissions latency rest pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
@@ -91,4 +87,4 @@ lock: setup ## requirements.lock anew from pyproject.toml: exact versions with h
 	"$$uv" export --quiet --frozen --all-extras --all-groups --no-emit-project --no-header --format requirements-txt -o requirements.lock
 
 clean: ## remove .venv and the tools' caches in the checkout (not ~/.cache/yodel)
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

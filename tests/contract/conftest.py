@@ -11,7 +11,7 @@ NEEDS = ("postgres_server", "postgres_url", "migrated_postgres")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever needs a PostgreSQL is marked: the others of the stores' tests run among the quick ones (Makefile)."""
+    """Whatever needs a PostgreSQL is marked: the others of the stores' tests are quick ones (tests/runs/parts.toml)."""
     for item in items:
         fixtures, called = getattr(item, "fixturenames", ()), getattr(item, "callspec", None)
         parameters = () if called is None else called.params.values()
