@@ -30,6 +30,7 @@ from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
 from nm_plugin.keys.keeper import KeyKeeper
+from nm_plugin.keys.key_file import KeyFile
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.launch import command
 from nm_plugin.launch.java import add_opens
@@ -154,7 +155,7 @@ class NodeAgent:
     async def _serving(self, parts: ManagerParts, monitor: MemoryMonitor) -> AsyncIterator[Running]:
         """Ports open, containers re-adopted, tracker running."""
         secrets_of_rm, late = TokenSecrets(), _Late()
-        keys = KeyKeeper(secrets_of_rm, parts.store, parts.threads)
+        keys = KeyKeeper(secrets_of_rm, await parts.threads.run(KeyFile, self._settings.state_dir), parts.threads)
         has_keys = await keys.recover()
         manager = ContainerManager(self._manager_settings(), parts, late.node, late.report, _now_ms)
         service = ContainerService(manager, secrets_of_rm, self._aux, keys.save, _now_ms)

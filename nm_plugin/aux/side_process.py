@@ -21,7 +21,7 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.container.records import write_atomically
+from nm_plugin.host.atomic_file import write_atomically
 
 PROBE_INTERVAL_S = 5.0
 PROBE_TIMEOUT_S = 3.0

@@ -2,8 +2,7 @@
 
 A file is written before the effect it describes is performed, and replaced by rename, so that it is always whole.  It
 is not synced to disk: it has to survive the agent, not the machine, because a machine's end is the containers' end too.
-Launch contexts hold tokens, and the RM's keys are here: the directory is 0700, files are 0600, and a context is dropped
-when its container ends.
+Launch contexts hold tokens: the directory is 0700, files are 0600, and a context is dropped when its container ends.
 
 All functions block; call them in the file threads.
 """
@@ -11,8 +10,6 @@ All functions block; call them in the file threads.
 from __future__ import annotations
 
 import base64
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,15 +17,11 @@ from typing import Any
 
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.retry import Retry
-from nm_plugin.keys.token_secrets import KeyRing
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from nm_plugin.host.atomic_file import FORMAT, read_or_drop, write_atomically
+from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
-from yodel.domain.tokens import MasterKey
-from yodel.errors import InvalidValue
 
-FORMAT = 1
-FILE_BYTES_MAX = 64 << 20
 RECORDS_MAX = 100_000
 
 
@@ -49,7 +42,6 @@ class NodeStore:
     def __init__(self, state_dir: Path) -> None:
         self._containers = state_dir / "containers"
         self._applications = state_dir / "applications"
-        self._keys = state_dir / "keys.json"
         for directory in (state_dir, self._containers, self._applications):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -61,7 +53,9 @@ class NodeStore:
 
     def containers(self) -> list[Container]:
         """All readable records; a broken file is dropped, for nothing could be done with it."""
-        return [c for path in _json_files(self._containers) if (c := _read(path, _container_from_json)) is not None]
+        return [
+            c for path in _json_files(self._containers) if (c := read_or_drop(path, _container_from_json)) is not None
+        ]
 
     def save_application(self, application: Application) -> None:
         content = {
@@ -77,48 +71,15 @@ class NodeStore:
         (self._applications / f"{application_id}.json").unlink(missing_ok=True)
 
     def applications(self) -> list[Application]:
-        return [a for path in _json_files(self._applications) if (a := _read(path, _application_from_json)) is not None]
-
-    def save_keys(self, ring: KeyRing) -> None:
-        content = {
-            "format": FORMAT,
-            "rm_identifier": ring.rm_identifier,
-            "nm": [_key_to_json(key) for key in ring.nm],
-            "container": [_key_to_json(key) for key in ring.container],
-            "attempts": {str(attempt): _key_to_json(key) for attempt, key in ring.attempts.items()},
-        }
-        write_atomically(self._keys, content)
-
-    def keys(self) -> KeyRing | None:
-        """None when there are none yet, or none that can be read."""
-        ring: KeyRing | None = _read(self._keys, _ring_from_json) if self._keys.exists() else None
-        return ring
-
-
-def write_atomically(path: Path, content: dict[str, Any]) -> None:
-    """Mode 0600; the name ``<path>.tmp`` is the agent's own, in a directory only it can write."""
-    temporary = path.with_name(path.name + ".tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(content, file)
-    os.replace(temporary, path)
+        return [
+            a
+            for path in _json_files(self._applications)
+            if (a := read_or_drop(path, _application_from_json)) is not None
+        ]
 
 
 def _json_files(directory: Path) -> list[Path]:
     return sorted(directory.glob("*.json"))[:RECORDS_MAX]
-
-
-def _read(path: Path, convert: Any) -> Any:
-    try:
-        if path.stat().st_size > FILE_BYTES_MAX:
-            raise InvalidValue("state file", path.name, f"at most {FILE_BYTES_MAX} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content.get("format") != FORMAT:
-            raise InvalidValue("state file format", content.get("format"), str(FORMAT))
-        return convert(content)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        path.unlink(missing_ok=True)
-        return None
 
 
 def _container_to_json(container: Container) -> dict[str, Any]:
@@ -197,25 +158,6 @@ def _retry_from_json(content: dict[str, Any] | None) -> Retry | None:
         validity_ms=int(content["validity_ms"]),
         remaining=int(content["remaining"]),
         restarts_ms=tuple(content["restarts_ms"]),
-    )
-
-
-def _key_to_json(key: MasterKey | None) -> list[Any] | None:
-    return None if key is None else [key.key_id, base64.b64encode(key.secret).decode("ascii")]
-
-
-def _key_from_json(content: list[Any] | None) -> MasterKey | None:
-    return None if content is None else MasterKey(key_id=int(content[0]), secret=base64.b64decode(content[1]))
-
-
-def _ring_from_json(content: dict[str, Any]) -> KeyRing:
-    nm, container = ([_key_from_json(key) for key in content[kind]] for kind in ("nm", "container"))
-    kept = {ApplicationAttemptId.parse(text): _key_from_json(key) for text, key in content["attempts"].items()}
-    return KeyRing(
-        nm=(nm[0], nm[1]),
-        container=(container[0], container[1]),
-        attempts={attempt: key for attempt, key in kept.items() if key is not None},
-        rm_identifier=content["rm_identifier"],
     )
 
 

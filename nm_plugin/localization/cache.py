@@ -22,7 +22,7 @@ from typing import Any
 
 import structlog
 
-from nm_plugin.container.records import write_atomically
+from nm_plugin.host.atomic_file import write_atomically
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, USER_DIR_MODE, make_dir, make_user_dir, remove_tree
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as

@@ -15,7 +15,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nm_plugin.container.records import write_atomically
+from nm_plugin.host.atomic_file import write_atomically
 from yodel.domain.ids import ApplicationId
 from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.writable import parse_token

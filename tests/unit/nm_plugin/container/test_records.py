@@ -9,10 +9,8 @@ from pathlib import Path
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.records import Application, NodeStore
 from nm_plugin.container.retry import Retry
-from nm_plugin.keys.token_secrets import KeyRing
-from tests.support.node_agent import APPLICATION, ATTEMPT, container_id
+from tests.support.node_agent import APPLICATION, container_id
 from yodel.domain.resource import Resource
-from yodel.domain.tokens import MasterKey
 
 CONTAINER = Container(
     container_id=container_id(2),
@@ -84,15 +82,3 @@ def test_retry_policy_and_its_past_come_back(tmp_path: Path) -> None:
     every_error = replace(again, retry=replace(retry, error_codes=None))
     store.save_container(every_error)
     assert store.containers() == [every_error]
-
-
-def test_keys_come_back_and_broken_ones_are_none(tmp_path: Path) -> None:
-    store = NodeStore(tmp_path)
-    assert store.keys() is None
-    old, new = MasterKey(key_id=1, secret=b"o" * 16), MasterKey(key_id=2, secret=b"\xff" * 16)
-    ring = KeyRing(nm=(new, old), container=(new, None), attempts={ATTEMPT: old}, rm_identifier=17)
-    store.save_keys(ring)
-    assert NodeStore(tmp_path).keys() == ring
-    assert stat.S_IMODE((tmp_path / "keys.json").stat().st_mode) == 0o600
-    (tmp_path / "keys.json").write_text("{")
-    assert store.keys() is None

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.container.records import NodeStore
 from nm_plugin.host.users import FileThreads
 from nm_plugin.keys.keeper import KeyKeeper
+from nm_plugin.keys.key_file import KeyFile
 from nm_plugin.keys.token_secrets import KeyRing, TokenSecrets
 from tests.support.fake_tracker import CONTAINER_KEY, NM_KEY, RM_IDENTIFIER
 from yodel.domain.tokens import MasterKey
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 
 
-class CountingStore(NodeStore):
-    """The real store; counts, and fails while told to."""
+class CountingFile(KeyFile):
+    """The real file; counts, and fails while told to."""
 
     saves = 0
     is_full = False
 
-    def save_keys(self, ring: KeyRing) -> None:
+    def save(self, ring: KeyRing) -> None:
         self.saves += 1
         if self.is_full:
             raise OSError(28, "No space left on device")
-        super().save_keys(ring)
+        super().save(ring)
 
 
 def give(secrets: TokenSecrets, nm: MasterKey, container: MasterKey) -> None:
@@ -35,37 +35,37 @@ def give(secrets: TokenSecrets, nm: MasterKey, container: MasterKey) -> None:
 
 
 async def test_next_agent_has_the_keys(tmp_path: Path, threads: FileThreads) -> None:
-    store, secrets = NodeStore(tmp_path), TokenSecrets()
-    keeper = KeyKeeper(secrets, store, threads)
+    file, secrets = KeyFile(tmp_path), TokenSecrets()
+    keeper = KeyKeeper(secrets, file, threads)
     assert not await keeper.recover()
     give(secrets, NM_KEY, CONTAINER_KEY)
     await keeper.save()
     restarted = TokenSecrets()
-    assert await KeyKeeper(restarted, NodeStore(tmp_path), threads).recover()
+    assert await KeyKeeper(restarted, KeyFile(tmp_path), threads).recover()
     assert (restarted.nm_key_id, restarted.container_key_id) == (NM_KEY.key_id, CONTAINER_KEY.key_id)
     # Whose containers' tokens are good is the next registration's word.
     assert not restarted.is_ready
 
 
 async def test_unchanged_keys_cost_no_write(tmp_path: Path, threads: FileThreads) -> None:
-    store, secrets = CountingStore(tmp_path), TokenSecrets()
-    keeper = KeyKeeper(secrets, store, threads)
+    file, secrets = CountingFile(tmp_path), TokenSecrets()
+    keeper = KeyKeeper(secrets, file, threads)
     give(secrets, NM_KEY, CONTAINER_KEY)
     await keeper.save()
     await keeper.save()
-    assert store.saves == 1
+    assert file.saves == 1
     give(secrets, MasterKey(key_id=9, secret=b"n" * 16), CONTAINER_KEY)
     await keeper.save()
-    assert store.saves == 2
+    assert file.saves == 2
 
 
 async def test_full_disk_is_survived_and_tried_again(tmp_path: Path, threads: FileThreads) -> None:
-    store, secrets = CountingStore(tmp_path), TokenSecrets()
-    keeper = KeyKeeper(secrets, store, threads)
+    file, secrets = CountingFile(tmp_path), TokenSecrets()
+    keeper = KeyKeeper(secrets, file, threads)
     give(secrets, NM_KEY, CONTAINER_KEY)
-    store.is_full = True
+    file.is_full = True
     await keeper.save()
-    assert store.keys() is None
-    store.is_full = False
+    assert file.load() is None
+    file.is_full = False
     await keeper.save()
-    assert store.keys() == secrets.ring()
+    assert file.load() == secrets.ring()
