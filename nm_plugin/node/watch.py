@@ -20,7 +20,7 @@ from nm_plugin.host.directories import make_roots, remove_tree
 from nm_plugin.host.health_script import HealthScript, ScriptSettings
 from nm_plugin.host.usage import NodeUsage, Usage
 from nm_plugin.node.memory import MemoryMonitor
-from nm_plugin.rpc.tracker import Health, NodeState
+from nm_plugin.node.state import Health, NodeState
 from yodel.errors import YodelError
 
 INT_MAX = 2**31 - 1

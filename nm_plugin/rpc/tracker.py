@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import structlog
@@ -28,6 +28,7 @@ from nm_plugin.container.statuses import container_status, registration_status
 from nm_plugin.host.usage import Usage
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.logs.uploading.aggregation import LogAggregator, LogReport
+from nm_plugin.node.state import NodeState
 from nm_plugin.rpc.container_protocol import SIGNALS
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
@@ -80,24 +81,6 @@ class TrackerSettings:
     call_timeout_s: float
     reconnect_min_s: float
     reconnect_max_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    """NodeHealthStatus: ``report`` says what is wrong, also while enough is well."""
-
-    is_healthy: bool = True
-    report: str = ""
-    checked_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeState:
-    """What every heartbeat says about the node."""
-
-    containers: Usage = field(default_factory=Usage)
-    node: Usage = field(default_factory=Usage)
-    health: Health = field(default_factory=Health)
 
 
 class Tracker:

@@ -35,7 +35,7 @@ from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.reading.files import LogFile, list_logs
 from nm_plugin.logs.reading.recalls import Recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
-from nm_plugin.rpc.tracker import NodeState
+from nm_plugin.node.state import NodeState
 from nm_plugin.settings import Settings
 from nm_plugin.web.access import Access
 from nm_plugin.web.answers import page, refused, unknown_path, wrong_method

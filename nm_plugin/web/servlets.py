@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from nm_plugin.container.counts import ContainerCounts
 from nm_plugin.container.life import Container, State
 from nm_plugin.host.disks import Disks
-from nm_plugin.rpc.tracker import NodeState
+from nm_plugin.node.state import NodeState
 from yodel.domain.resource import Resource
 from yodel.hadoop_http.beans import Bean, answer_beans
 from yodel.hadoop_http.conf import answer_conf

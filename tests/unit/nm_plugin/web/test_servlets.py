@@ -9,7 +9,7 @@ from nm_plugin.container.life import Container, State
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.usage import Usage
-from nm_plugin.rpc.tracker import NodeState
+from nm_plugin.node.state import NodeState
 from nm_plugin.web.servlets import Book, node_metrics
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
