@@ -20,6 +20,7 @@ from nm_plugin.aux.services import AuxServices
 from nm_plugin.container import diagnostics
 from nm_plugin.container import life as containers
 from nm_plugin.container.life import Container, State
+from nm_plugin.container.links import counters_of, links_of, outcome_of
 from nm_plugin.container.records import NodeStore
 from nm_plugin.host.directories import (
     Directories,
@@ -36,7 +37,6 @@ from nm_plugin.launch import command
 from nm_plugin.launch.parked import ParkedPods, ShellGone
 from nm_plugin.launch.survivors import Marks, kill_survivors
 from nm_plugin.localization.cache import Claim, Localized, ResourceCache
-from nm_plugin.localization.links import counters_of, links_of, outcome_of
 from nm_plugin.localization.plan import RESOURCES_MAX, Wanted, scope_of, wanted_in_turns
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from yodel.domain.ids import ContainerId

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from nm_plugin.container import links
+from nm_plugin.container.links import counters_of, links_of, outcome_of
 from nm_plugin.launch.command import Link
-from nm_plugin.localization import links
 from nm_plugin.localization.cache import Localized
-from nm_plugin.localization.links import counters_of, links_of, outcome_of
 from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted
 from yodel.errors import InvalidValue
 
