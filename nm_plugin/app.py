@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import hmac
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -20,47 +18,40 @@ from pathlib import Path
 
 import structlog
 
+from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.container.book import ContainerManager
 from nm_plugin.container.records import NodeStore
-from nm_plugin.container.work import ManagerParts, ManagerSettings
+from nm_plugin.container.work import ManagerParts
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
-from nm_plugin.host.disks import DiskLimits, Disks
+from nm_plugin.host.disks import Disks
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
 from nm_plugin.keys.keeper import KeyKeeper
 from nm_plugin.keys.key_file import KeyFile
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.launch import command
-from nm_plugin.launch.java import add_opens
 from nm_plugin.launch.parked import ParkedPods
-from nm_plugin.localization.archive import Limits as ArchiveLimits
-from nm_plugin.localization.cache import CacheSettings, ResourceCache
+from nm_plugin.localization.cache import ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.assembly import build_aggregator, build_recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
-from nm_plugin.node.memory import Limits, MemoryMonitor, ProcessTable
-from nm_plugin.node.watch import NodeWatch, WatchSettings
+from nm_plugin.node.memory import MemoryMonitor, ProcessTable
+from nm_plugin.node.watch import NodeWatch
 from nm_plugin.rpc import tracker
 from nm_plugin.rpc.container_protocol import ContainerService
 from nm_plugin.rpc.port import container_management_port
-from nm_plugin.settings import Settings
-from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
-from nm_plugin.shuffle.server import Limits as ShuffleLimits
-from nm_plugin.shuffle.service import MapReduceShuffle, ShuffleSettings
+from nm_plugin.settings import MAPREDUCE_SHUFFLE, Settings
+from nm_plugin.shuffle.service import MapReduceShuffle
 from nm_plugin.web.serve import LogServer, NodeFacts, agent_version, build_app, connection_limits
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
-from yodel.errors import InvalidValue
 from yodel.hadoop_http.probe_port import ProbePort
-from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io.client import RpcClient
 from yodel.rpc_io.server import RpcServer
 
-NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
-NODE_SECRET_BYTES_MAX = 4096
 SERVE_WITHOUT_RM_AFTER_S = 2.0
 
 
@@ -123,14 +114,18 @@ class NodeAgent:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = TaskOwner(group)
-                monitor = MemoryMonitor(ProcessTable(), self._monitor_limits())
+                monitor = MemoryMonitor(ProcessTable(), from_settings.monitor_limits(self._settings))
                 parts = ManagerParts(
                     directories=directories,
-                    disks=Disks(directories, self._disk_limits()),
+                    disks=Disks(directories, from_settings.disk_limits(self._settings)),
                     users=self._users,
                     threads=threads,
                     cache=ResourceCache(
-                        self._cache_settings(), self._sources(threads), threads, self._agent_user, tasks
+                        from_settings.cache_settings(self._settings),
+                        self._sources(threads),
+                        threads,
+                        self._agent_user,
+                        tasks,
                     ),
                     pods=ParkedPods(settings.handover_dir, threads),
                     store=store,
@@ -157,7 +152,9 @@ class NodeAgent:
         secrets_of_rm, late = TokenSecrets(), _Late()
         keys = KeyKeeper(secrets_of_rm, await parts.threads.run(KeyFile, self._settings.state_dir), parts.threads)
         has_keys = await keys.recover()
-        manager = ContainerManager(self._manager_settings(), parts, late.node, late.report, _now_ms)
+        manager = ContainerManager(
+            from_settings.manager_settings(self._settings), parts, late.node, late.report, _now_ms
+        )
         service = ContainerService(manager, secrets_of_rm, self._aux, keys.save, _now_ms)
         server = container_management_port(self._settings.rpc, service, secrets_of_rm)
         # The RM may hand out this node as soon as it has registered it, and its answer brings the keys that tokens are
@@ -169,8 +166,10 @@ class NodeAgent:
             await probes.start(self._settings.bind_host, self._settings.probe_port)
             node_id = NodeId(self._settings.host, rpc_port)
             secrets_of_rm.node_id = node_id
-            late.command_node = self._node(node_id, web.port)
-            watch = NodeWatch(self._watch_settings(), parts, monitor, late.report, _now_ms)
+            late.command_node = from_settings.launch_node(self._settings, node_id, web.port, self._aux.metadata())
+            watch = NodeWatch(
+                from_settings.watch_settings(self._settings, self._agent_user.uid), parts, monitor, late.report, _now_ms
+            )
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, parts.logs)
             late.tracker = tracking
             parts.logs.report = late.report
@@ -222,43 +221,13 @@ class NodeAgent:
             kubernetes_node_name=settings.kubernetes_node_name,
         )
         return tracker.Tracker(
-            self._tracker_settings(),
+            from_settings.tracker_settings(self._settings),
             description,
             secrets_of_rm,
             self._tracker_connection,
             watch.state,
             keys.save,
             logs,
-        )
-
-    def _disk_limits(self) -> DiskLimits:
-        settings = self._settings
-        return DiskLimits(
-            enabled=settings.disk_check_enabled,
-            max_utilization_percent=settings.disk_max_utilization_percent,
-            low_watermark_percent=settings.disk_low_watermark_percent or settings.disk_max_utilization_percent,
-            min_free_mib=settings.disk_min_free_mib,
-            min_healthy=settings.disk_min_healthy,
-        )
-
-    def _watch_settings(self) -> WatchSettings:
-        settings = self._settings
-        return WatchSettings(
-            monitor_interval_s=settings.monitor_interval_s,
-            disk_interval_s=settings.disk_check_interval_s,
-            cache_interval_s=settings.cache_interval_s,
-            log_retain_s=settings.log_retain_s,
-            log_dirs=settings.log_dirs,
-            own_uid=self._agent_user.uid,
-            health_script=settings.health_script(),
-        )
-
-    def _monitor_limits(self) -> Limits:
-        settings = self._settings
-        return Limits(
-            pmem_check=settings.pmem_check_enabled,
-            vmem_check=settings.vmem_check_enabled,
-            ratio=settings.vmem_pmem_ratio,
         )
 
     def _tracker_connection(self) -> RpcClient:
@@ -268,25 +237,10 @@ class NodeAgent:
             port=settings.resource_tracker_port,
             protocol=tracker.PROTOCOL_NAME,
             user="yarn",
-            token=node_token(settings),
+            token=from_settings.node_token(settings),
             connect_timeout_s=min(5.0, settings.rpc_timeout_s),
             call_timeout_s=settings.rpc_timeout_s,
             client_id=secrets.token_bytes(16),
-        )
-
-    def _node(self, node_id: NodeId, http_port: int) -> command.Node:
-        settings = self._settings
-        whitelist = settings.whitelisted_env()
-        opens = add_opens(whitelist.get("JAVA_HOME", "")) if settings.add_opens is None else settings.add_opens
-        return command.Node(
-            node_id=node_id,
-            http_port=http_port,
-            home=settings.user_home_dir,
-            admin_env=settings.admin_env,
-            whitelist=whitelist,
-            aux_metadata=self._aux.metadata(),
-            add_opens=opens,
-            debug_info=settings.log_container_debug_info,
         )
 
     def _sources(self, threads: FileThreads) -> dict[str, Source]:
@@ -294,42 +248,6 @@ class NodeAgent:
         self._hdfs = hdfs = HdfsFiles(threads=threads, config_dir=self._settings.hadoop_conf_dir)
         built: dict[str, Source] = {"file": local, "http": http, "https": http, "hdfs": hdfs, "viewfs": hdfs}
         return {**built, **self._extra_sources}
-
-    def _cache_settings(self) -> CacheSettings:
-        settings = self._settings
-        return CacheSettings(
-            local_dirs=settings.local_dirs,
-            state_dir=settings.state_dir,
-            target_bytes=settings.cache_target_size_mib << 20,
-            resource_bytes_max=settings.resource_bytes_max,
-            archive_limits=ArchiveLimits(
-                entries_max=settings.archive_entries_max,
-                bytes_max=settings.archive_bytes_max,
-                ratio_max=settings.archive_ratio_max,
-            ),
-            unpack_user=OsUser(name="", uid=settings.unpack_uid, gid=settings.unpack_uid),
-            concurrency=settings.localizer_concurrency,
-            fetch_timeout_s=settings.fetch_timeout_s,
-        )
-
-    def _manager_settings(self) -> ManagerSettings:
-        settings = self._settings
-        return ManagerSettings(
-            launch_deadline_s=settings.launch_deadline_s,
-            sigkill_delay_ms=settings.sigkill_delay_ms,
-            kill_wait_s=settings.kill_wait_s,
-            deletion_delay_s=settings.deletion_delay_s,
-            containers_max=settings.containers_max,
-        )
-
-    def _tracker_settings(self) -> tracker.TrackerSettings:
-        settings = self._settings
-        return tracker.TrackerSettings(
-            heartbeat_interval_s=settings.heartbeat_interval_s,
-            call_timeout_s=settings.rpc_timeout_s,
-            reconnect_min_s=settings.reconnect_min_s,
-            reconnect_max_s=settings.reconnect_max_s,
-        )
 
 
 def _ended_containers(manager: ContainerManager) -> dict[ApplicationId, dict[ContainerId, int | None]]:
@@ -347,25 +265,6 @@ async def _accept_once_registered(tracking: tracker.Tracker, server: RpcServer, 
         async with asyncio.timeout(SERVE_WITHOUT_RM_AFTER_S if has_keys else None):
             await tracking.registered.wait()
     await server.accept_connections()
-
-
-def node_token(settings: Settings) -> WireToken | None:
-    """The node's own identity towards the RM, when a shared secret is configured.
-
-    Raises:
-        InvalidValue: the secret cannot be read.
-    """
-    if settings.node_token_file is None:
-        return None
-    try:
-        secret = settings.node_token_file.read_bytes()[:NODE_SECRET_BYTES_MAX].strip()
-    except OSError as error:
-        raise InvalidValue("node_token_file", str(settings.node_token_file), "a readable file") from error
-    if not secret:
-        raise InvalidValue("node_token_file", str(settings.node_token_file), "a file that is not empty")
-    identifier = (settings.kubernetes_node_name or settings.host).encode("utf-8")
-    password = hmac.new(secret, identifier, hashlib.sha1).digest()
-    return WireToken(identifier=identifier, password=password, kind=NODE_TOKEN_KIND, service="")
 
 
 class _Late:
@@ -400,18 +299,8 @@ def _aux_services(settings: Settings, users: UserDatabase) -> dict[str, AuxServi
         name: SparkShuffleService(name, service, places) for name, service in settings.aux_services.items()
     }
     if settings.shuffle_enabled:
-        shuffle = ShuffleSettings(
-            bind_host=settings.bind_host,
-            port=settings.shuffle_port,
-            threads=settings.shuffle_threads,
-            index_cache_bytes=settings.shuffle_index_cache_mib << 20,
-            limits=ShuffleLimits(
-                connections_max=settings.shuffle_connections_max,
-                keep_alive_s=settings.shuffle_keep_alive_s,
-                keep_alive_always=settings.shuffle_keep_alive,
-            ),
-        )
-        services[SHUFFLE_NAME] = MapReduceShuffle(shuffle, settings.local_dirs, settings.state_dir, users)
+        shuffle = from_settings.shuffle_settings(settings)
+        services[MAPREDUCE_SHUFFLE] = MapReduceShuffle(shuffle, settings.local_dirs, settings.state_dir, users)
     return services
 
 

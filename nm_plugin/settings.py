@@ -14,17 +14,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from nm_plugin.aux.spark_shuffle import AuxServiceName, SparkShuffle
-from nm_plugin.host.health_script import ScriptSettings
-from nm_plugin.shuffle import SERVICE_NAME as SHUFFLE_NAME
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue
 from yodel.settings.rpc import AgentRpcSettings
 
 ENV_PREFIX = "YODEL_NM_"
+AuxServiceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]  # AuxServices' rule
+MAPREDUCE_SHUFFLE = "mapreduce_shuffle"  # ShuffleHandler.MAPREDUCE_SHUFFLE_SERVICEID
+SPARK_OWNED = ("spark.shuffle.service.enabled", "spark.shuffle.service.port", "spark.local.dir", "spark.authenticate")
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
 Method = Annotated[str, Field(pattern=r"^[A-Z]{1,16}$")]
 # yarn.nodemanager.env-whitelist (yarn-default.xml of Hadoop 3.5.0)
@@ -45,6 +45,34 @@ DEFAULT_ENV_WHITELIST = (
 DEFAULT_UNPACK_UID = 65533
 """Beside ``nobody`` (65534), which other services of a node may run as; in the range that systemd leaves unused."""
 UID_MAX = 2**32 - 2
+
+
+class SparkShuffle(BaseModel):
+    """Spark's shuffle service beside the agent, ``[aux_services.NAME]``: see ``aux.spark_shuffle``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["spark"] = "spark"
+    class_path: tuple[str, ...] = Field(min_length=1, description="jars and folders/*, as java -cp takes them")
+    port: int = Field(default=7337, ge=1, le=65535, description="spark.shuffle.service.port")
+    memory_mib: int = Field(default=512, ge=64, description="heap; buffers may take as much again")
+    user: str = Field(default="", description="account it runs as; needed when the agent is root")
+    conf: Mapping[str, str] = Field(default_factory=dict, description="more spark.… properties")
+
+    @field_validator("class_path")
+    @classmethod
+    def _plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not part.startswith("/") or ":" in part for part in value):
+            raise ValueError("absolute paths without a colon are needed")
+        return value
+
+    @field_validator("conf")
+    @classmethod
+    def _foreign(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        for name in value:
+            if not name.startswith("spark.") or name in SPARK_OWNED:
+                raise ValueError(f"{name!r} cannot be set here")
+        return value
 
 
 class Settings(BaseSettings):
@@ -284,20 +312,9 @@ class Settings(BaseSettings):
             raise ValueError("aux_services need a user when the agent runs as root")
         if self.health_script_path is not None and not self.health_script_path.is_absolute():
             raise ValueError("health_script_path must be absolute")
-        if self.shuffle_enabled and SHUFFLE_NAME in self.aux_services:
-            raise ValueError(f"{SHUFFLE_NAME} is the agent's own")
+        if self.shuffle_enabled and MAPREDUCE_SHUFFLE in self.aux_services:
+            raise ValueError(f"{MAPREDUCE_SHUFFLE} is the agent's own")
         return self
-
-    def health_script(self) -> ScriptSettings | None:
-        """None when the node has none."""
-        if self.health_script_path is None:
-            return None
-        return ScriptSettings(
-            path=self.health_script_path,
-            args=self.health_script_args,
-            interval_s=self.health_script_interval_s,
-            timeout_s=self.health_script_timeout_s,
-        )
 
     def whitelisted_env(self) -> dict[str, str]:
         """Values a container gets for whitelisted names it did not set itself."""

@@ -19,53 +19,20 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from nm_plugin.aux.side_process import ProcessUser, SideProcess, SideProgram
 from nm_plugin.host.tasks import TaskOwner
+from nm_plugin.settings import SparkShuffle
 from yodel.domain.ids import ApplicationId
 from yodel.errors import InvalidValue, NotSupported
 
 MAIN_CLASS = "org.apache.spark.deploy.ExternalShuffleService"
 START_WAIT_S = 30.0
 ENVIRONMENT_NAMES = ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH")
-OWNED = ("spark.shuffle.service.enabled", "spark.shuffle.service.port", "spark.local.dir", "spark.authenticate")
-
-AuxServiceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]  # AuxServices' rule
-
-
-class SparkShuffle(BaseModel):
-    """One such service in the settings; the name is the table's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: Literal["spark"] = "spark"
-    class_path: tuple[str, ...] = Field(min_length=1, description="jars and folders/*, as java -cp takes them")
-    port: int = Field(default=7337, ge=1, le=65535, description="spark.shuffle.service.port")
-    memory_mib: int = Field(default=512, ge=64, description="heap; buffers may take as much again")
-    user: str = Field(default="", description="account it runs as; needed when the agent is root")
-    conf: Mapping[str, str] = Field(default_factory=dict, description="more spark.… properties")
-
-    @field_validator("class_path")
-    @classmethod
-    def _plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not part.startswith("/") or ":" in part for part in value):
-            raise ValueError("absolute paths without a colon are needed")
-        return value
-
-    @field_validator("conf")
-    @classmethod
-    def _foreign(cls, value: Mapping[str, str]) -> Mapping[str, str]:
-        for name in value:
-            if not name.startswith("spark.") or name in OWNED:
-                raise ValueError(f"{name!r} cannot be set here")
-        return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,3 @@ socket, ``transfer`` and ``server`` are the socket, ``jobs`` is what survives a 
 
 Refuses: TLS shuffle (``mapreduce.shuffle.ssl.enabled``), and everything outside the map outputs of the job that asks.
 """
-
-from __future__ import annotations
-
-SERVICE_NAME = "mapreduce_shuffle"  # ShuffleHandler.MAPREDUCE_SHUFFLE_SERVICEID

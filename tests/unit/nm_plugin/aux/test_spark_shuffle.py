@@ -14,7 +14,6 @@ from nm_plugin.aux import spark_shuffle
 from nm_plugin.aux.spark_shuffle import (
     MAIN_CLASS,
     Places,
-    SparkShuffle,
     SparkShuffleService,
     command,
     java,
@@ -22,7 +21,7 @@ from nm_plugin.aux.spark_shuffle import (
     service_user,
 )
 from nm_plugin.host.tasks import TaskOwner
-from nm_plugin.settings import Settings
+from nm_plugin.settings import Settings, SparkShuffle
 from tests.support.node_agent import IS_ROOT, make_settings
 from tests.support.ports import free_port
 from yodel.errors import InvalidValue, NotSupported
