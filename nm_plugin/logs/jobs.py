@@ -1,7 +1,8 @@
-"""What the agent tells a publisher process to do, and what it answers: JSON on both ways.  Pure.
+"""What the agent tells a worker process to do, and what it answers: JSON on both ways.  Pure.
 
-A job is one object on stdin.  Answers are lines: ``{"progress": bytes}`` now and then, and at last either
-``{"done": …}`` or ``{"error": text}``.
+A job is one object on stdin.  Answers are messages: ``{"progress": bytes}`` now and then, and at last either
+``{"done": …}`` or ``{"error": text}``; bytes of a log may come before it.  Each is framed: a byte that says what
+follows (``J`` a JSON message, ``D`` bytes of a log), four bytes of length.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from nm_plugin.logs.viewers import Viewer
 
 JOB_BYTES_MAX = 64 << 20
 LINE_BYTES_MAX = 16 << 20
+MESSAGE, DATA = b"J", b"D"
+DATA_BYTES_MAX = 1 << 20
 
 LogKey = tuple[str, str, int]
 """Container, file name, time of modification in ms: what makes a log file one (LogValue.getLogFileMetaData)."""

@@ -3,8 +3,6 @@
 ``python -m nm_plugin.logs.worker [UID:GID:GROUP,…]``, a job (see ``jobs``) on stdin, answers on stdout.  It takes
 on the identity once its modules are loaded and before it opens a file or a connection.  The user's name towards HDFS
 and the tokens come by the environment (``HADOOP_USER_NAME``, ``HADOOP_TOKEN_FILE_LOCATION``).
-
-Answers are framed: a byte that says what follows (``J`` a JSON message, ``D`` bytes of a log), four bytes of length.
 """
 
 from __future__ import annotations
@@ -22,16 +20,26 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from nm_plugin.host.identity import become
-from nm_plugin.logs.jobs import JOB_BYTES_MAX, Expire, Job, MakeRoot, Publish, Recall, Settle, Show, decode
-from nm_plugin.logs.reading import search as recalled
-from nm_plugin.logs.reading import shown
+from nm_plugin.logs.jobs import (
+    DATA,
+    DATA_BYTES_MAX,
+    JOB_BYTES_MAX,
+    MESSAGE,
+    Expire,
+    Job,
+    MakeRoot,
+    Publish,
+    Recall,
+    Settle,
+    Show,
+    decode,
+)
+from nm_plugin.logs.reading import search, shown
 from nm_plugin.logs.remote_files import RemoteFiles, remote_files
-from nm_plugin.logs.uploading import steps as publications
+from nm_plugin.logs.uploading import steps
 
 ERROR_LENGTH_MAX = 2000
 PROGRESS_INTERVAL_S = 1.0
-MESSAGE, DATA = b"J", b"D"
-DATA_BYTES_MAX = 1 << 20
 LATE_CODECS = ("utf-8", "utf-16", "utf-16-be", "latin-1", "ascii")
 
 
@@ -65,20 +73,20 @@ def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
     progress = _Progress(output)
     match job:
         case MakeRoot():
-            publications.make_root(remote, root, job)
+            steps.make_root(remote, root, job)
         case Publish():
             re.compile(job.include), re.compile(job.exclude)
-            return asdict(publications.publish(remote, root, job, progress))
+            return asdict(steps.publish(remote, root, job, progress))
         case Settle():
-            publications.settle(remote, root, job)
+            steps.settle(remote, root, job)
         case Expire():
-            return publications.expire(remote, root, job)
+            return steps.expire(remote, root, job)
         case Show() if job.file_name:
             shown.show(remote, root, job, lambda data: _send_data(output, data))
         case Show():
             return shown.listed(remote, root, job)
         case Recall():
-            return recalled.recall(remote, root, job, lambda data: _send_data(output, data))
+            return search.recall(remote, root, job, lambda data: _send_data(output, data))
     return None
 
 

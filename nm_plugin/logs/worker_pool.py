@@ -21,8 +21,7 @@ from typing import Any, Protocol
 
 from nm_plugin.host.identity import as_argument
 from nm_plugin.host.users import FileThreads, OsUser
-from nm_plugin.logs.jobs import LINE_BYTES_MAX, Job, encode
-from nm_plugin.logs.worker import DATA, DATA_BYTES_MAX, MESSAGE
+from nm_plugin.logs.jobs import DATA, DATA_BYTES_MAX, LINE_BYTES_MAX, MESSAGE, Job, encode
 from yodel.errors import YodelError
 
 END_WAIT_S = 5.0

@@ -17,10 +17,10 @@ from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX
 from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile
 from nm_plugin.logs.jobs import Recall
 from nm_plugin.logs.layout import TEMPORARY_SUFFIX
+from nm_plugin.logs.published import own_files, read_checksum
 from nm_plugin.logs.reading import log_text
 from nm_plugin.logs.reading.shown import Shown, cut, shown_logs
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
-from nm_plugin.logs.uploading.steps import own_files, read_checksum
 
 LISTED_MAX = 10_000
 FORBIDDEN, MISSING, FOUND = "forbidden", "missing", "found"

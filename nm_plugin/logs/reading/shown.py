@@ -9,9 +9,9 @@ from typing import Any
 from nm_plugin.logs.formats import aggregated_tfile, indexed_file
 from nm_plugin.logs.formats.random_file import CorruptLogFile, RandomFile
 from nm_plugin.logs.jobs import Recall, Show
+from nm_plugin.logs.published import own_files, read_checksum
 from nm_plugin.logs.reading import log_text
 from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles
-from nm_plugin.logs.uploading.steps import own_files, read_checksum
 
 Emit = Callable[[bytes], None]
 Shown = tuple[str, int, int, Iterator[bytes]]

@@ -12,19 +12,18 @@ from contextlib import suppress
 
 from nm_plugin.logs.formats.aggregated_tfile import AggregatedTFileWriter, LogPart
 from nm_plugin.logs.formats.indexed_file import (
-    CHECKSUM_BYTES_MAX,
     CHECKSUM_SUFFIX,
     Index,
     IndexedFileWriter,
     TimedLogPart,
-    decode_checksum,
     encode_checksum,
     read_index,
 )
 from nm_plugin.logs.formats.random_file import CorruptLogFile
 from nm_plugin.logs.jobs import Expire, LogKey, MakeRoot, Publish, Published, Settle
 from nm_plugin.logs.layout import DIRECTORY_MODE, FILE_MODE, ROOT_MODE, TEMPORARY_SUFFIX
-from nm_plugin.logs.remote_files import RemoteFile, RemoteFiles, RemoteWriter
+from nm_plugin.logs.published import own_files, read_checksum
+from nm_plugin.logs.remote_files import RemoteFiles, RemoteWriter
 from nm_plugin.logs.uploading import local_logs
 from nm_plugin.logs.uploading.local_logs import LocalLog, Selection
 
@@ -96,16 +95,6 @@ def expire(remote: RemoteFiles, root: str, job: Expire) -> bool:
         return False
     remote.delete(directory)
     return True
-
-
-def own_files(files: list[RemoteFile], node_file: str) -> list[RemoteFile]:
-    """The published files of one node: ``<node>`` and ``<node>_<ms>``."""
-    return [f for f in files if not f.is_directory and _is_own(f.name, node_file)]
-
-
-def _is_own(name: str, node_file: str) -> bool:
-    rest = name.removeprefix(node_file)
-    return name.startswith(node_file) and (not rest or (rest[0] == "_" and rest[1:].isdigit()))
 
 
 def _found(job: Publish) -> dict[str, list[LocalLog]]:
@@ -207,19 +196,6 @@ def _appendable(remote: RemoteFiles, directory: str, job: Publish) -> tuple[str,
             return None
         return (file.name, end, index) if index.compression == job.compression else None
     return None
-
-
-def read_checksum(remote: RemoteFiles, directory: str, node_file: str) -> tuple[str, int] | None:
-    """The file that is being appended to and its good length."""
-    path = f"{directory}/{node_file}{CHECKSUM_SUFFIX}"
-    status = remote.status(path)
-    if status is None or status.size_bytes > CHECKSUM_BYTES_MAX:
-        return None
-    with remote.open(path) as file:
-        try:
-            return decode_checksum(file.read_at(0, file.size_bytes))
-        except CorruptLogFile:
-            return None
 
 
 def _write_checksum(remote: RemoteFiles, directory: str, job: Publish, name: str, index_end: int) -> None:

@@ -10,8 +10,8 @@ import pytest
 from nm_plugin.logs.formats.indexed_file import CHECKSUM_SUFFIX, read_index
 from nm_plugin.logs.formats.random_file import BytesFile
 from nm_plugin.logs.jobs import Expire, Publish, Settle
-from nm_plugin.logs.remote_files import LocalFileSystem, RemoteFile
-from nm_plugin.logs.uploading import steps as publications
+from nm_plugin.logs.remote_files import LocalFileSystem
+from nm_plugin.logs.uploading import steps
 
 APPLICATION, CONTAINER, NODE = "application_1_0001", "container_1_0001_01_000002", "host_1"
 REMOTE = LocalFileSystem()
@@ -40,8 +40,8 @@ def job(tmp_path: Path) -> Publish:
     )
 
 
-def publish(tmp_path: Path, job: Publish) -> publications.Published:
-    return publications.publish(REMOTE, str(tmp_path / "remote"), job, lambda count: None)
+def publish(tmp_path: Path, job: Publish) -> steps.Published:
+    return steps.publish(REMOTE, str(tmp_path / "remote"), job, lambda count: None)
 
 
 def names(tmp_path: Path) -> list[str]:
@@ -84,7 +84,7 @@ def test_append_is_hidden_until_it_is_settled(tmp_path: Path, job: Publish) -> N
         files_max=5,
     )
     for _ in range(2):
-        publications.settle(REMOTE, str(tmp_path / "remote"), settle)
+        steps.settle(REMOTE, str(tmp_path / "remote"), settle)
     assert names(tmp_path) == [f"{NODE}_1"]
     assert not (tmp_path / "logs" / APPLICATION / CONTAINER / "more").exists()
     data = (tmp_path / "remote" / "alice" / APPLICATION / f"{NODE}_1").read_bytes()
@@ -95,13 +95,7 @@ def test_append_is_hidden_until_it_is_settled(tmp_path: Path, job: Publish) -> N
 def test_expired_directory_is_gone_whoever_removed_it(tmp_path: Path, job: Publish) -> None:
     publish(tmp_path, job)
     root, future = str(tmp_path / "remote"), 2**53
-    assert not publications.expire(REMOTE, root, Expire(root="", directories=job.directories, before_ms=0))
+    assert not steps.expire(REMOTE, root, Expire(root="", directories=job.directories, before_ms=0))
     for _ in range(2):
-        assert publications.expire(REMOTE, root, Expire(root="", directories=job.directories, before_ms=future))
+        assert steps.expire(REMOTE, root, Expire(root="", directories=job.directories, before_ms=future))
     assert names(tmp_path) == []
-
-
-def test_files_of_a_node_are_told_from_others() -> None:
-    listed = ["h_1", "h_1_5", "h_1.tmp", "h_1-checksum", "h_12", "h_1_x", "other_1"]
-    files = [RemoteFile(name=name, size_bytes=0, modified_ms=0, is_directory=False) for name in listed]
-    assert [file.name for file in publications.own_files(files, "h_1")] == ["h_1", "h_1_5"]
