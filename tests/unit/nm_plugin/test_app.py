@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.app import NodeAgent
-from nm_plugin.from_settings import NODE_TOKEN_KIND
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.records import NodeStore
+from nm_plugin.from_settings import NODE_TOKEN_KIND
 from nm_plugin.launch import parked
 from nm_plugin.rpc.tracker import ShutdownOrdered
 from tests.support.fake_tracker import FakeTracker
