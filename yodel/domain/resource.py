@@ -21,7 +21,11 @@ EXTRA_AMOUNT_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """An amount: may be negative as the result of a subtraction, never as a container's capability."""
+    """An amount: may be negative as the result of a subtraction, never as a container's capability.
+
+    What arithmetic gives has no extras of zero, so that sums of the same things are equal on whatever way they came to
+    be.  What was given keeps its zeros: they are the caller's to see again.
+    """
 
     memory_mib: int
     vcores: int
@@ -34,7 +38,7 @@ class Resource:
         return Resource(self.memory_mib - other.memory_mib, self.vcores - other.vcores, _merged(self, other, -1))
 
     def __mul__(self, count: int) -> Resource:
-        extras = tuple((name, value * count) for name, value in self.extras)
+        extras = tuple((name, value * count) for name, value in self.extras if value * count)
         return Resource(self.memory_mib * count, self.vcores * count, extras)
 
     def fits_in(self, other: Resource) -> bool:
@@ -46,7 +50,7 @@ class Resource:
 
     def at_least_zero(self) -> Resource:
         """Negative amounts become zero (Resources.componentwiseMax with none)."""
-        extras = tuple((name, max(0, value)) for name, value in self.extras)
+        extras = tuple((name, value) for name, value in self.extras if value > 0)
         return Resource(max(0, self.memory_mib), max(0, self.vcores), extras)
 
     def __str__(self) -> str:
@@ -61,7 +65,8 @@ def _merged(left: Resource, right: Resource, sign: int) -> Extras:
     if not left.extras and not right.extras:
         return ()
     ours, theirs = dict(left.extras), dict(right.extras)
-    return tuple((name, ours.get(name, 0) + sign * theirs.get(name, 0)) for name in sorted({*ours, *theirs}))
+    found = ((name, ours.get(name, 0) + sign * theirs.get(name, 0)) for name in sorted({*ours, *theirs}))
+    return tuple((name, value) for name, value in found if value)
 
 
 def rounded_up(ask: Resource, minimum: Resource) -> Resource:

@@ -22,6 +22,14 @@ def test_product_multiplies_every_amount() -> None:
     assert Resource(1024, 2, GPU) * 3 == Resource(3072, 6, (("gpu", 6),))
 
 
+def test_a_type_that_nobody_has_any_more_is_not_in_a_sum() -> None:
+    several, of_none = Resource(1, 2, (("fpga", 1), ("gpu", 2))), Resource(1, 1, (("gpu", 0),))
+
+    assert several - Resource(0, 0, GPU) == Resource(1, 2, (("fpga", 1),))
+    assert several - several == NONE + NONE == several * 0 == (NONE - several).at_least_zero() == NONE
+    assert NONE + of_none == of_none - NONE == of_none * 1 == of_none.at_least_zero() == Resource(1, 1)
+
+
 @pytest.mark.parametrize(
     ("small", "large", "fits"),
     [
@@ -42,7 +50,7 @@ def test_fitting_needs_every_amount(small: Resource, large: Resource, fits: bool
 
 
 def test_at_least_zero_raises_only_what_is_negative() -> None:
-    assert Resource(-1, 5, (("gpu", -2),)).at_least_zero() == Resource(0, 5, (("gpu", 0),))
+    assert Resource(-1, 5, (("gpu", -2),)).at_least_zero() == Resource(0, 5)
 
 
 @pytest.mark.parametrize(

@@ -100,14 +100,15 @@ changes = st.lists(
 def test_state_rebuilt_from_rows_is_the_state_that_grew(
     history: list[tuple[int, ContainerState, NodeId | None]],
 ) -> None:
-    """Once ended a container stays so, as its table says."""
+    """Once ended a container stays so, as its table says.  Of further resource types some have none, some zero."""
+    sizes = {1: (), 2: (("gpu", 1),), 3: (("fpga", 2), ("gpu", 1)), 4: (("gpu", 0),)}
     grown = state_of(a_node(state=NodeState.RUNNING, capability=Resource(9, 9)))
     for sequence, status, node_id in history:
         old = grown.containers.get(a_container_id(1, 1, sequence))
         if old is None or old.is_live:
-            grown.publish(
-                [a_container(container=sequence, state=status, node_id=node_id, created_ms=0, finished_ms=7000)]
-            )
+            size = Resource(2048, 2, sizes[sequence])
+            now = {"state": status, "node_id": node_id, "capability": size, "created_ms": 0, "finished_ms": 7000}
+            grown.publish([a_container(container=sequence, **now)])
     rebuilt = ClusterState.of(
         Snapshot(
             identity=IDENTITY,
