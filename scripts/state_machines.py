@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nm_plugin.container.life import TABLE, State
-from nm_plugin.container.life import transitions as node_transitions
+from nm_plugin.container.life import CONTAINER_LIFE
 from yodel.domain.application import APPLICATION_MACHINE
 from yodel.domain.attempt import ATTEMPT_MACHINE
 from yodel.domain.container import CONTAINER_MACHINE
@@ -28,6 +27,12 @@ MACHINES = (
     ),
     ("Attempt", ATTEMPT_MACHINE, "yodel/domain/attempt.py", "One life of an ApplicationMaster."),
     ("Container", CONTAINER_MACHINE, "yodel/domain/container.py", "One grant, one pod."),
+    (
+        "Container on its node",
+        CONTAINER_LIFE,
+        "nm_plugin/container/life.py",
+        "What the node agent does with a container.",
+    ),
     ("Node", NODE_MACHINE, "yodel/domain/node.py", "A machine, as its node agent tells of it."),
 )
 
@@ -42,23 +47,8 @@ def render() -> str:
     ]
     for title, machine, where, what in MACHINES:
         parts.append(f"## {title}\n{what} Table: `{where}`.\n\n```mermaid\n{mermaid(machine)}\n```")
-    parts.append(f"## Container on its node\n{_node_table()}")
     parts.append(f"## Connection of a Hadoop RPC client\n{_connection()}")
     return "\n\n".join(parts) + "\n"
-
-
-def _node_table() -> str:
-    """Its handlers choose the next state by what they are told, so it is a table and not a diagram."""
-    lines = [
-        "What the node agent does with a container. Table: `nm_plugin/container/life.py`. Pairs that are not listed "
-        "are ignored there, each with its reason.\n",
-        "| State | Event | Handler |\n|---|---|---|",
-    ]
-    order = list(State)
-    handled = list(node_transitions())[: len(TABLE)]
-    rows = sorted(handled, key=lambda row: (order.index(row[0]), row[1]))
-    lines += [f"| {state.name} | {event} | {handler} |" for state, event, handler in rows]
-    return "\n".join(lines)
 
 
 def _connection() -> str:

@@ -19,10 +19,9 @@ from typing import Any
 
 import structlog
 
-from nm_plugin.container import diagnostics
-from nm_plugin.container import life as containers
+from nm_plugin.container import diagnostics, life
 from nm_plugin.container.counts import ContainerCounts
-from nm_plugin.container.life import Container, Effect, State
+from nm_plugin.container.life import CONTAINER_LIFE, Container, Effect, State
 from nm_plugin.container.records import Application
 from nm_plugin.container.work import ContainerWork, Localization, ManagerParts, ManagerSettings
 from nm_plugin.launch import command
@@ -101,11 +100,11 @@ class ContainerManager:
             self._applications[application_id] = application
             await self._parts.threads.run(self._parts.store.save_application, application)
         await self._expect_logs(container)
-        await self.apply(container_id, containers.Started())
+        await self.apply(container_id, life.Started())
 
     async def kill(self, container_id: ContainerId, exit_status: int, text: str) -> None:
         """Have it killed; ``exit_status`` is what will be reported.  Unknown ids are ignored."""
-        event = containers.KillRequested(exit_status=exit_status, diagnostics=diagnostics.killed(self._now_ms(), text))
+        event = life.KillRequested(exit_status=exit_status, diagnostics=diagnostics.killed(self._now_ms(), text))
         await self.apply(container_id, event)
 
     async def signal(self, container_id: ContainerId, name: str) -> bool:
@@ -120,19 +119,19 @@ class ContainerManager:
         )
         container = self._containers.get(container_id)
         if container is not None:  # it may have ended of the signal, and have been forgotten
-            noted = containers.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
+            noted = life.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
             await self.change(container_id, diagnostics=noted.diagnostics)
         return delivered
 
     async def restart(self, container_id: ContainerId) -> None:
         """Have a running container's script ended and started again; nothing when it does not run."""
         text = diagnostics.stamped(self._now_ms(), "Container will be Restarted.")
-        await self.apply(container_id, containers.RestartRequested(diagnostics=text))
+        await self.apply(container_id, life.RestartRequested(diagnostics=text))
 
     async def upgrade(self, container_id: ContainerId, context: bytes, auto_commit: bool) -> None:
         """As ``restart``, with another launch context; its resources are there before the script is ended."""
         text = diagnostics.stamped(self._now_ms(), "Container will be Re-initialized.")
-        request = containers.RestartRequested(context=context, keeps_previous=not auto_commit, diagnostics=text)
+        request = life.RestartRequested(context=context, keeps_previous=not auto_commit, diagnostics=text)
         await self.apply(container_id, request)
 
     async def roll_back(self, container_id: ContainerId) -> None:
@@ -141,7 +140,7 @@ class ContainerManager:
         if container is None or not container.rollback:
             raise Refused("Nothing to rollback to !!")
         text = diagnostics.stamped(self._now_ms(), "Container upgrade will be Rolled-back.")
-        await self.apply(container_id, containers.RestartRequested(context=container.rollback, diagnostics=text))
+        await self.apply(container_id, life.RestartRequested(context=container.rollback, diagnostics=text))
 
     async def commit(self, container_id: ContainerId) -> None:
         """The last upgrade stays.  Raises Refused when there is none, or it was committed."""
@@ -220,12 +219,13 @@ class ContainerManager:
 
     # Transitions.
 
-    async def apply(self, container_id: ContainerId, event: containers.Event) -> None:
+    async def apply(self, container_id: ContainerId, event: life.Event) -> None:
         """One event: new record, saved, then the effects."""
         async with self._alone_with(container_id) as before:
             if before is None:
                 return
-            after, effects = containers.step(before, event)
+            step = CONTAINER_LIFE.apply(before, event)
+            after, effects = step.entity, step.effects
             if after != before:
                 self._containers[container_id] = after
                 self.counts.note(before, after)
@@ -314,7 +314,7 @@ class ContainerManager:
         finally:
             # Whatever was left, the container is over: its application's directories go next.
             self._cleaning.discard(container_id)
-            await self.apply(container_id, containers.CleanedUp())
+            await self.apply(container_id, life.CleanedUp())
             self._clean_application_if_idle(container_id.application_id)
 
     # Applications.
@@ -384,7 +384,7 @@ class ContainerManager:
         if state is State.RUNNING:
             self._does.watch(container_id)
         elif state is State.NEW:
-            await self.apply(container_id, containers.Started())
+            await self.apply(container_id, life.Started())
         for effect in effects:
             self._perform(effect, container_id)
 

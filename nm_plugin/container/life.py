@@ -1,25 +1,23 @@
 """A container's life on its node: one pure table.
 
 Follows the states of ``ContainerImpl`` (Hadoop's NodeManager) without those of pausing, which is not served.
-``TABLE`` is the whole truth: a pair that is not in it and not in ``IGNORED`` is a bug.
-Handlers take a container and an event and return the new container and the effects to perform, in order; they read no
-clock and touch nothing.  ``transitions()`` exports the table for the documentation.
+``CONTAINER_LIFE`` is the whole truth.  Handlers take a container and an event and return the new container and the
+effects to perform, in order; they read no clock and touch nothing.
 
 A kill's exit status wins over the process's own (ContainerExitStatus): it is fixed when the kill is requested.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
 from nm_plugin.container.retry import Retry, not_retried, retry_of
 from yodel.domain.ids import ContainerId
+from yodel.domain.machine import Cell, Go, Ignore, Machine, Step, every_state
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus, ExecutionType
-from yodel.errors import IllegalTransition
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 DIAGNOSTICS_LENGTH_MAX = 10_000  # yarn.nodemanager.container-diagnostics-maximum-size
@@ -161,17 +159,6 @@ Event: TypeAlias = (
     | KillRequested
     | CleanedUp
 )
-EVENT_TYPES: tuple[type[Event], ...] = (
-    Started,
-    Localized,
-    LocalizationFailed,
-    Launched,
-    LaunchFailed,
-    Exited,
-    RestartRequested,
-    KillRequested,
-    CleanedUp,
-)
 
 
 class Effect(Enum):
@@ -188,99 +175,73 @@ class Effect(Enum):
     REPORT = "REPORT"
 
 
-Outcome: TypeAlias = tuple[Container, tuple[Effect, ...]]
-Handler: TypeAlias = Callable[[Container, Event], Outcome]
-
-
-def step(container: Container, event: Event) -> Outcome:
-    """Apply one event.
-
-    Raises:
-        IllegalTransition: neither handled nor ignored for a reason.
-    """
-    key = (container.state, type(event))
-    handler = TABLE.get(key)
-    if handler is not None:
-        return handler(container, event)
-    if key in IGNORED:
-        return container, ()
-    raise IllegalTransition("container", container.state.value, type(event).__name__)
-
-
 def with_diagnostics(container: Container, text: str) -> Container:
     """Append, keeping the newest DIAGNOSTICS_LENGTH_MAX characters."""
     return replace(container, diagnostics=(container.diagnostics + text)[-DIAGNOSTICS_LENGTH_MAX:])
 
 
-def _start(container: Container, event: Event) -> Outcome:
-    return replace(container, state=State.LOCALIZING), (Effect.LOCALIZE,)
+def _start(container: Container, _: Started) -> Step[Container]:
+    return Step(replace(container, state=State.LOCALIZING), (Effect.LOCALIZE,))
 
 
-def _localized(container: Container, event: Event) -> Outcome:
-    return replace(container, state=State.SCHEDULED), (Effect.LAUNCH,)
+def _localized(container: Container, _: Localized) -> Step[Container]:
+    return Step(replace(container, state=State.SCHEDULED), (Effect.LAUNCH,))
 
 
-def _localization_failed(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, LocalizationFailed)
+def _localization_failed(container: Container, event: LocalizationFailed) -> Step[Container]:
     failed = replace(container, state=State.LOCALIZATION_FAILED, exit_status=ContainerExitStatus.INVALID)
-    return with_diagnostics(failed, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP)
+    return Step(with_diagnostics(failed, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP))
 
 
-def _launched(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, Launched)
-    return replace(container, state=State.RUNNING, pid=event.pid), (Effect.REPORT,)
+def _launched(container: Container, event: Launched) -> Step[Container]:
+    return Step(replace(container, state=State.RUNNING, pid=event.pid), (Effect.REPORT,))
 
 
-def _launch_failed(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, LaunchFailed)
+def _launch_failed(container: Container, event: LaunchFailed) -> Step[Container]:
     failed = replace(container, state=State.EXITED_WITH_FAILURE, exit_status=event.exit_status)
-    return with_diagnostics(failed, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP)
+    return Step(with_diagnostics(failed, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP))
 
 
-def _exited(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, Exited)
+def _exited(container: Container, event: Exited) -> Step[Container]:
     if event.run not in (None, container.run):
-        return container, ()  # somebody else was told of that end too
+        return Step(container)  # somebody else was told of that end too
     retry = container.retry.after_exit(event.exit_status, event.at_ms) if container.retry is not None else None
     if retry is not None:
         again = replace(container, state=State.RELAUNCHING, retry=retry, run=container.run + 1, pid=None)
-        return with_diagnostics(again, event.diagnostics), (Effect.RELAUNCH,)
+        return Step(with_diagnostics(again, event.diagnostics), (Effect.RELAUNCH,))
     if container.rollback and not not_retried(event.exit_status):
         undone = _with_context(replace(container, rollback=b""), container.rollback)
         noted = with_diagnostics(undone, f"{event.diagnostics}Container Re-init Auto Rolled-Back.\n")
-        return replace(noted, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RESTART,)
+        return Step(replace(noted, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RESTART,))
     state = State.EXITED_WITH_SUCCESS if event.exit_status == 0 else State.EXITED_WITH_FAILURE
     ended = replace(container, state=state, exit_status=event.exit_status)
-    return with_diagnostics(ended, event.diagnostics + event.last_words), (Effect.REPORT, Effect.CLEAN_UP)
+    return Step(with_diagnostics(ended, event.diagnostics + event.last_words), (Effect.REPORT, Effect.CLEAN_UP))
 
 
-def _restart(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, RestartRequested)
+def _restart(container: Container, event: RestartRequested) -> Step[Container]:
     noted = with_diagnostics(replace(container, state=State.REINITIALIZING), event.diagnostics)
     if not event.context:
-        return noted, (Effect.STOP_RUN,)
+        return Step(noted, (Effect.STOP_RUN,))
     kept = container.launch_context if event.keeps_previous else b""
-    return replace(noted, upgrade=event.context, rollback=kept), (Effect.PREPARE_UPGRADE,)
+    return Step(replace(noted, upgrade=event.context, rollback=kept), (Effect.PREPARE_UPGRADE,))
 
 
-def _upgrade_prepared(container: Container, event: Event) -> Outcome:
-    return container, (Effect.STOP_RUN,)
+def _upgrade_prepared(container: Container, _: Localized) -> Step[Container]:
+    return Step(container, (Effect.STOP_RUN,))
 
 
-def _upgrade_failed(container: Container, event: Event) -> Outcome:
+def _upgrade_failed(container: Container, event: LocalizationFailed) -> Step[Container]:
     """The script runs on (ContainerImpl.ResourceLocalizationFailedWhileReInitTransition)."""
-    assert isinstance(event, LocalizationFailed)
     undone = replace(container, state=State.RUNNING, upgrade=b"", rollback=b"")
-    return with_diagnostics(undone, event.diagnostics), ()
+    return Step(with_diagnostics(undone, event.diagnostics))
 
 
-def _stopped_for_restart(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, Exited)
+def _stopped_for_restart(container: Container, event: Exited) -> Step[Container]:
     if event.run not in (None, container.run):
-        return container, ()
+        return Step(container)
     if container.upgrade:
         container = _with_context(replace(container, upgrade=b""), container.upgrade)
-    return replace(container, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RESTART,)
+    return Step(replace(container, state=State.RELAUNCHING, run=container.run + 1, pid=None), (Effect.RESTART,))
 
 
 def _with_context(container: Container, context: bytes) -> Container:
@@ -289,94 +250,95 @@ def _with_context(container: Container, context: bytes) -> Container:
     return replace(container, launch_context=context, retry=retry)
 
 
-def _kill_unstarted(container: Container, event: Event) -> Outcome:
-    killing, _ = _kill(container, event)
-    return replace(killing, state=State.DONE), (Effect.REPORT,)
+def _kill_unstarted(container: Container, event: KillRequested) -> Step[Container]:
+    return Step(replace(_kill(container, event).entity, state=State.DONE), (Effect.REPORT,))
 
 
-def _kill(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, KillRequested)
+def _kill(container: Container, event: KillRequested) -> Step[Container]:
     killing = replace(container, state=State.KILLING, exit_status=event.exit_status)
-    return with_diagnostics(killing, event.diagnostics), (Effect.TERMINATE,)
+    return Step(with_diagnostics(killing, event.diagnostics), (Effect.TERMINATE,))
 
 
-def _launched_while_killing(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, Launched)
-    return replace(container, pid=event.pid), (Effect.TERMINATE,)
+def _launched_while_killing(container: Container, event: Launched) -> Step[Container]:
+    return Step(replace(container, pid=event.pid), (Effect.TERMINATE,))
 
 
-def _killed(container: Container, event: Event) -> Outcome:
-    assert isinstance(event, Exited)
+def _killed(container: Container, event: Exited) -> Step[Container]:
     ended = replace(container, state=State.DONE)
-    return with_diagnostics(ended, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP)
+    return Step(with_diagnostics(ended, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP))
 
 
-def _cleaned_up(container: Container, event: Event) -> Outcome:
-    return _without_contexts(replace(container, state=State.DONE)), ()
+def _cleaned_up(container: Container, _: CleanedUp) -> Step[Container]:
+    return Step(_without_contexts(replace(container, state=State.DONE)))
 
 
-def _forget_context(container: Container, event: Event) -> Outcome:
-    return _without_contexts(container), ()
+def _forget_context(container: Container, _: CleanedUp) -> Step[Container]:
+    return Step(_without_contexts(container))
 
 
 def _without_contexts(container: Container) -> Container:
     return replace(container, launch_context=b"", upgrade=b"", rollback=b"")
 
 
-TABLE: dict[tuple[State, type[Event]], Handler] = {
-    (State.NEW, Started): _start,
-    (State.NEW, KillRequested): _kill_unstarted,
-    (State.LOCALIZING, Localized): _localized,
-    (State.LOCALIZING, LocalizationFailed): _localization_failed,
-    (State.LOCALIZING, KillRequested): _kill,
-    (State.SCHEDULED, Launched): _launched,
-    (State.SCHEDULED, LaunchFailed): _launch_failed,
-    (State.SCHEDULED, Exited): _exited,
-    (State.SCHEDULED, KillRequested): _kill,
-    (State.RUNNING, Exited): _exited,
-    (State.RUNNING, RestartRequested): _restart,
-    (State.RUNNING, KillRequested): _kill,
-    (State.REINITIALIZING, Localized): _upgrade_prepared,
-    (State.REINITIALIZING, LocalizationFailed): _upgrade_failed,
-    (State.REINITIALIZING, Exited): _stopped_for_restart,
-    (State.REINITIALIZING, KillRequested): _kill,
-    (State.RELAUNCHING, Launched): _launched,
-    (State.RELAUNCHING, LaunchFailed): _launch_failed,
-    (State.RELAUNCHING, Exited): _exited,
-    (State.RELAUNCHING, KillRequested): _kill,
-    (State.KILLING, Launched): _launched_while_killing,
-    (State.KILLING, Exited): _killed,
-    (State.LOCALIZATION_FAILED, CleanedUp): _cleaned_up,
-    (State.EXITED_WITH_SUCCESS, CleanedUp): _cleaned_up,
-    (State.EXITED_WITH_FAILURE, CleanedUp): _cleaned_up,
-    (State.DONE, CleanedUp): _forget_context,
-}
+_S = State
+_LATE: Cell[Container] = Ignore("the work it reports was overtaken by an end or a kill")
+_AGAIN: Cell[Container] = Ignore("a repeated request; the first one counts")
+_NOT_RUNNING: Cell[Container] = Ignore("only what runs can be started again; the caller was told so")
+_NOT_YET: Cell[Container] = Ignore("cannot be produced by this state's effects; harmless after an agent restart")
+_KILL: Cell[Container] = Go(_kill, (_S.KILLING,))
+_LAUNCHED: Cell[Container] = Go(_launched, (_S.RUNNING,))
+_LAUNCH_FAILED: Cell[Container] = Go(_launch_failed, (_S.EXITED_WITH_FAILURE,))
+_ENDED = (_S.RELAUNCHING, _S.EXITED_WITH_SUCCESS, _S.EXITED_WITH_FAILURE)
 
-_LATE = "the work it reports was overtaken by an end or a kill"
-_AGAIN = "a repeated request; the first one counts"
-_NOT_RUNNING = "only what runs can be started again; the caller was told so"
-_IMPOSSIBLE = "cannot be produced by this state's effects; harmless after an agent restart"
-
-_LOCALIZED = (State.LOCALIZING, State.REINITIALIZING)
-_TO_BE_LAUNCHED = (State.SCHEDULED, State.RELAUNCHING)
-_LIVE = (*_TO_BE_LAUNCHED, State.RUNNING, State.REINITIALIZING, State.KILLING)
-
-IGNORED: dict[tuple[State, type[Event]], str] = {
-    **{(s, Started): _AGAIN for s in State if s is not State.NEW},
-    **{(s, Localized): _LATE for s in State if s not in _LOCALIZED},
-    **{(s, LocalizationFailed): _LATE for s in State if s not in _LOCALIZED},
-    **{(s, Launched): _LATE for s in State if s not in (*_TO_BE_LAUNCHED, State.KILLING)},
-    **{(s, LaunchFailed): _LATE for s in State if s not in _TO_BE_LAUNCHED},
-    **{(s, Exited): _LATE for s in State if s not in _LIVE},
-    **{(s, RestartRequested): _NOT_RUNNING for s in State if s is not State.RUNNING},
-    **{(s, KillRequested): _AGAIN for s in (State.KILLING, *(s for s in State if s.is_complete))},
-    **{(s, CleanedUp): _IMPOSSIBLE for s in State if not s.is_complete},
-}
-
-
-def transitions() -> Iterator[tuple[State, str, str]]:
-    """The table as rows (state, event, handler or the reason for ignoring), for the generated documentation."""
-    for (state, event), handler in TABLE.items():
-        yield state, event.__name__, handler.__name__.strip("_").replace("_", " ")
-    for (state, event), reason in IGNORED.items():
-        yield state, event.__name__, f"ignored: {reason}"
+CONTAINER_LIFE: Machine[Container] = Machine(
+    "Container on its node",
+    State,
+    (
+        Started,
+        Localized,
+        LocalizationFailed,
+        Launched,
+        LaunchFailed,
+        Exited,
+        RestartRequested,
+        KillRequested,
+        CleanedUp,
+    ),
+    {
+        **every_state(_S, Started, _AGAIN),
+        **every_state(_S, Localized, _LATE),
+        **every_state(_S, LocalizationFailed, _LATE),
+        **every_state(_S, Launched, _LATE),
+        **every_state(_S, LaunchFailed, _LATE),
+        **every_state(_S, Exited, _LATE),
+        **every_state(_S, RestartRequested, _NOT_RUNNING),
+        **every_state(_S, KillRequested, _AGAIN),
+        **every_state(_S, CleanedUp, _NOT_YET),
+        (_S.NEW, Started): Go(_start, (_S.LOCALIZING,)),
+        (_S.NEW, KillRequested): Go(_kill_unstarted, (_S.DONE,)),
+        (_S.LOCALIZING, Localized): Go(_localized, (_S.SCHEDULED,)),
+        (_S.LOCALIZING, LocalizationFailed): Go(_localization_failed, (_S.LOCALIZATION_FAILED,)),
+        (_S.LOCALIZING, KillRequested): _KILL,
+        (_S.SCHEDULED, Launched): _LAUNCHED,
+        (_S.SCHEDULED, LaunchFailed): _LAUNCH_FAILED,
+        (_S.SCHEDULED, Exited): Go(_exited, (_S.SCHEDULED, *_ENDED)),
+        (_S.SCHEDULED, KillRequested): _KILL,
+        (_S.RUNNING, Exited): Go(_exited, (_S.RUNNING, *_ENDED)),
+        (_S.RUNNING, RestartRequested): Go(_restart, (_S.REINITIALIZING,)),
+        (_S.RUNNING, KillRequested): _KILL,
+        (_S.REINITIALIZING, Localized): Go(_upgrade_prepared, (_S.REINITIALIZING,)),
+        (_S.REINITIALIZING, LocalizationFailed): Go(_upgrade_failed, (_S.RUNNING,)),
+        (_S.REINITIALIZING, Exited): Go(_stopped_for_restart, (_S.REINITIALIZING, _S.RELAUNCHING)),
+        (_S.REINITIALIZING, KillRequested): _KILL,
+        (_S.RELAUNCHING, Launched): _LAUNCHED,
+        (_S.RELAUNCHING, LaunchFailed): _LAUNCH_FAILED,
+        (_S.RELAUNCHING, Exited): Go(_exited, _ENDED),
+        (_S.RELAUNCHING, KillRequested): _KILL,
+        (_S.KILLING, Launched): Go(_launched_while_killing, (_S.KILLING,)),
+        (_S.KILLING, Exited): Go(_killed, (_S.DONE,)),
+        (_S.LOCALIZATION_FAILED, CleanedUp): Go(_cleaned_up, (_S.DONE,)),
+        (_S.EXITED_WITH_SUCCESS, CleanedUp): Go(_cleaned_up, (_S.DONE,)),
+        (_S.EXITED_WITH_FAILURE, CleanedUp): Go(_cleaned_up, (_S.DONE,)),
+        (_S.DONE, CleanedUp): Go(_forget_context, (_S.DONE,)),
+    },
+)

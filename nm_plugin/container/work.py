@@ -17,8 +17,7 @@ from typing import Any, Protocol
 import structlog
 
 from nm_plugin.aux.services import AuxServices
-from nm_plugin.container import diagnostics
-from nm_plugin.container import life as containers
+from nm_plugin.container import diagnostics, life
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.links import counters_of, links_of, outcome_of
 from nm_plugin.container.records import NodeStore
@@ -92,7 +91,7 @@ class Ledger(Protocol):
 
     def get(self, container_id: ContainerId) -> Container | None: ...
 
-    async def apply(self, container_id: ContainerId, event: containers.Event) -> None: ...
+    async def apply(self, container_id: ContainerId, event: life.Event) -> None: ...
 
     async def change(self, container_id: ContainerId, **changes: Any) -> None:
         """Fields that are no matter of the life cycle."""
@@ -122,9 +121,9 @@ class ContainerWork:
             self._links[container_id] = await self._bring_resources(self._container(container_id))
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
-            await self._ledger.apply(container_id, containers.LocalizationFailed(diagnostics=text))
+            await self._ledger.apply(container_id, life.LocalizationFailed(diagnostics=text))
         else:
-            await self._ledger.apply(container_id, containers.Localized())
+            await self._ledger.apply(container_id, life.Localized())
 
     async def launch(self, container_id: ContainerId) -> None:
         """Hand the script over; also for a container that stood here when the agent ended."""
@@ -141,7 +140,7 @@ class ContainerWork:
             await self._launch_failed(container_id, str(error), ContainerExitStatus.INVALID)
             return
         if pid:
-            await self._ledger.apply(container_id, containers.Launched(pid=pid))
+            await self._ledger.apply(container_id, life.Launched(pid=pid))
         self.watch(container_id)
 
     async def relaunch(self, container_id: ContainerId) -> None:
@@ -177,9 +176,9 @@ class ContainerWork:
             await self._localized(container_id, await wanted_in_turns(context.localResources), user, context.tokens)
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
-            await self._ledger.apply(container_id, containers.LocalizationFailed(diagnostics=text))
+            await self._ledger.apply(container_id, life.LocalizationFailed(diagnostics=text))
         else:
-            await self._ledger.apply(container_id, containers.Localized())
+            await self._ledger.apply(container_id, life.Localized())
 
     async def stop_run(self, container_id: ContainerId) -> None:
         """End the script, not the container: its pod waits for the next."""
@@ -228,7 +227,7 @@ class ContainerWork:
         pods = self._parts.pods
         if pods.knows(container_id) and not await pods.withdraw(container_id):
             await self._kill_script(container_id)
-        await self._ledger.apply(container_id, containers.Exited(exit_status=ContainerExitStatus.FORCE_KILLED))
+        await self._ledger.apply(container_id, life.Exited(exit_status=ContainerExitStatus.FORCE_KILLED))
 
     async def remove_traces(self, container_id: ContainerId) -> None:
         """After the end: processes that were left, the pod's directory, the work directory."""
@@ -304,7 +303,7 @@ class ContainerWork:
 
     async def _launch_failed(self, container_id: ContainerId, reason: str, exit_status: int) -> None:
         text = diagnostics.failed_launch(self._now_ms(), container_id, reason, exit_status)
-        event = containers.LaunchFailed(diagnostics=text, exit_status=exit_status)
+        event = life.LaunchFailed(diagnostics=text, exit_status=exit_status)
         await self._ledger.apply(container_id, event)
 
     async def _hand_over(self, container: Container) -> int:
@@ -348,7 +347,7 @@ class ContainerWork:
             text, last_words = diagnostics.failed_exit(
                 now_ms, container_id, exit_status, await self._tails(container), is_retried=container.retry is not None
             )
-        ended = containers.Exited(
+        ended = life.Exited(
             exit_status=exit_status, diagnostics=text, last_words=last_words, at_ms=now_ms, run=container.run
         )
         await self._ledger.apply(container_id, ended)

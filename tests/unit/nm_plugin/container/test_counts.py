@@ -9,6 +9,7 @@ import pytest
 
 from nm_plugin.container.counts import ContainerCounts
 from nm_plugin.container.life import (
+    CONTAINER_LIFE,
     CleanedUp,
     Container,
     Event,
@@ -20,7 +21,6 @@ from nm_plugin.container.life import (
     RestartRequested,
     Started,
     State,
-    step,
 )
 from tests.support.node_agent import container_id
 from yodel.domain.resource import Resource
@@ -34,7 +34,7 @@ def counted(*events: Event, state: State = State.NEW, **changes: Any) -> dict[st
     made = Container(container_id=container_id(2), user="alice", resource=Resource(1, 1), state=state)
     container, counts = replace(made, **changes), ContainerCounts()
     for event in events:
-        after, _ = step(container, event)
+        after = CONTAINER_LIFE.apply(container, event).entity
         counts.note(container, after)
         container = after
     names = ("launched", "completed", "failed", "killed", "rolled_back")
