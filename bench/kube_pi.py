@@ -21,13 +21,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.pi import spark_home
-from tests.conformance.cluster import TOOLS, java_home
+from tests.conformance.cluster import TOOLS
 from tests.e2e.kube_cluster import USER, KubeCluster
 from tests.rigs.kubernetes.images import build_images
 from tests.rigs.kubernetes.layout import HOST_ADDRESS
 from tests.rigs.kubernetes.rig import State, read_state
 from tests.support.hadoop import running_hadoop
 from tests.support.hadoop_conf import addresses
+from tests.support.java import java_home
 
 ROOT = Path(__file__).parent.parent
 TIMEOUT_S = 300

@@ -1,8 +1,11 @@
 """For all tests."""
 
+import contextlib
 import gc
 import signal
 import sys
+
+import pytest
 
 # Where the environment forbids it, pytest would rewrite the assertions of all modules anew in each worker of each run,
 # which takes six seconds.
@@ -16,6 +19,10 @@ import hypothesis.internal.observability  # noqa: E402
 
 gc.enable()
 
+from tests.support.java import quick_java  # noqa: E402
+
+_while_tests_run = contextlib.ExitStack()
+
 # How long an example takes on a busy machine says nothing about the code.
 hypothesis.settings.register_profile("yodel", deadline=None)
 hypothesis.settings.load_profile("yodel")
@@ -26,5 +33,15 @@ sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 # Under nohup the tests and all they start would ignore SIGHUP, and some tests are about it.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """xdist's workers have the environment of the process that starts them."""
+    _while_tests_run.enter_context(quick_java())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    _while_tests_run.close()
+
 
 __all__ = ["hypothesis"]

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 import psutil
 
+from tests.support.java import java_home
 from tests.support.processes import command_of
 
 T = TypeVar("T")
@@ -34,13 +35,6 @@ START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 40
 CALL_TIMEOUT_S = 60
 LABEL = "yodel.io/"
-
-
-def java_home() -> pathlib.Path:
-    """The Java that ``make setup`` chose."""
-    home = (TOOLS / "java-home").resolve()
-    assert (home / "bin" / "java").exists(), "no Java: run `make setup`"
-    return home
 
 
 def wait_for(what: str, probe: Callable[[], T | None], timeout_s: float, every_s: float = 0.2) -> T:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tests.conformance.cluster import ROOT, java_home, wait_for
+from tests.conformance.cluster import ROOT, wait_for
+from tests.support.java import java_home
 
 JOBS = pathlib.Path(__file__).parent / "spark_jobs"
 SUBMIT_TIMEOUT_S = 240

@@ -27,6 +27,7 @@ from nm_plugin.logs.worker_pool import Publishers
 from tests.conformance.cluster import Cluster, wait_for
 from tests.support.hadoop_jars import client_jars
 from tests.support.hdfs import Hdfs, hdfs
+from tests.support.java import java_home
 from tests.support.log_rig import NODE_FILE, LogRig
 from tests.support.node_agent import APPLICATION, container_id, eventually
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -169,7 +170,7 @@ async def test_upload_waits_for_a_name_node_that_is_away(hdfs: Hdfs, rig: LogRig
 
 def yarn_logs(cluster: Cluster, *arguments: str) -> tuple[int, str]:
     conf = cluster.ready.hadoop_conf_dir
-    command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{conf}:{client_jars('3.5')}/*"]
+    command = [f"{java_home()}/bin/java", "-Xmx256m", "-cp", f"{conf}:{client_jars('3.5')}/*"]
     done = subprocess.run(
         [*command, "org.apache.hadoop.yarn.client.cli.LogsCLI", *arguments],
         stdout=subprocess.PIPE,

@@ -23,8 +23,9 @@ from xml.etree import ElementTree
 import psutil
 import pytest
 
-from tests.conformance.cluster import Cluster, java_home, wait_for
+from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.rest_words import new_id, post, shell
+from tests.support.java import java_home
 from tests.support.processes import has_ended
 
 YODEL = str(pathlib.Path(sys.prefix) / "bin" / "yodel")

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.cluster import ROOT, TOOLS, java_home
+from tests.conformance.cluster import ROOT, TOOLS
 from tests.conformance.spark_submit import SMALL
 from tests.e2e.kube_cluster import PREFIX, USER, KubeCluster
+from tests.support.java import java_home
 from tests.support.transcript import masked, replayed, rewritten, steps
 
 PAGE = ROOT / "docs" / "transcript.md"

@@ -40,6 +40,7 @@ from tests.support.hadoop_conf import (
 )
 from tests.support.hadoop_jars import client_jars, jars
 from tests.support.hdfs import DATA_NODE, NAME_NODE, SUPERUSER, Hdfs, java_command
+from tests.support.java import is_quick, java_home
 from tests.support.ports import free_ports
 
 READY_TIMEOUT_S = 90
@@ -235,7 +236,7 @@ class Hadoop:
         return directory
 
     def _daemon(self, name: str, main: str, heap_mib: int, user: str, is_ready: Callable[[], bool]) -> Daemon:
-        measured = main in (RESOURCE_MANAGER, NODE_MANAGER)  # benchmarks compare with these
+        measured = main in (RESOURCE_MANAGER, NODE_MANAGER) and not is_quick()  # benchmarks compare with these
         spec = DaemonSpec(name=name, main=main, heap_mib=heap_mib, user=user, is_ready=is_ready, all_compilers=measured)
         return Daemon(spec, self.servers)
 
@@ -303,7 +304,7 @@ def environment(servers: Servers, user: str = "") -> dict[str, str]:
         "LANG": os.environ.get("LANG", "C.UTF-8"),
         "HADOOP_HOME": str(servers.directory),
         "HADOOP_CONF_DIR": str(servers.conf_dir),
-        "JAVA_HOME": str(Path(java_command(servers.conf_dir, servers.jars)[0]).resolve().parents[1]),
+        "JAVA_HOME": str(java_home()),
         **named,
     }
 

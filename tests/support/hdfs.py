@@ -13,7 +13,6 @@ import os
 import shutil
 import string
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -28,6 +27,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from tests.support.java import java_home
 from tests.support.ports import free_ports
 
 SUPERUSER = "hdfs"
@@ -177,9 +177,7 @@ def running_hdfs() -> Iterator[Hdfs]:
 
 def java_command(conf_dir: Path, jars: Path) -> list[str]:
     """Java with Hadoop on its class path; what is missing is the class and its arguments."""
-    java = Path(sys.prefix) / "tools" / "java-home" / "bin" / "java"
-    assert java.exists(), "no Java: run `make setup`"
-    return [str(java), *JVM_OPTIONS, "-cp", f"{conf_dir}:{conf_dir}/web:{jars}/*"]
+    return [f"{java_home()}/bin/java", *JVM_OPTIONS, "-cp", f"{conf_dir}:{conf_dir}/web:{jars}/*"]
 
 
 class _PortTaken(Exception):

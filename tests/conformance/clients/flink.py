@@ -14,9 +14,9 @@ from pathlib import Path
 from tests.conformance.clients.mask import masked
 from tests.conformance.clients.outcome import Outcome, Scenario
 from tests.conformance.clients.target import Target, settings
-from tests.conformance.cluster import java_home
 from tests.conformance.spark_submit import Submission
 from tests.support.hadoop_jars import RIG, jars
+from tests.support.java import java_home
 
 VERSION = "2.3.0"
 FRONTEND = "org.apache.flink.client.cli.CliFrontend"

@@ -11,8 +11,9 @@ from pathlib import Path
 from tests.conformance.clients.mask import masked
 from tests.conformance.clients.outcome import Outcome, Scenario
 from tests.conformance.clients.target import ENDED, Target
-from tests.conformance.cluster import java_home, wait_for
+from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Result, Submission
+from tests.support.java import java_home
 
 PACKAGE = "org.apache.hadoop.yarn.applications"
 SHELL = f"{PACKAGE}.distributedshell.Client"

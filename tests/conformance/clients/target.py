@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.conformance.cluster import java_home, wait_for
+from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Result, Submission
 from tests.support.hadoop_jars import client_jars, jars
 from tests.support.hdfs import Hdfs
+from tests.support.java import java_home
 
 CALL_TIMEOUT_S = 10
 COMMAND_TIMEOUT_S = 60

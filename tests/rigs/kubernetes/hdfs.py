@@ -17,6 +17,7 @@ from tests.support.hadoop import HISTORY_SERVER, answer
 from tests.support.hadoop_conf import HISTORY, STAGING
 from tests.support.hadoop_jars import jars
 from tests.support.hdfs import DATA_NODE, LOGGING, NAME_NODE, SUPERUSER, Hdfs, configuration_xml, java_command
+from tests.support.java import java_home
 
 RPC_PORT = 8020
 HTTP_PORT = 9870
@@ -90,7 +91,7 @@ class ClusterHdfs:
         return [*command[:at], f"{conf}:{self._folder}/web:{self._jars}/*", *command[at + 1 :]]
 
     def _environment(self, conf: Path) -> dict[str, str]:
-        home = Path(java_command(conf, self._jars)[0]).resolve().parents[1]
+        home = java_home()
         named = {"HADOOP_HOME": self._folder, "HADOOP_CONF_DIR": conf, "JAVA_HOME": home}
         return {"HADOOP_USER_NAME": SUPERUSER, **{key: str(path) for key, path in named.items()}}
 
