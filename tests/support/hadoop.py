@@ -8,6 +8,7 @@ asked for, can be killed and started again on their data, and end with the tests
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 import os
 import shutil
@@ -212,7 +213,10 @@ class Hadoop:
         self.resource_manager.stop()
 
     def start_history(self) -> None:
+        """With the folder that a user's first job makes, so that no job counts more operations than the next one."""
         self.history_server.start()
+        user = getpass.getuser()
+        self.hdfs.make_dir(f"{HISTORY}/intermediate/{user}", user=user, mode="770")
 
     def stop(self) -> None:
         """The NodeManager in order, since only then it ends its containers; then whatever is left of the rig."""
