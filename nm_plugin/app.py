@@ -14,6 +14,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -21,13 +22,18 @@ import structlog
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
-from nm_plugin.container.book import ContainerManager
-from nm_plugin.container.records import NodeStore
-from nm_plugin.container.work import ManagerParts
+from nm_plugin.container.applications import Applications, EndOf
+from nm_plugin.container.book import ContainerBook
+from nm_plugin.container.ending import Ending
+from nm_plugin.container.launcher import Launcher
+from nm_plugin.container.manager import ContainerManager
+from nm_plugin.container.records import Records
+from nm_plugin.container.resources import Resources
+from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.host.disks import Disks
 from nm_plugin.host.tasks import TaskOwner
-from nm_plugin.host.users import FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
+from nm_plugin.host.users import Accounts, FileThreads, OsUser, PwdUsers, SingleUser, UserDatabase
 from nm_plugin.keys.keeper import KeyKeeper
 from nm_plugin.keys.key_file import KeyFile
 from nm_plugin.keys.token_secrets import TokenSecrets
@@ -38,6 +44,7 @@ from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.assembly import build_aggregator, build_recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
+from nm_plugin.node.housekeeping import Housekeeping
 from nm_plugin.node.memory import MemoryMonitor, ProcessTable
 from nm_plugin.node.watch import NodeWatch
 from nm_plugin.rpc import tracker
@@ -63,6 +70,21 @@ class Running:
     http_port: int
     manager: ContainerManager
     registered: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Adapters:
+    """What touches the machine: made once, and each part is given what it needs of it."""
+
+    accounts: Accounts
+    directories: Directories
+    records: Records
+    tasks: TaskOwner
+    disks: Disks
+    cache: ResourceCache
+    pods: ParkedPods
+    monitor: MemoryMonitor
+    logs: LogAggregator
 
 
 class NodeAgent:
@@ -106,37 +128,17 @@ class NodeAgent:
     async def running(self) -> AsyncIterator[Running]:
         """The agent as a context: everything is up inside, and gone after it (containers excepted)."""
         settings = self._settings
-        threads = FileThreads(settings.file_threads)
+        accounts = Accounts(self._users, FileThreads(settings.file_threads))
         directories = Directories(local_dirs=settings.local_dirs, log_dirs=settings.log_dirs)
-        await threads.run(make_roots, directories)
-        await threads.run(_make_handover_root, settings.handover_dir)
-        store = await threads.run(NodeStore, settings.state_dir)
+        await accounts.threads.run(make_roots, directories)
+        await accounts.threads.run(_make_handover_root, settings.handover_dir)
+        records = await accounts.threads.run(Records, settings.state_dir)  # first: the directory is the agent's alone
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = TaskOwner(group)
-                monitor = MemoryMonitor(ProcessTable(), from_settings.monitor_limits(self._settings))
-                parts = ManagerParts(
-                    directories=directories,
-                    disks=Disks(directories, from_settings.disk_limits(self._settings)),
-                    users=self._users,
-                    threads=threads,
-                    cache=ResourceCache(
-                        from_settings.cache_settings(self._settings),
-                        self._sources(threads),
-                        threads,
-                        self._agent_user,
-                        tasks,
-                    ),
-                    pods=ParkedPods(settings.handover_dir, threads),
-                    store=store,
-                    aux=self._aux,
-                    tasks=tasks,
-                    seen=monitor.seen,
-                    logs=build_aggregator(settings, directories, self._users, threads, tasks, _now_ms),
-                )
                 try:
                     await self._aux.start(tasks)
-                    async with self._serving(parts, monitor) as running:
+                    async with self._serving(self._adapters(accounts, directories, records, tasks)) as running:
                         yield running
                 finally:
                     tasks.cancel_all()
@@ -144,64 +146,135 @@ class NodeAgent:
             if self._hdfs is not None:
                 await self._hdfs.close()
             await self._aux.stop()
-            threads.close()
+            accounts.threads.close()
+
+    def _adapters(self, accounts: Accounts, directories: Directories, records: Records, tasks: TaskOwner) -> _Adapters:
+        settings, threads = self._settings, accounts.threads
+        cache_settings = from_settings.cache_settings(settings)
+        return _Adapters(
+            accounts=accounts,
+            directories=directories,
+            records=records,
+            tasks=tasks,
+            disks=Disks(directories, from_settings.disk_limits(settings)),
+            cache=ResourceCache(cache_settings, self._sources(threads), threads, self._agent_user, tasks),
+            pods=ParkedPods(settings.handover_dir, threads),
+            monitor=MemoryMonitor(ProcessTable(), from_settings.monitor_limits(settings)),
+            logs=build_aggregator(settings, directories, accounts.users, threads, tasks, _now_ms),
+        )
+
+    def _manager(self, made: _Adapters, book: ContainerBook, late: _Late) -> ContainerManager:
+        settings, accounts = self._settings, made.accounts
+        ending = Ending(
+            from_settings.ending_settings(settings), made.pods, accounts, made.directories, made.monitor.seen
+        )
+        launcher = Launcher(made.disks, made.pods, accounts, late.node, settings.launch_deadline_s)
+        ends: tuple[EndOf, ...] = (
+            lambda over: made.logs.application_finished(over.application_id),
+            lambda over: self._aux.application_finished(over.application_id),
+            lambda over: made.cache.forget_application(str(over.application_id)),
+            ending.end_application,
+        )
+        return ContainerManager(
+            book=book,
+            applications=Applications(made.records, accounts.threads, ends),
+            work_for=partial(
+                ContainerWork,
+                accounts=accounts,
+                resources=Resources(made.cache, accounts),
+                launcher=launcher,
+                ending=ending,
+                now_ms=_now_ms,
+            ),
+            logs=made.logs,
+            tasks=made.tasks,
+            report=late.report,
+            now_ms=_now_ms,
+        )
+
+    def _watch(self, made: _Adapters, late: _Late) -> NodeWatch:
+        return NodeWatch(
+            from_settings.watch_settings(self._settings, self._agent_user.uid),
+            monitor=made.monitor,
+            disks=made.disks,
+            accounts=made.accounts,
+            use_dirs=made.cache.use_dirs,
+            report=late.report,
+            now_ms=_now_ms,
+        )
 
     @contextlib.asynccontextmanager
-    async def _serving(self, parts: ManagerParts, monitor: MemoryMonitor) -> AsyncIterator[Running]:
+    async def _serving(self, made: _Adapters) -> AsyncIterator[Running]:
         """Ports open, containers re-adopted, tracker running."""
+        settings, accounts, logs = self._settings, made.accounts, made.logs
+        threads = accounts.threads
         secrets_of_rm, late = TokenSecrets(), _Late()
-        keys = KeyKeeper(secrets_of_rm, await parts.threads.run(KeyFile, self._settings.state_dir), parts.threads)
+        keys = KeyKeeper(secrets_of_rm, await threads.run(KeyFile, settings.state_dir), threads)
         has_keys = await keys.recover()
-        manager = ContainerManager(
-            from_settings.manager_settings(self._settings), parts, late.node, late.report, _now_ms
-        )
+        book = ContainerBook(made.records, threads, settings.containers_max)
+        manager = self._manager(made, book, late)
         service = ContainerService(manager, secrets_of_rm, self._aux, keys.save, _now_ms)
-        server = container_management_port(self._settings.rpc, service, secrets_of_rm)
+        server = container_management_port(settings.rpc, service, secrets_of_rm)
         # The RM may hand out this node as soon as it has registered it, and its answer brings the keys that tokens are
         # verified with: who comes before it has arrived waits.
-        _, rpc_port = await server.start(self._settings.bind_host, self._settings.rpc_port, accept=False)
-        web = LogServer(self._settings.bind_host, self._settings.http_port, connection_limits(self._settings))
+        _, rpc_port = await server.start(settings.bind_host, settings.rpc_port, accept=False)
+        web = LogServer(settings.bind_host, settings.http_port, connection_limits(settings))
         probes = ProbePort(lambda: "" if late.tracker is not None else "starting")
         try:
-            await probes.start(self._settings.bind_host, self._settings.probe_port)
-            node_id = NodeId(self._settings.host, rpc_port)
+            await probes.start(settings.bind_host, settings.probe_port)
+            node_id = NodeId(settings.host, rpc_port)
             secrets_of_rm.node_id = node_id
-            late.command_node = from_settings.launch_node(self._settings, node_id, web.port, self._aux.metadata())
-            watch = NodeWatch(
-                from_settings.watch_settings(self._settings, self._agent_user.uid), parts, monitor, late.report, _now_ms
-            )
-            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, parts.logs)
+            late.command_node = from_settings.launch_node(settings, node_id, web.port, self._aux.metadata())
+            watch = self._watch(made, late)
+            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs)
             late.tracker = tracking
-            parts.logs.report = late.report
-            await parts.logs.load(node_id)
+            logs.report = late.report
+            await logs.load(node_id)
             await watch.check_disks()
-            await parts.cache.recover(parts.users)
-            parts.tasks.create_task(parts.pods.watch(), name="parked-pods")
+            await made.cache.recover(accounts.users)
+            made.tasks.create_task(made.pods.watch(), name="parked-pods")
             await manager.recover()
-            await parts.logs.resume(_ended_containers(manager))
+            await logs.resume(_ended_containers(manager))
             facts = NodeFacts(
                 node_id=node_id,
                 http_port=web.port,
                 started_ms=_now_ms(),
-                settings=self._settings,
-                disks=parts.disks,
+                settings=settings,
+                disks=made.disks,
                 state=watch.state,
             )
-            recalls = build_recalls(self._settings, parts.users, parts.threads)
-            app = build_app(facts, manager, parts.directories, parts.users, parts.threads, parts.logs, recalls)
-            parts.tasks.create_task(web.serve(app), name="web")
-            parts.tasks.create_task(tracking.run(manager), name="tracker")
-            parts.tasks.create_task(_accept_once_registered(tracking, server, has_keys), name="accept")
-            parts.tasks.create_task(watch.watch_memory(manager), name="memory-monitor")
-            parts.tasks.create_task(watch.watch_disks(), name="disk-check")
-            parts.tasks.create_task(watch.watch_health(), name="health-script")
-            parts.tasks.create_task(watch.keep_house(manager), name="housekeeping")
+            recalls = build_recalls(settings, accounts.users, threads)
+            app = build_app(facts, manager, made.directories, accounts.users, threads, logs, recalls)
+            loops = {
+                "web": web.serve(app),
+                "tracker": tracking.run(manager),
+                "accept": _accept_once_registered(tracking, server, has_keys),
+                "memory-monitor": watch.watch_memory(manager),
+                "disk-check": watch.watch_disks(),
+                "health-script": watch.watch_health(),
+                "housekeeping": self._housekeeping(made, book, manager).keep(),
+            }
+            for name, loop in loops.items():
+                made.tasks.create_task(loop, name=name)
             self._log.info("node_agent_started", node=str(node_id), http_port=web.port)
             yield Running(node_id=node_id, http_port=web.port, manager=manager, registered=tracking.registered)
         finally:
             await web.stop()
             await server.stop()
             await probes.stop()
+
+    def _housekeeping(self, made: _Adapters, book: ContainerBook, manager: ContainerManager) -> Housekeeping:
+        def needed() -> set[ApplicationId]:
+            return {one.application_id for one in manager.applications()} | set(made.logs.applications())
+
+        return Housekeeping(
+            from_settings.housekeeping_settings(self._settings),
+            book=book,
+            cache=made.cache,
+            pods=made.pods,
+            accounts=made.accounts,
+            needed=needed,
+        )
 
     def _tracker(
         self,

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
-from nm_plugin.container.work import ManagerSettings
+from nm_plugin.container.ending import EndingSettings
 from nm_plugin.host.disks import DiskLimits
 from nm_plugin.host.health_script import ScriptSettings
 from nm_plugin.host.users import OsUser
@@ -14,6 +14,7 @@ from nm_plugin.launch import command
 from nm_plugin.launch.java import add_opens
 from nm_plugin.localization.archive import Limits as ArchiveLimits
 from nm_plugin.localization.cache import CacheSettings
+from nm_plugin.node.housekeeping import HousekeepingSettings
 from nm_plugin.node.memory import Limits
 from nm_plugin.node.watch import WatchSettings
 from nm_plugin.rpc.tracker import TrackerSettings
@@ -42,9 +43,6 @@ def watch_settings(settings: Settings, own_uid: int) -> WatchSettings:
     return WatchSettings(
         monitor_interval_s=settings.monitor_interval_s,
         disk_interval_s=settings.disk_check_interval_s,
-        cache_interval_s=settings.cache_interval_s,
-        log_retain_s=settings.log_retain_s,
-        log_dirs=settings.log_dirs,
         own_uid=own_uid,
         health_script=health_script(settings),
     )
@@ -75,13 +73,17 @@ def cache_settings(settings: Settings) -> CacheSettings:
     )
 
 
-def manager_settings(settings: Settings) -> ManagerSettings:
-    return ManagerSettings(
-        launch_deadline_s=settings.launch_deadline_s,
+def ending_settings(settings: Settings) -> EndingSettings:
+    return EndingSettings(
         sigkill_delay_ms=settings.sigkill_delay_ms,
         kill_wait_s=settings.kill_wait_s,
         deletion_delay_s=settings.deletion_delay_s,
-        containers_max=settings.containers_max,
+    )
+
+
+def housekeeping_settings(settings: Settings) -> HousekeepingSettings:
+    return HousekeepingSettings(
+        interval_s=settings.cache_interval_s, log_retain_s=settings.log_retain_s, log_dirs=settings.log_dirs
     )
 
 

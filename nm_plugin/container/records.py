@@ -36,7 +36,7 @@ class Application:
     """``VIEW_APP`` and ``MODIFY_APP`` of the first launch context: ``users groups`` lists, or ``*``."""
 
 
-class NodeStore:
+class Records:
     """The files below ``state_dir``."""
 
     def __init__(self, state_dir: Path) -> None:

@@ -142,6 +142,21 @@ class FileThreads:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """Users by name, and blocking work with their rights: both in the file threads."""
+
+    users: UserDatabase
+    threads: FileThreads
+
+    async def lookup(self, name: str) -> OsUser:
+        """Raises YodelError: no such user, or none that may have containers."""
+        return await self.threads.run(self.users.lookup, name)
+
+    async def run_as(self, user: OsUser, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.threads.run_as(user, function, *args, **kwargs)
+
+
 @contextmanager
 def acting_as(user: OsUser) -> Iterator[None]:
     """Take on the user's file system identity in *this thread* for the block.

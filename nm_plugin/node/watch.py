@@ -1,4 +1,4 @@
-"""What an agent looks after all the time: containers' memory, disks, the machine's load and health, the cache's size.
+"""What an agent looks at all the time: containers' memory, disks, the machine's load and health.
 
 Each is a loop that the agent runs as a task; together they are what heartbeats say about the node (``state``).
 """
@@ -13,12 +13,13 @@ from pathlib import Path
 
 import structlog
 
-from nm_plugin.container.book import ContainerManager
 from nm_plugin.container.life import Container, State
-from nm_plugin.container.work import ManagerParts
-from nm_plugin.host.directories import make_roots, remove_tree
+from nm_plugin.container.manager import ContainerManager
+from nm_plugin.host.directories import make_roots
+from nm_plugin.host.disks import Disks
 from nm_plugin.host.health_script import HealthScript, ScriptSettings
 from nm_plugin.host.usage import NodeUsage, Usage
+from nm_plugin.host.users import Accounts
 from nm_plugin.node.memory import MemoryMonitor
 from nm_plugin.node.state import Health, NodeState
 from yodel.errors import YodelError
@@ -32,25 +33,29 @@ class WatchSettings:
 
     monitor_interval_s: float
     disk_interval_s: float
-    cache_interval_s: float
-    log_retain_s: float
-    log_dirs: tuple[Path, ...]
     own_uid: int | None
     health_script: ScriptSettings | None = None
 
 
 class NodeWatch:
-    """Run the loops in tasks; ``report`` is called when the RM should hear soon."""
+    """Run the loops in tasks; ``report`` is called when the RM should hear soon.
+
+    ``use_dirs`` is told the local directories that are good, when they changed, and those that can no longer be read.
+    """
 
     def __init__(
         self,
         settings: WatchSettings,
-        parts: ManagerParts,
+        *,
         monitor: MemoryMonitor,
+        disks: Disks,
+        accounts: Accounts,
+        use_dirs: Callable[[tuple[Path, ...], frozenset[Path]], None],
         report: Callable[[], None],
         now_ms: Callable[[], int],
     ) -> None:
-        self._settings, self._parts, self._monitor = settings, parts, monitor
+        self._settings, self._monitor, self._disks, self._accounts = settings, monitor, disks, accounts
+        self._use_dirs = use_dirs
         self._report, self._now_ms = report, now_ms
         self._machine = NodeUsage()
         self._used = Usage()
@@ -64,7 +69,7 @@ class NodeWatch:
         containers = Usage(
             pmem_mib=pmem_bytes >> 20, vmem_mib=min(vmem_bytes >> 20, INT_MAX), cpu_vcores=self._monitor.cores
         )
-        disks = self._parts.disks
+        disks = self._disks
         found = self._script.report if self._script is not None else ""
         health = Health(
             is_healthy=disks.is_healthy and not found,
@@ -82,8 +87,8 @@ class NodeWatch:
             listed = [(container, None if uid == self._settings.own_uid else uid) for container, uid in known]
             try:
                 now_ms = int(time.monotonic() * 1000)
-                excesses = await self._parts.threads.run(self._monitor.sample, listed, now_ms)
-                self._used = await self._parts.threads.run(self._machine.look)
+                excesses = await self._accounts.threads.run(self._monitor.sample, listed, now_ms)
+                self._used = await self._accounts.threads.run(self._machine.look)
             except (OSError, ValueError, KeyError) as error:
                 self._log.warning("memory_not_sampled", reason=str(error))
                 continue
@@ -98,17 +103,17 @@ class NodeWatch:
 
     async def check_disks(self) -> None:
         """One look; a change is reported at once."""
-        disks = self._parts.disks
-        changed = await self._parts.threads.run(disks.check)
+        disks = self._disks
+        changed = await self._accounts.threads.run(disks.check)
         self._checked_ms = self._now_ms()
         if not changed:
             return
         self._log.warning("disks_changed", healthy=disks.is_healthy, report=disks.report)
         try:
-            await self._parts.threads.run(make_roots, disks.good)
+            await self._accounts.threads.run(make_roots, disks.good)
         except OSError as error:
             self._log.warning("disk_not_prepared", reason=str(error))
-        self._parts.cache.use_dirs(disks.good.local_dirs, disks.errored)
+        self._use_dirs(disks.good.local_dirs, disks.errored)
         self._report()
 
     async def watch_health(self) -> None:
@@ -124,35 +129,8 @@ class NodeWatch:
                 self._report()
             await asyncio.sleep(settings.interval_s)
 
-    async def keep_house(self, manager: ContainerManager) -> None:
-        """Forget what is long over, make room in the cache, drop old logs."""
-        while True:
-            await asyncio.sleep(self._settings.cache_interval_s)
-            await manager.housekeeping()
-            known = {str(application.application_id) for application in manager.applications()}
-            known |= {str(application_id) for application_id in self._parts.logs.applications()}
-            try:
-                await self._parts.threads.run(_drop_old_logs, self._settings, known)
-            except OSError as error:
-                self._log.warning("logs_not_removed", reason=str(error))
-
     async def _uid(self, container: Container) -> int | None:
         try:
-            return (await self._parts.threads.run(self._parts.users.lookup, container.user)).uid
+            return (await self._accounts.lookup(container.user)).uid
         except YodelError:
             return None
-
-
-def _drop_old_logs(settings: WatchSettings, known: set[str]) -> None:
-    """Log directories of applications that ended more than ``log_retain_s`` ago."""
-    limit = time.time() - settings.log_retain_s
-    for log_dir in settings.log_dirs:
-        for path in log_dir.glob("application_*"):
-            if path.name not in known and _newest(path) < limit:
-                remove_tree(path)
-
-
-def _newest(path: Path) -> float:
-    times = [path.lstat().st_mtime]
-    times += [child.lstat().st_mtime for child in path.iterdir()]
-    return max(times)

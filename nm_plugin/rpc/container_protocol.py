@@ -17,11 +17,11 @@ from google.protobuf.message import Message
 
 from nm_plugin.aux.services import AuxServiceMissing, AuxServices
 from nm_plugin.container import diagnostics
-from nm_plugin.container.book import ContainerManager
 from nm_plugin.container.life import Container, State
+from nm_plugin.container.manager import ContainerManager
+from nm_plugin.container.resources import Localization
 from nm_plugin.container.retry import retry_of
 from nm_plugin.container.statuses import container_status
-from nm_plugin.container.work import Localization
 from nm_plugin.keys.token_secrets import ContainerGrant, InvalidToken, NmIdentity, TokenSecrets, nm_identity
 from nm_plugin.localization.plan import wanted_in_turns
 from yodel.domain.ids import ContainerId

@@ -23,7 +23,7 @@ import structlog
 from google.protobuf.message import Message
 
 from nm_plugin.container import diagnostics
-from nm_plugin.container.book import ContainerManager
+from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.statuses import container_status, registration_status
 from nm_plugin.host.usage import Usage
 from nm_plugin.keys.token_secrets import TokenSecrets

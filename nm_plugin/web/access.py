@@ -18,8 +18,8 @@ from pathlib import Path
 
 from starlette.requests import Request
 
-from nm_plugin.container.book import ContainerManager
 from nm_plugin.container.life import Container
+from nm_plugin.container.manager import ContainerManager
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase
 from nm_plugin.logs.uploading.aggregation import LogAggregator

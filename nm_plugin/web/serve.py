@@ -25,8 +25,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from nm_plugin.container.book import ContainerManager
 from nm_plugin.container.life import Container
+from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.records import Application
 from nm_plugin.container.statuses import exit_status
 from nm_plugin.host.directories import Directories

@@ -14,7 +14,7 @@ import pytest
 
 from nm_plugin.app import NodeAgent
 from nm_plugin.container.life import Container, State
-from nm_plugin.container.records import NodeStore
+from nm_plugin.container.records import Records
 from nm_plugin.from_settings import NODE_TOKEN_KIND
 from nm_plugin.launch import parked
 from nm_plugin.rpc.tracker import ShutdownOrdered
@@ -279,10 +279,10 @@ async def test_restarted_agent_takes_over_a_running_container(
 async def test_record_does_not_come_back_when_its_end_is_acknowledged_while_it_is_being_saved(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    container, save = container_id(2), NodeStore.save_container
+    container, save = container_id(2), Records.save_container
     saving, saved, pause = threading.Event(), threading.Event(), threading.Event()
 
-    def slow_save(store: NodeStore, record: Container) -> None:
+    def slow_save(store: Records, record: Container) -> None:
         if record.state is State.DONE:
             saving.set()
             pause.wait(0.5)  # two heartbeats; nobody sets it
@@ -290,7 +290,7 @@ async def test_record_does_not_come_back_when_its_end_is_acknowledged_while_it_i
         if record.state is State.DONE:
             saved.set()
 
-    monkeypatch.setattr(NodeStore, "save_container", slow_save)
+    monkeypatch.setattr(Records, "save_container", slow_save)
     rig.tracker.acknowledges = False
     await rig.pod(container)
     await rig.start(container, context_of("exit 0"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nm_plugin.container.life import Container, State
-from nm_plugin.container.records import Application, NodeStore
+from nm_plugin.container.records import Application, Records
 from nm_plugin.container.retry import Retry
 from tests.support.node_agent import APPLICATION, container_id
 from yodel.domain.resource import Resource
@@ -32,8 +32,8 @@ CONTAINER = Container(
 
 
 def test_containers_come_back_as_they_were(tmp_path: Path) -> None:
-    NodeStore(tmp_path / "s").save_container(CONTAINER)
-    store = NodeStore(tmp_path / "s")
+    Records(tmp_path / "s").save_container(CONTAINER)
+    store = Records(tmp_path / "s")
     assert store.containers() == [CONTAINER]
     store.save_container(replace(CONTAINER, state=State.DONE))
     assert [c.state for c in store.containers()] == [State.DONE]
@@ -43,7 +43,7 @@ def test_containers_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_applications_come_back(tmp_path: Path) -> None:
-    store = NodeStore(tmp_path)
+    store = Records(tmp_path)
     application = Application(application_id=APPLICATION, user="alice", finished=True)
     store.save_application(application)
     assert store.applications() == [application]
@@ -52,7 +52,7 @@ def test_applications_come_back(tmp_path: Path) -> None:
 
 
 def test_broken_and_foreign_records_are_dropped(tmp_path: Path) -> None:
-    store = NodeStore(tmp_path)
+    store = Records(tmp_path)
     for name, text in (("a", "{"), ("b", "[]"), ("c", '{"format": 99}'), ("d", '{"format": 1}')):
         (tmp_path / "containers" / f"{name}.json").write_text(text)
     assert store.containers() == []
@@ -60,14 +60,14 @@ def test_broken_and_foreign_records_are_dropped(tmp_path: Path) -> None:
 
 
 def test_records_are_the_agents_alone(tmp_path: Path) -> None:
-    NodeStore(tmp_path / "s").save_container(CONTAINER)
+    Records(tmp_path / "s").save_container(CONTAINER)
     (record,) = (tmp_path / "s/containers").iterdir()
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o700
 
 
 def test_retry_policy_and_its_past_come_back(tmp_path: Path) -> None:
-    store = NodeStore(tmp_path)
+    store = Records(tmp_path)
     retry = Retry(
         error_codes=frozenset({1, 7}),
         max_retries=-1,

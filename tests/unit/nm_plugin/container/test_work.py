@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
+from nm_plugin.container.ending import Ending, EndingSettings
+from nm_plugin.container.launcher import Launcher
 from nm_plugin.container.life import (
     Container,
     Event,
@@ -22,11 +24,12 @@ from nm_plugin.container.life import (
     Localized,
     State,
 )
-from nm_plugin.container.work import ContainerWork, Localization, ManagerParts, ManagerSettings
+from nm_plugin.container.resources import Localization, Resources
+from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.tasks import TaskOwner
-from nm_plugin.host.users import FileThreads, OsUser
+from nm_plugin.host.users import Accounts, FileThreads, OsUser
 from nm_plugin.launch import command
 from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.archive import Limits
@@ -120,26 +123,24 @@ async def world(
         fetch_timeout_s=5,
     )
     space = SimpleNamespace(total=100 << 30, free=50 << 30)
-    settings = ManagerSettings(
-        launch_deadline_s=5, sigkill_delay_ms=50, kill_wait_s=5, deletion_delay_s=0, containers_max=9
-    )
+    settings = EndingSettings(sigkill_delay_ms=50, kill_wait_s=5, deletion_delay_s=0)
     disks = Disks(directories, DiskLimits(), lambda path: space)
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
         pods = ParkedPods(open_path / "handover", threads)
         tasks.create_task(pods.watch(), name="pods")
-        parts = SimpleNamespace(
-            directories=directories,
-            disks=disks,
-            users=users,
-            threads=threads,
-            cache=ResourceCache(cache_settings, {"file": LocalFiles(threads=threads)}, threads, agent_user, tasks),
-            pods=pods,
-            seen=lambda container_id: frozenset(),
-        )
+        cache = ResourceCache(cache_settings, {"file": LocalFiles(threads=threads)}, threads, agent_user, tasks)
+        accounts = Accounts(users, threads)
         notes = Notebook(tasks, Container(container_id=CONTAINER, user="alice", resource=Resource(1, 1)))
         node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
-        work = ContainerWork(settings, cast(ManagerParts, parts), notes, lambda: node, lambda: NOW_MS)
+        work = ContainerWork(
+            notes,
+            accounts=accounts,
+            resources=Resources(cache, accounts),
+            launcher=Launcher(disks, pods, accounts, lambda: node, 5),
+            ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset()),
+            now_ms=lambda: NOW_MS,
+        )
         yield World(open_path, work, notes, space, disks, alice)
         tasks.cancel_all()
 
@@ -230,7 +231,7 @@ async def test_more_files_for_a_running_container(world: World) -> None:
 
 
 def test_more_files_have_a_maximum(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nm_plugin.container.work.RESOURCES_MAX", 0)
+    monkeypatch.setattr("nm_plugin.container.resources.RESOURCES_MAX", 0)
     more = pb.ContainerLaunchContextProto()
     add_resource(more, "more", world.source("more", "more"))
     with pytest.raises(Refused):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nm_plugin.container.work import EMPTY_CREDENTIALS
+from nm_plugin.container.launcher import EMPTY_CREDENTIALS
 from nm_plugin.launch.command import Counters, Launch, Link, Node, by_dependency, expand, script
 from tests.support.node_agent import Rig, add_resource, container_id, context_of
 from yodel.domain.ids import NodeId

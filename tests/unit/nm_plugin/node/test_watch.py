@@ -5,24 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from nm_plugin.container.life import Container, State
-from nm_plugin.container.work import ManagerParts
 from nm_plugin.host.directories import Directories
 from nm_plugin.host.disks import DiskLimits, Disks
 from nm_plugin.host.health_script import ScriptSettings
-from nm_plugin.host.users import FileThreads
+from nm_plugin.host.users import Accounts, FileThreads
 from nm_plugin.node.memory import Excess, MemoryMonitor
 from nm_plugin.node.watch import NodeWatch, WatchSettings
-from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually
+from tests.support.node_agent import FakeUsers, container_id, eventually
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource
 
@@ -68,19 +65,12 @@ class FewContainers:
 
     containers: tuple[Container, ...] = ()
     killed: list[tuple[ContainerId, int]] = field(default_factory=list)
-    kept_house: int = 0
 
     def all(self) -> tuple[Container, ...]:
         return self.containers
 
     async def kill(self, container_id: ContainerId, exit_status: int, text: str) -> None:
         self.killed.append((container_id, exit_status))
-
-    def applications(self) -> tuple[Any, ...]:
-        return (SimpleNamespace(application_id=APPLICATION),)
-
-    async def housekeeping(self) -> None:
-        self.kept_house += 1
 
 
 @dataclass
@@ -91,7 +81,6 @@ class World:
     cache: UsedDirs
     monitor: OneExcess
     local: tuple[Path, ...]
-    log_dir: Path
     reports: list[str] = field(default_factory=list)
 
     def with_script(self, path: Path) -> NodeWatch:
@@ -108,23 +97,22 @@ def world(open_path: Path, users: FakeUsers, threads: FileThreads) -> World:
         DiskLimits(),
         lambda path: full if path == local[0] else roomy,
     )
-    logs = SimpleNamespace(applications=lambda: ())
-    parts = cast(ManagerParts, SimpleNamespace(disks=disks, users=users, threads=threads, cache=cache, logs=logs))
-    settings = WatchSettings(
-        monitor_interval_s=0.001,
-        disk_interval_s=0.001,
-        cache_interval_s=0.001,
-        log_retain_s=60,
-        log_dirs=(log_dir,),
-        own_uid=os.geteuid(),
-    )
+    settings = WatchSettings(monitor_interval_s=0.001, disk_interval_s=0.001, own_uid=os.geteuid())
     reports: list[str] = []
 
     def make(script: ScriptSettings | None) -> NodeWatch:
         changed = replace(settings, health_script=script)
-        return NodeWatch(changed, parts, cast(MemoryMonitor, monitor), lambda: reports.append("now"), lambda: 77)
+        return NodeWatch(
+            changed,
+            monitor=cast(MemoryMonitor, monitor),
+            disks=disks,
+            accounts=Accounts(users, threads),
+            use_dirs=cache.use_dirs,
+            report=lambda: reports.append("now"),
+            now_ms=lambda: 77,
+        )
 
-    return World(make, make(None), full, cache, monitor, local, log_dir, reports)
+    return World(make, make(None), full, cache, monitor, local, reports)
 
 
 async def until(work: Any, condition: Callable[[], bool]) -> None:
@@ -165,21 +153,6 @@ async def test_what_is_too_large_is_killed_and_a_failed_look_is_survived(world: 
     assert set(manager.killed) == {(container_id(2), -104)}
     used = world.watch.state().containers
     assert (used.pmem_mib, used.vmem_mib, used.cpu_vcores) == (3, 2**31 - 1, 1.5)
-
-
-async def test_old_logs_of_unknown_applications_go(world: World) -> None:
-    world.log_dir.mkdir()
-    old, fresh, known = (
-        world.log_dir / name for name in ("application_1_0001", "application_1_0002", str(APPLICATION))
-    )
-    for path in (old, fresh, known):
-        (path / "container").mkdir(parents=True)
-    long_ago = time.time() - 3600
-    for path in (old / "container", old, known / "container", known):
-        os.utime(path, (long_ago, long_ago))
-    manager = FewContainers()
-    await until(world.watch.keep_house(cast(Any, manager)), lambda: manager.kept_house > 1)
-    assert [path.exists() for path in (old, fresh, known)] == [False, True, True]
 
 
 async def test_script_makes_the_node_unhealthy_and_well_again(world: World, open_path: Path) -> None:
