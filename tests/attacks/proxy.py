@@ -58,3 +58,15 @@ async def loopback(target: Target) -> str:
             if called or b"secret" in said:
                 raise Works(f"{url.format(port=port)} was called")
     return f"{len(LOOPBACK)} spellings refused"
+
+
+@attack
+async def administration_by_proxy(target: Target) -> str:
+    """An application whose pages are the ResourceManager's own: the proxy is inside the administrators' network."""
+    tried = 0
+    for name, (host, port) in target.addresses.items():
+        status, said = await _proxied(target, f"http://{host}:{port}/ws/v1/cluster/scheduler-conf/")
+        if status < 400 or b"No answer" in said:
+            raise Works(f"the port {name} was called: HTTP {status} {said[:100]!r}")
+        tried += 1
+    return f"{tried} ports refused"

@@ -89,6 +89,8 @@ class RestSettings:
     """yarn.webapp.filter-entity-list-by-user: lists hold only what a caller may view."""
     are_labels_enabled: bool = False
     """yarn.node-labels.enabled."""
+    probe_port: int | None = None
+    """Where probes are answered beside the web port."""
     log_dir: Path | None = None
     """Whose files ``/logs`` shows."""
     body_bytes_max: int = 4 * 1024 * 1024
@@ -150,6 +152,7 @@ class Api:
     replay: Replay
     rendered_events: RenderedEvents
     body_room: BodyRoom = field(default_factory=BodyRoom)
+    _web_ports: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, services: RestServices) -> Api:
@@ -175,11 +178,19 @@ class Api:
 
     def bound_to(self, port: int, proxied_port: int | None = None) -> None:
         """The ports listened on, for addresses that were given with port 0."""
+        self._web_ports = frozenset({port} if proxied_port is None else {port, proxied_port})
         host, _, given = self.web_address.rpartition(":")
         if given == "0":
             self.origins.web_address = f"{host}:{port}"
         if proxied_port is not None and self.origins.proxied is not None:
             self.origins.proxied = self.origins.proxied.bound_to(proxied_port)
+
+    def own_ports(self) -> frozenset[int]:
+        """All that this process listens on."""
+        services = self.services
+        probe_port = services.settings.probe_port
+        further = {server.port for server in services.rpc_servers()} | ({probe_port} if probe_port else set())
+        return self._web_ports | further
 
 
 def api_of(request: Request) -> Api:

@@ -14,13 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yodel.domain.browser_rules import HostNames, host_of
 from yodel.errors import InvalidValue, Unavailable
 from yodel.hadoop_http.added_headers import add_headers
-from yodel.hadoop_http.errors import RestError, translated
+from yodel.hadoop_http.errors import RestError, forbidden, translated
 from yodel.hadoop_http.jetty import refused_by_filter
 from yodel.rm_api import token_operations
 from yodel.rm_api.auth import NOBODY, Caller, with_caller
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
 from yodel.rm_api.context import Api, RestSettings
 from yodel.rm_api.own_pages import OwnPages
+from yodel.rm_api.proxy import MARK
 from yodel.rpc_io.http_cookie import CookieSigner
 
 OPEN_PREFIX = "/health/"
@@ -74,6 +75,8 @@ class Gate:
             await send(message)
 
         try:
+            if MARK in headers:
+                raise forbidden("The ResourceManager is no ApplicationMaster: its own web proxy is not answered")
             asked = Asked.of(scope)
             if token_operations.is_operation(scope["method"], asked):
                 self._own_pages.check(scope, headers, asked, is_named=True)

@@ -35,6 +35,8 @@ ANSWER_BYTES_MAX = 4 * 1024**3
 HEADERS_MAX = 100
 PROXY_PATH, FAILURE_PATH, BOUNCED = "/proxy/", "/cluster/failure/", "/proxy/redirect/"
 USER_COOKIE = "proxy-user"
+MARK = "x-yodel-proxied"
+"""A header of every call made here, so that a ResourceManager knows one that came back to it by whatever way."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 NOT_PRIVATE = AddressRules(nodes=frozenset())
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
@@ -230,7 +232,7 @@ class WebProxy:
         addresses: list[str | None] = [None]
         if self._resolve is not None:
             found = await self._resolve(target.host, target.port)
-            addresses = [*target.addresses.allowed(target.host, found)]
+            addresses = [*target.addresses.allowed(target.host, found, target.port)]
         for number, address in enumerate(addresses, 1):
             client = self._client(await self._source_towards(address))
             outgoing = client.build_request(method, url, headers=headers, content=body or None)
@@ -320,6 +322,7 @@ def _headers_to_am(request: Request, user: str | None) -> list[tuple[str, str]]:
     if "accept-encoding" not in request.headers:
         # Else the HTTP client names its own, and the caller gets bytes it did not ask for.
         found.append(("accept-encoding", "identity"))
+    found.append((MARK, "true"))
     if user is not None:
         found.append(("cookie", f"{USER_COOKIE}={quote(user, safe='')}"))
     return found

@@ -3,6 +3,7 @@
 A name is its owner's to resolve: one that is allowed as a text leads to this machine a moment later.  So the proxy
 resolves once, judges what it got, and connects to just that.  What each machine has for itself (loopback, link-local,
 where clouds keep credentials) is refused unless the cluster's own nodes are there, as on a laptop.
+The ResourceManager's own ports are always refused: it would call itself from an address that it trusts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from yodel.errors import InvalidValue, Unavailable
+from yodel.rm_api.proxy_source import is_ours
 
 RESOLVE_TIMEOUT_S = 5.0
 ADDRESSES_MAX = 8
@@ -22,8 +24,8 @@ ADDRESSES_MAX = 8
 METADATA = frozenset(
     map(
         ipaddress.ip_address,
-        # Amazon and others (link-local anyway), Amazon by IPv6, Alibaba, Oracle, Azure's wire server.
-        ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"),
+        # Amazon and others (link-local anyway), Amazon and Google by IPv6, Alibaba, Oracle, Azure's wire server.
+        ("169.254.169.254", "fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"),
     )
 )
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -34,18 +36,24 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressRules:
-    """``nodes`` are the hosts of registered nodes, ``trusted`` those of the settings, all in lower case."""
+    """``nodes`` are the hosts of registered nodes, ``trusted`` those of the settings, all in lower case.
+
+    ``own_ports`` are all that this process listens on.
+    """
 
     nodes: frozenset[str]
     trusted: frozenset[str] = frozenset()
+    own_ports: frozenset[int] = frozenset()
 
-    def allowed(self, host: str, addresses: Iterable[str]) -> list[str]:
-        """Those of a host's addresses that may be connected to.
+    def allowed(self, host: str, addresses: Iterable[str], port: int) -> list[str]:
+        """Those of a host's addresses that may be connected to at that port.
 
         Raises:
             InvalidValue: none may.
         """
         given = list(addresses)
+        if port in self.own_ports and any(is_this_machine(text) for text in given):
+            raise InvalidValue("tracking URL", f"{host}:{port}", "not the ResourceManager itself")
         found = [text for text in given if self._is_allowed(host, text)]
         if not found:
             shown = ", ".join(given)[:200] or "no address"
@@ -79,6 +87,12 @@ def plain_address(text: str) -> Address | None:
     if inner is None and (address in _NAT64 or (address in _COMPATIBLE and int(address) > 1)):
         inner = IPv4Address(int(address) & 0xFFFFFFFF)
     return inner or address
+
+
+def is_this_machine(text: str) -> bool:
+    """Whether an address, in any spelling, is one of this machine's."""
+    address = plain_address(text)
+    return address is not None and (address.is_loopback or address.is_unspecified or is_ours(str(address)))
 
 
 def is_everybodys(address: Address) -> bool:

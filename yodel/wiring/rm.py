@@ -479,6 +479,7 @@ class Rm:
             are_labels_enabled=settings.node_labels_enabled,
             proxy_hosts=frozenset(host.lower() for host in settings.web_proxy_hosts),
             is_proxy_warning_shown=settings.web_proxy_warning,
+            probe_port=settings.probe_port,
         )
         services = RestServices(
             queries=self.queries,

@@ -79,7 +79,7 @@ async def _fetched(request: Request, api: Api, view: ApplicationView, below: str
     here = f"{PREFIX}{view.application.id}"
     nodes = frozenset(node_id.host.lower() for node_id in api.services.queries.state.nodes)
     trusted = api.services.settings.proxy_hosts
-    addresses = AddressRules(nodes=nodes, trusted=trusted)
+    addresses = AddressRules(nodes=nodes, trusted=trusted, own_ports=api.own_ports())
     target = Target.of(view.attempt.tracking_url, here, allowed_hosts(nodes, view.attempt.host) | trusted, addresses)
     body = await read_bytes(request, api.services.settings.proxied_bytes_max)
     url = target.url(below, _without_token(request.url.query))
