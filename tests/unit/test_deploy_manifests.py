@@ -24,6 +24,7 @@ import nm_plugin.settings
 import yodel.settings.rm
 from yodel import cli
 from yodel.hadoop_http import probe_port
+from yodel.rm_api.proxy_addresses import METADATA
 from yodel.rm_api.routes import cluster
 from yodel.rm_api.standby import standby_app
 from yodel.translator import templates
@@ -432,3 +433,12 @@ def test_standbys_are_spread_where_that_can_be() -> None:
     for constraint in spread:
         assert constraint["whenUnsatisfiable"] == "ScheduleAnyway"
         assert constraint["labelSelector"] == spec["selector"]
+
+
+def test_metadata_services_that_the_web_proxy_refuses_are_closed_to_pods_too() -> None:
+    policies = [d for d in documents("yodel") if d["kind"] == "NetworkPolicy" and "egress" in d["spec"]]
+    assert {d["metadata"]["name"] for d in policies} == {"yodel-rm-egress", "yodel-containers-egress"}
+    for policy in policies:
+        blocks = [to["ipBlock"] for rule in policy["spec"]["egress"] for to in rule.get("to", ()) if "ipBlock" in to]
+        closed = [ipaddress.ip_network(cidr) for block in blocks for cidr in block["except"]]
+        assert {str(a) for a in METADATA if not any(a in network for network in closed)} == set(), policy["metadata"]
