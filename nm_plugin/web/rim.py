@@ -18,10 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from yodel.domain import browser_rules
+from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.errors import InvalidValue, YodelError
 from yodel.hadoop_http.added_headers import add_headers
-from yodel.hadoop_http.errors import bad_request
+from yodel.hadoop_http.errors import RestError, bad_request, forbidden
 from yodel.hadoop_http.jetty import refused_by_filter
 from yodel.hadoop_http.negotiate import answer_error
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
@@ -45,7 +47,8 @@ class RimSettings:
     """``authentication`` is hadoop.http.authentication.type, ``anonymous_allowed`` ….simple.anonymous.allowed.
 
     Without ``cross_origin`` no other site's page may read an answer, without ``frame_options`` nothing is said of
-    frames.  ``now_ms`` is of the epoch.
+    frames.  ``now_ms`` is of the epoch.  ``host_names`` are the names that lead here, where a browser that comes by
+    another one is refused (DNS rebinding); without them every name is good.
     """
 
     signer: CookieSigner
@@ -54,6 +57,7 @@ class RimSettings:
     anonymous_allowed: bool = True
     cross_origin: CrossOriginRules | None = None
     frame_options: str = "SAMEORIGIN"
+    host_names: HostNames | None = None
 
 
 class Unauthenticated(YodelError):
@@ -89,11 +93,13 @@ class WebRim:
 
         path = scope["path"].rstrip("/") if scope["path"].startswith(REST_PREFIX) else scope["path"]
         try:
+            self._judge_name(sent)
             caller, cookie = self._caller(scope, sent)
             if not caller and path != OPEN_PATH:
                 self._admit_nobody()
-        except (InvalidValue, ValueError) as error:
-            refusal = answer_error(bad_request(str(error)), sent.get("accept", ""))
+        except (InvalidValue, ValueError, RestError) as error:
+            told = error if isinstance(error, RestError) else bad_request(str(error))
+            refusal = answer_error(told, sent.get("accept", ""))
             await refusal(scope, receive, send_with_headers)
             return
         except Unauthenticated as error:
@@ -108,6 +114,14 @@ class WebRim:
             await Response(headers={"Allow": ALLOWED})(scope, receive, send_with_headers)
             return
         await self._app({**scope, "path": path, _CALLER: caller}, receive, send_with_headers)
+
+    def _judge_name(self, headers: Headers) -> None:
+        """Raises RestError: a browser was led here by a name that is none of ours."""
+        known, host = self._settings.host_names, headers.get("host", "")
+        if known is None or not browser_rules.is_browser(headers) or known.knows(host):
+            return
+        own = " or ".join(("localhost", *sorted(known.names)))
+        raise forbidden(f"Host {browser_rules.shown(host)} is not a name of this node; expected an address, {own}")
 
     def _caller(self, scope: Scope, headers: Headers) -> tuple[str, str]:
         """A name, empty for nobody's, and the cookie to answer with.  Raises InvalidValue, ValueError."""

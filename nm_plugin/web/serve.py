@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
+import ipaddress
 import secrets
 import socket
 from collections.abc import Callable, Generator
@@ -44,6 +45,7 @@ from nm_plugin.web.log_routes import LogRoutes
 from nm_plugin.web.recall_routes import RecallRoutes
 from nm_plugin.web.rim import RimSettings, WebRim
 from nm_plugin.web.servlets import Book, Servlets
+from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.resource import Resource
@@ -201,7 +203,7 @@ def build_app(
             Route(f"{api}/yarn/sysfs/{{user}}/{{application}}", site.sync_sysfs, methods=["PUT"]),
         ],
         exception_handlers={RestError: refused, Unavailable: refused, 404: unknown_path, 405: wrong_method},
-        middleware=[Middleware(WebRim, _rim(facts.settings))],
+        middleware=[Middleware(WebRim, _rim(facts.settings, facts.node_id.host))],
     )
 
 
@@ -222,7 +224,16 @@ def _servlets(facts: NodeFacts, manager: ContainerManager) -> Servlets:
     )
 
 
-def _rim(settings: Settings) -> RimSettings:
+def known_names(bind_host: str, host: str) -> HostNames | None:
+    """Those of a node that only this machine reaches: what brings others here is its users' browsers."""
+    try:
+        is_loopback = ipaddress.ip_address(bind_host).is_loopback
+    except ValueError:
+        is_loopback = bind_host == "localhost"
+    return HostNames.of((host,)) if is_loopback else None
+
+
+def _rim(settings: Settings, host: str) -> RimSettings:
     """The cookies' key is of this process, as in Hadoop without a secret file: a restarted agent asks for names."""
     authentication = settings.web_authentication
     return RimSettings(
@@ -232,6 +243,7 @@ def _rim(settings: Settings) -> RimSettings:
         anonymous_allowed=settings.web_anonymous_allowed,
         cross_origin=_cross_origin(settings) if settings.web_cross_origin_enabled else None,
         frame_options=settings.web_frame_options if settings.web_frames_enabled else "",
+        host_names=known_names(settings.bind_host, host),
     )
 
 

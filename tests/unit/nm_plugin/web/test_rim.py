@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from nm_plugin.web.rim import RimSettings, WebRim, caller_of
+from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.rpc_io.http_cookie import CookieSigner
 
@@ -137,3 +138,32 @@ async def test_other_sites_pages_can_read_why_they_are_refused() -> None:
 async def test_nothing_is_said_of_frames_where_that_is_switched_off() -> None:
     async with client(frame_options="") as web:
         assert "x-frame-options" not in (await web.get("/node")).headers
+
+
+NAMES = HostNames.of(("node-1.example",))
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8042", "node-1.example.evil", "127.0.0.1.evil.example", ""]
+)
+@pytest.mark.parametrize("mark", [{"User-Agent": "Mozilla/5.0"}, {"Sec-Fetch-Site": "same-origin"}, PAGE])
+async def test_browser_that_was_led_here_by_a_foreign_name_reads_nothing(host: str, mark: dict[str, str]) -> None:
+    async with client(host_names=NAMES) as web:
+        for path in ("/node", "/node/containerlogs/c/alice/stdout", "/ws/v1/node/apps", "/ws/v1/node/info"):
+            answer = await web.get(path, headers={**mark, "Host": host})
+            assert (answer.status_code, f"Host {host!r}" in answer.text) == (403, True)
+            assert "expected an address, localhost or node-1.example" in answer.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8042", "[::1]:8042", "localhost:8042", "NODE-1.example.:8042"])
+async def test_browser_comes_by_addresses_and_own_names(host: str) -> None:
+    async with client(host_names=NAMES) as web:
+        assert (await web.get("/node", headers={"User-Agent": "Mozilla/5.0", "Host": host})).text == "/node"
+
+
+async def test_programs_and_ports_of_a_network_are_not_judged_by_the_name() -> None:
+    async with client(host_names=NAMES) as web:
+        assert (await web.get("/node", headers={"Host": "gateway.example"})).text == "/node"
+    async with client() as web:
+        answer = await web.get("/node", headers={"User-Agent": "Mozilla/5.0", "Host": "gateway.example"})
+        assert answer.text == "/node"

@@ -17,7 +17,7 @@ import pytest_asyncio
 from starlette.applications import Starlette
 
 from nm_plugin.container.life import Container
-from nm_plugin.web.serve import LIMITS, LogServer
+from nm_plugin.web.serve import LIMITS, LogServer, known_names
 from tests.support.endless_head import is_hung_up_on
 from tests.support.fake_tracker import FakeTracker
 from tests.support.node_agent import APPLICATION, FakeUsers, Rig, container_id, context_of, eventually, running_rig
@@ -413,3 +413,18 @@ async def test_settings_of_the_rim_reach_it(tmp_path: Path, users: FakeUsers, tr
                 assert await holding[0][0].read() == b""
             for _, writer in holding:
                 writer.close()
+
+
+@TOGETHER
+async def test_agent_on_loopback_is_read_by_no_page_whose_name_was_made_to_lead_here(web: httpx2.AsyncClient) -> None:
+    for host, status in (("evil.example", 403), ("localhost", 200), ("127.0.0.1:1", 200)):
+        answer = await web.get("/ws/v1/node/apps", headers={"User-Agent": "Mozilla/5.0", "Host": host})
+        assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize(
+    ("bind_host", "is_judged"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False)],
+)
+def test_names_are_judged_where_only_this_machine_listens(bind_host: str, is_judged: bool) -> None:
+    assert (known_names(bind_host, "node-1") is not None) is is_judged
