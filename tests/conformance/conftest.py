@@ -1,4 +1,7 @@
-"""What the conformance tests share: one cluster for the session, Spark's two release lines, a folder pods can reach."""
+"""What the conformance tests share: one cluster, one HDFS, Spark's two release lines, a folder that pods can reach.
+
+A session fixture that two modules import is two: here it is one.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import pytest
 
 from tests.conformance.cluster import Cluster, running
 from tests.conformance.spark_submit import Spark
+from tests.support.hdfs import hdfs
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +43,6 @@ def shared_dir() -> Iterator[pathlib.Path]:
     folder.chmod(0o1777)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+__all__ = ["hdfs"]

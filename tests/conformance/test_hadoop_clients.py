@@ -32,7 +32,7 @@ CHANGEABLE = {"yarn.scheduler.configuration.store.class": "memory"}
 TIMEOUT_S = 1200  # both clusters' runs of the longest script on a busy machine
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hadoop() -> Iterator[Hadoop]:
     """In the full form its node has Spark's shuffle service."""
     with running_hadoop(spark_shuffle_jars=_spark_shuffle_jars() if FULL else "") as started:
@@ -47,7 +47,7 @@ def _spark_shuffle_jars() -> str:
     return f"{jars('spark-shuffle')}/*:{pyspark}/*"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def targets(hadoop: Hadoop) -> Iterator[tuple[Callable[[str], Target], Callable[[str], Target]]]:
     """The real cluster and Yodel as a client of some release sees them."""
     port = free_port()
@@ -62,7 +62,7 @@ def targets(hadoop: Hadoop) -> Iterator[tuple[Callable[[str], Target], Callable[
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def changeable(hadoop: Hadoop) -> Iterator[Callable[[str], Target]]:
     """A real cluster whose queues its clients may change, with the JobHistoryServer of the other one."""
     with running_hadoop(more={"yarn-site.xml": CHANGEABLE}) as second:
@@ -70,7 +70,7 @@ def changeable(hadoop: Hadoop) -> Iterator[Callable[[str], Target]]:
         yield lambda line: Target(name="free", line=line, hadoop=hadoop, addresses=addresses(second.servers.ports))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Row]]:
     """Filled by the tests; written at the end.  A run of some of the scripts renews their rows."""
     seen: list[Row] = []

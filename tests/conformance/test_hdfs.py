@@ -31,10 +31,9 @@ from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted, scope_of
 from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.spark_submit import Spark
-from tests.support.hdfs import Hdfs, configuration_xml, hdfs
+from tests.support.hdfs import Hdfs, configuration_xml
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 
-__all__ = ["hdfs"]
 APPLICATION = ApplicationId(1700000000000, 7)
 CONTAINER = ContainerId.of(ApplicationAttemptId(APPLICATION, 1), 2)
 BIG_BYTES = 50 << 20

@@ -26,13 +26,12 @@ from nm_plugin.logs.uploading.journal import LogContext
 from nm_plugin.logs.worker_pool import Publishers
 from tests.conformance.cluster import Cluster, wait_for
 from tests.support.hadoop_jars import client_jars
-from tests.support.hdfs import Hdfs, hdfs
+from tests.support.hdfs import Hdfs
 from tests.support.java import java_home
 from tests.support.log_rig import NODE_FILE, LogRig
 from tests.support.node_agent import APPLICATION, container_id, eventually
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
-__all__ = ["hdfs"]
 MASTER, WORKER = container_id(1), container_id(2)
 COMMAND_TIMEOUT_S = 120
 SILENCE_S = 5.0
