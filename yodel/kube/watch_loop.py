@@ -39,14 +39,18 @@ _Observed = TypeVar("_Observed", PodObservation, NodeObservation, PodHolding)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchLimits:
     """``page_size`` bounds how long decoding holds the event loop (about 20 µs a pod); a connection is replaced after
-    ``connection_s`` to twice that, as client-go does, and called dead after ``stall_s`` without event or bookmark."""
+    ``connection_s`` to twice that, as client-go does, and called dead after ``stall_s`` without event or bookmark.
+
+    ``backoff`` has a low cap: an API server that is back is heard of at most 5 s later, and a try in that time of each
+    of a few watches is no load for it.  One that is overloaded says so, with ``Retry-After``.
+    """
 
     page_size: int = 500
     list_timeout_s: float = 30.0
     open_timeout_s: float = 15.0
     stall_s: float = 90.0
     connection_s: float = 300.0
-    backoff: Backoff = field(default_factory=lambda: Backoff(initial_s=0.5, cap_s=30.0))
+    backoff: Backoff = field(default_factory=lambda: Backoff(initial_s=0.5, cap_s=5.0))
 
 
 class WatchHealth:

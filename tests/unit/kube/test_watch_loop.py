@@ -168,6 +168,11 @@ async def test_failures_wait_longer_and_longer_and_an_event_forgives_them() -> N
         assert watch.kinds[-2:] == ["watch", "watch"]
 
 
+async def test_server_that_was_away_for_long_is_heard_of_soon_after_it_is_back() -> None:
+    waits_s = [WatchLimits().backoff.delay_s(failures, lambda: 0.999) for failures in range(1, 100)]
+    assert max(waits_s) <= 5.0
+
+
 async def test_retry_after_is_waited_for() -> None:
     async with watching(refusal(429, "TooManyRequests", Retry_After="20"), Answer(body=listing(10)), Stream()) as watch:
         await asyncio.sleep(19.5)
