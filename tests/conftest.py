@@ -1,9 +1,11 @@
 """For all tests."""
 
+import ast
 import contextlib
 import gc
 import signal
 import sys
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,21 @@ sys.dont_write_bytecode = False
 
 # Hypothesis parses source while it is imported, and its pytest plugin imports part of it at the very end of a session.
 # CPython 3.11 now and then fails with "AST constructor recursion depth mismatch" when garbage is collected meanwhile.
+_parse = ast.parse
+
+
+def _parsed_undisturbed(*given: Any, **named: Any) -> Any:
+    """So it is when pytest rewrites the assertions of a module that is imported late, and in ``packaging``."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return _parse(*given, **named)
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+ast.parse = _parsed_undisturbed
 gc.disable()
 import hypothesis.internal.conjecture.providers  # noqa: E402
 import hypothesis.internal.observability  # noqa: E402
