@@ -12,6 +12,7 @@ import getpass
 import json
 import pathlib
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -28,6 +29,7 @@ from tests.support.browser import Browser, Loaded
 
 OWNER = getpass.getuser()
 START_TIMEOUT_S = 180
+ASKED_AGAIN_S = 3
 SPARKS_OWN = ("/taskSummary?",)
 """Spark itself answers 404 to its page as long as no task has ended."""
 EMPTY_STYLES = "Array.from(document.styleSheets).filter(s => s.href && s.cssRules.length === 0).map(s => s.href)"
@@ -94,9 +96,23 @@ class Looker:
         text: str = self.browser.evaluate("document.body.innerText")
         return text
 
-    def until(self, words: str) -> None:
-        """A page that is asked for by a click comes when it comes."""
-        wait_for(words, lambda: words in self.browser.evaluate("document.body?.innerText ?? ''"), START_TIMEOUT_S)
+    def until(self, words: str, at: str = "") -> None:
+        """A page that is asked for by a click comes when it comes.
+
+        The page with the path ``at`` may have been asked for before there was anything to show: it is asked for again.
+        """
+        asked_s = time.monotonic()
+
+        def is_shown() -> bool:
+            nonlocal asked_s
+            if words in self.browser.evaluate("document.body?.innerText ?? ''"):
+                return True
+            if self.path == at and time.monotonic() - asked_s > ASKED_AGAIN_S:
+                self.browser.visit(self.browser.evaluate("location.href"))
+                asked_s = time.monotonic()
+            return False
+
+        wait_for(words, is_shown, START_TIMEOUT_S)
 
     def style(self, selector: str, name: str) -> str:
         """As it is computed from all that was loaded."""
@@ -133,18 +149,19 @@ def test_sparks_pages(
     with HeldJob(spark, shared_dir, executors=1, conf={"spark.ui.enabled": "true"}) as job:
         job.working(1)
         here = f"/proxy/{job.application_id}"
-        text = look.visit(f"{here}/?user.name={OWNER}")
+        look.visit(f"{here}/?user.name={OWNER}")
         assert look.path == f"{here}/jobs/"
-        assert "Active Jobs (1)" in text
-        assert "slow-sum" in text
+        look.until("Active Jobs (1)", at=look.path)
+        look.until("slow-sum", at=look.path)
         assert look.style(".navbar", "display") == "flex"  # Bootstrap's word
         assert browser.evaluate("typeof jQuery") == "function"
 
         look.click(f'a[href*="{here}/stages/"]')
-        look.until("Active Stages (1)")
+        look.until("Active Stages (1)", at=f"{here}/stages/")
         look.click("a.name-link")  # one stage, whose tasks its script fetches
         look.until("Details for Stage 0")
         assert look.path == f"{here}/stages/stage/"
+        look.until("RUNNING", at=look.path)
         (first, *_) = browser.shown("#active-tasks-table tbody tr")
         assert "RUNNING" in first
 
