@@ -32,6 +32,7 @@ YODEL = str(pathlib.Path(sys.prefix) / "bin" / "yodel")
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 20
 QUICK_STOP_S = 5
+LINE_TIMEOUT_S = 30
 BUSY_MACHINE_FACTOR = 3
 ROLES = {"supervisor", "rm", "kube", "node-1", "node-2"}
 STANDARD_PORTS = (8030, 8031, 8032, 8033, 8041, 8042, 8088)
@@ -122,10 +123,17 @@ def test_logs_of_all_programs_have_one_form_with_levels(running: Cluster) -> Non
 
 
 def test_calls_over_http_are_in_the_audit_log(running: Cluster) -> None:
+    """A line follows its answer."""
+
+    def results() -> list[str]:
+        text = (running.directory / "logs" / "rm.log").read_text()
+        whole = [line for line in text.splitlines(keepends=True) if '"logger": "yodel.audit"' in line and "\n" in line]
+        lines = [json.loads(line) for line in whole]
+        return [line["RESULT"] for line in lines if line["OPERATION"].endswith("/new-application")]
+
+    before = len(results())
     running.curl("/apps/new-application", "-X", "POST")
-    text = (running.directory / "logs" / "rm.log").read_text()
-    lines = [json.loads(line) for line in text.splitlines() if '"logger": "yodel.audit"' in line]
-    assert [line["RESULT"] for line in lines if line["OPERATION"].endswith("/new-application")][-1:] == ["SUCCESS"]
+    assert wait_for("its line", lambda: results()[before:], LINE_TIMEOUT_S) == ["SUCCESS"]
 
 
 def test_hadoop_configuration_names_the_running_ports(running: Cluster) -> None:
