@@ -7,7 +7,7 @@ few pages, the web proxy, and ``/api/v1``, which is ours.
     gate         what stands before every route: ``authentication``, ``csrf``, tokens by ``op=`` (``token_operations``)
     front        one spelling of every path, the headers every answer carries, who reads and who writes
     compression  gzip; ``replay`` gives the same answer again while nothing has changed
-    bodies       bounded reading and parsing of request bodies (``xml_bodies``, ``body_room``)
+    bodies       bounded reading and parsing of request bodies (``xml_bodies``, ``body_room``, ``body_turns``)
     routes/      one module per resource; each gives a list of routes
     wire/        the exact YARN shapes, field by field
     application_lists, listing, rendered

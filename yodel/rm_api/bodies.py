@@ -1,8 +1,13 @@
-"""Reading request bodies: never more than the maximum, never for longer than the deadline, JSON or XML."""
+"""Reading request bodies: never more than the maximum, never for longer than the deadline, JSON or XML.
+
+A large body keeps its room until it is worked through, which is done a few at a time (``body_turns``).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -11,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.errors import RestError, body_too_large, malformed_body, malformed_xml
 from yodel.hadoop_http.negotiate import XML, declared_type
+from yodel.rm_api.body_room import SMALL_BYTES
 from yodel.rm_api.context import api_of
 from yodel.rm_api.xml_bodies import ELEMENTS_MAX, TooMany, object_in_turns
 from yodel.telemetry.limits import REFUSALS, REST_BODY_BYTES, REST_VALUES, Limit
@@ -29,20 +35,24 @@ async def read_bytes(request: Request, bytes_max: int) -> bytes:
         RestError: 413 over the maximum, 408 when it does not arrive in time.
         Unavailable: all bodies that are being read are too large together.
     """
+    with api_of(request).body_room.reading() as hold:
+        return await _read(request, bytes_max, hold)
+
+
+async def _read(request: Request, bytes_max: int, hold: Callable[[int], None]) -> bytes:
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:19]) > bytes_max:
         raise _refused(request, REST_BODY_BYTES, int(declared[:19]), bytes_max)
     chunks: list[bytes] = []
     size = 0
     try:
-        with api_of(request).body_room.reading() as hold:
-            async with asyncio.timeout(READ_TIMEOUT_S):
-                async for chunk in request.stream():
-                    size += len(chunk)
-                    if size > bytes_max:
-                        raise _refused(request, REST_BODY_BYTES, size, bytes_max)
-                    hold(len(chunk))
-                    chunks.append(chunk)
+        async with asyncio.timeout(READ_TIMEOUT_S):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > bytes_max:
+                    raise _refused(request, REST_BODY_BYTES, size, bytes_max)
+                hold(len(chunk))
+                chunks.append(chunk)
     except (TimeoutError, ClientDisconnect) as error:
         raise RestError(408, "java.io.IOException", "The request's body did not arrive") from error
     return b"".join(chunks)
@@ -53,9 +63,27 @@ async def read_object(request: Request, bytes_max: int, root: str | None = None)
 
     Raises:
         RestError: 415 for another media type, 413, 408, 400 for what is not an object.
+        Unavailable: as ``read_bytes``, or others' large bodies take too long.
     """
+    async with reading_object(request, bytes_max, root) as value:
+        return value
+
+
+@contextlib.asynccontextmanager
+async def reading_object(request: Request, bytes_max: int, root: str | None = None) -> AsyncIterator[dict[str, Any]]:
+    """Likewise, for who goes on working through it: its turn lasts as long.  Raises as ``read_object``."""
+    api = api_of(request)
     is_xml = declared_type(request) == XML
-    data = await read_bytes(request, bytes_max)
+    with api.body_room.reading() as hold:
+        data = await _read(request, bytes_max, hold)
+        if len(data) <= SMALL_BYTES:
+            yield await _object(request, data, root, is_xml=is_xml)
+            return
+        async with api.body_turns.turn(request.client.host if request.client else ""):
+            yield await _object(request, data, root, is_xml=is_xml)
+
+
+async def _object(request: Request, data: bytes, root: str | None, *, is_xml: bool) -> dict[str, Any]:
     try:
         value = await _document(data, root) if is_xml else _decoded(data)
     except TooMany as error:

@@ -18,6 +18,7 @@ from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.pod import PodObservation
 from yodel.ports.clock import Clock
 from yodel.rm_api.body_room import BodyRoom
+from yodel.rm_api.body_turns import BodyTurns
 from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.proxied_origin import Origins, ProxiedOrigin
 from yodel.rm_api.proxy import WebProxy
@@ -152,6 +153,7 @@ class Api:
     replay: Replay
     rendered_events: RenderedEvents
     body_room: BodyRoom = field(default_factory=BodyRoom)
+    body_turns: BodyTurns = field(default_factory=BodyTurns)
     _web_ports: frozenset[int] = frozenset()
 
     @classmethod

@@ -18,7 +18,7 @@ from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.pb_convert import rest_submission
 from yodel.pb_convert.rest_submission import InvalidReservationId
 from yodel.rm_api.audited import note
-from yodel.rm_api.bodies import read_bytes, read_object
+from yodel.rm_api.bodies import read_bytes, reading_object
 from yodel.rm_api.context import api_of
 from yodel.rm_api.front import asker, writer
 from yodel.rm_api.given import answer_text, is_given, null_pointer
@@ -53,10 +53,10 @@ async def submit(request: Request) -> Response:
     require_acceptable(request)
     if not is_given(request):
         raise null_pointer("ApplicationSubmissionContextInfo.getApplicationId()", "newApp")
-    body = await read_object(request, api.services.settings.body_bytes_max, rest_submission.ROOT)
     service = api.services.submission
     try:
-        application_id, submission = await in_turns(rest_submission.submission_in_turns(body, user))
+        async with reading_object(request, api.services.settings.body_bytes_max, rest_submission.ROOT) as body:
+            application_id, submission = await in_turns(rest_submission.submission_in_turns(body, user))
         note(request.scope, app_id=str(application_id))
         _require_fits(submission.am_asked_capability, service.maximum_capability)
         await service.submit_given(application_id, submission, asker(request))
