@@ -392,10 +392,10 @@ class World:
         rm.delegation_tokens = DelegationTokens(
             rm.engine, self.clock, lambda count: bytes(count), self.options.delegation, snapshot
         )
-        recovery.expect_attempts(rm.engine, self.clock)
+        await recovery.expect_attempts(rm.engine, self.clock)
         rm.wake()
         rm.writer = asyncio.create_task(rm.engine.run(), name="engine")
-        recovery.resume(rm.engine, self.clock, rm.launches.add, rm.reconciles.add)
+        await recovery.resume(rm.engine, self.clock, rm.launches.add, rm.reconciles.add)
         self.relist()
 
     def new_store(self) -> Store:

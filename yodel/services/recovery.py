@@ -2,6 +2,9 @@
 
 Running containers are left alone.  ApplicationMasters register again and say anew what they want, so containers that
 were planned or bound but never handed out are given back: asking for them again is how they come to be wanted.
+
+All rows are gone through in batches: the lease is renewed, and probes are answered, between them.  What comes to be
+meanwhile needs no recovery; what there was is looked at as it is when its batch comes.
 """
 
 from __future__ import annotations
@@ -15,18 +18,25 @@ from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
+from yodel.rpc_io.pieces import taking_turns
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.state import ClusterState
 from yodel.services.writer.submission_room import without_launch_context
 
 NOT_HANDED_OUT = (ContainerState.PLANNED, ContainerState.ALLOCATED)
+BATCH = 500
+"""Rows looked at in one turn of the loop: five milliseconds."""
 log = structlog.get_logger("yodel.recovery")
 
 
-def expect_attempts(engine: Engine, clock: Clock) -> None:
-    """Make a runtime for every attempt that lives, with the completions and updates its AM has not acknowledged."""
+async def expect_attempts(engine: Engine, clock: Clock) -> None:
+    """Make a runtime for every attempt that lives, with the completions and updates its AM has not acknowledged.
+
+    Called before the engine runs.
+    """
     state = engine.state
-    for attempt in state.attempts.values():
+    async for attempt in taking_turns(list(state.attempts.values()), BATCH):
         if attempt.state.is_final:
             continue
         now_s, asks = clock.monotonic_s(), AskBook(state.wanted)
@@ -37,7 +47,7 @@ def expect_attempts(engine: Engine, clock: Clock) -> None:
             runtime.is_registered = True
 
 
-def resume(
+async def resume(
     engine: Engine,
     clock: Clock,
     launch: Callable[[ApplicationAttemptId], object],
@@ -46,32 +56,42 @@ def resume(
     """Take up what was under way.  Called once the engine runs."""
     state = engine.state
     given_back = 0
-    for container in list(state.live_containers()):
-        if container.state in NOT_HANDED_OUT and not container.is_am:
+    live, ended, allocated = list(state.live_containers()), state.ended_containers(), _allocated(state)
+    async for container_id in taking_turns([container.id for container in live], BATCH):
+        container = state.containers.get(container_id)
+        if container is None:
+            continue
+        if container.is_live and container.state in NOT_HANDED_OUT and not container.is_am:
             text = "Container was not handed out before the ResourceManager restarted"
             event = StopRequested(ContainerExitStatus.ABORTED, text, clock.now_ms())
             engine.tell_later(container.id, event)
             given_back += 1
         reconcile(container.id)
-    for container_id in state.ended_containers():
+    async for container_id in taking_turns(ended, BATCH):
         reconcile(container_id)
-    _shrink_ended(engine)
-    for attempt in state.attempts.values():
-        if attempt.state is AttemptState.ALLOCATED:
-            launch(attempt.id)
-    live = sum(1 for _ in state.live_containers())
+    await _shrink_ended(engine)
+    async for attempt_id in taking_turns(allocated, BATCH):
+        attempt = state.attempts.get(attempt_id)
+        if attempt is not None and attempt.state is AttemptState.ALLOCATED:
+            launch(attempt_id)
     log.info(
         "recovered",
         applications=len(state.applications),
         live_attempts=len(state.runtimes),
-        live_containers=live,
+        live_containers=len(live),
         given_back=given_back,
         epoch=state.identity.epoch,
     )
 
 
-def _shrink_ended(engine: Engine) -> None:
+def _allocated(state: ClusterState) -> list[ApplicationAttemptId]:
+    """Before anybody else has a turn: who comes to be allocated later is launched by what allocates it."""
+    return [attempt.id for attempt in state.attempts.values() if attempt.state is AttemptState.ALLOCATED]
+
+
+async def _shrink_ended(engine: Engine) -> None:
     """Launch contexts of applications that ended under a release that kept them."""
-    for application in list(engine.state.applications.values()):
-        if without_launch_context(application) is not application:
+    async for application_id in taking_turns(list(engine.state.applications), BATCH):
+        application = engine.state.applications.get(application_id)
+        if application is not None and without_launch_context(application) is not application:
             engine.shrink_later(application.id)

@@ -309,7 +309,7 @@ class Rm:
         )
 
     async def run(self, stop: asyncio.Event, on_ready: Callable[[Addresses], None] | None) -> None:
-        recovery.expect_attempts(self.engine, self._clock)
+        await recovery.expect_attempts(self.engine, self._clock)
         seen = NodeSinks(self.cordons, self.topology, self.binder)
         async with asyncio.TaskGroup() as tasks:
             running = [
@@ -334,7 +334,7 @@ class Rm:
                 tasks.create_task(self.turns.run(), name="loop turns"),
                 tasks.create_task(self._end_with_own_pod(stop), name="own pod"),
             ]
-            recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
+            await recovery.resume(self.engine, self._clock, self.launches.add, self.reconciles.add)
             await self.admin.start()
             servers, addresses = await self._listen()
             self.scheduler.wake()
