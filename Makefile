@@ -39,7 +39,7 @@ test: setup ## every test but tests/e2e, the quick ones first; what fails is ask
 test-quick: setup ## unit, playbook, property and simulation tests, stores without PostgreSQL: under a minute, no network
 	$(RUNS) quick
 
-test-slow: setup ## contract, fault and conformance tests (real Spark and Hadoop), in lanes side by side
+test-slow: setup ## contract, fault and conformance tests (real Spark and Hadoop), in lanes; stores on PostgreSQL
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
 	$(RUNS) slow

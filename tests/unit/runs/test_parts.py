@@ -25,6 +25,16 @@ def test_every_test_file_is_run() -> None:
     assert run == there
 
 
+def test_what_the_slow_run_leaves_out_of_the_stores_is_in_the_quick_one() -> None:
+    runs = load()
+    (quick,), (stores,) = runs["quick"].parts, [part for part in runs["slow"].parts if part.name == "stores"]
+    assert "-m not postgres" in " ".join(quick.options)
+    assert stores.options == ("-m", "postgres")
+    assert {*stores.paths} <= {*quick.paths}
+    others = [part for part in runs["slow"].parts if part is not stores]
+    assert not [part.name for part in others if "-m" in part.options]
+
+
 def test_no_part_is_in_two_runs() -> None:
     """Its outcome would be told twice."""
     names = [part.name for run in load().values() for part in run.parts]
