@@ -130,7 +130,7 @@ class Settings(BaseSettings):
     kill_wait_s: float = Field(default=5.0, gt=0, description="yarn.nodemanager.process-kill-wait.ms")
     deletion_delay_s: float = Field(default=0.0, ge=0, description="yarn.nodemanager.delete.debug-delay-sec")
     log_retain_s: float = Field(default=10800.0, ge=0, description="yarn.nodemanager.log.retain-seconds")
-    log_aggregation_enabled: bool = Field(default=False, description="yarn.log-aggregation-enable")
+    log_aggregation_enable: bool = Field(default=False, description="yarn.log-aggregation-enable")
     remote_app_log_dir: str = Field(default="/tmp/logs", description="yarn.nodemanager.remote-app-log-dir")
     remote_app_log_dir_suffix: str = Field(default="logs", description="yarn.nodemanager.remote-app-log-dir-suffix")
     remote_app_log_dir_group: str = Field(default="", description="….remote-app-log-dir.groupname")

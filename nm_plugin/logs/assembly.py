@@ -48,7 +48,7 @@ def build_aggregator(
 
 def build_recalls(settings: Settings, users: UserDatabase, threads: FileThreads) -> Recalls | None:
     """None without aggregation.  Needs a running event loop."""
-    if not settings.log_aggregation_enabled:
+    if not settings.log_aggregation_enable:
         return None
     publishers = Publishers(
         threads=threads,
@@ -61,7 +61,7 @@ def build_recalls(settings: Settings, users: UserDatabase, threads: FileThreads)
 
 def aggregation_settings(settings: Settings) -> AggregationSettings:
     return AggregationSettings(
-        enabled=settings.log_aggregation_enabled,
+        enabled=settings.log_aggregation_enable,
         layout=RemoteLayout(
             root=settings.remote_app_log_dir.rstrip("/"),
             suffix=settings.remote_app_log_dir_suffix,

@@ -80,7 +80,7 @@ _VALUES: Mapping[str, Value] = {
     "yarn.acl.enable": _is("acl_enabled"),
     "yarn.admin.acl": _is("admin_acl"),
     "yarn.http.policy": lambda _: "HTTP_ONLY",
-    "yarn.log-aggregation-enable": _is("log_aggregation_enabled"),
+    "yarn.log-aggregation-enable": _is("log_aggregation_enable"),
     "yarn.log-aggregation.file-formats": _is("log_aggregation_format"),
     "yarn.log-aggregation.retain-seconds": _seconds("log_aggregation_retain_s"),
     "yarn.log.server.url": _is("log_server_url"),

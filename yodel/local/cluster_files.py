@@ -164,7 +164,7 @@ def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict
         "disk_max_utilization_percent": 100.0,  # a developer's disk is full more often than it is broken
         "java_home": java_home() or "",
         "hadoop_conf_dir": str(options.directory / "hadoop-conf"),
-        "log_aggregation_enabled": True,
+        "log_aggregation_enable": True,
         "remote_app_log_dir": remote_app_log_dir(options.directory),
     }
 

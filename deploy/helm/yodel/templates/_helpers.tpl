@@ -241,7 +241,7 @@ capabilities:
   "user_mode" "os"
   "min_user_id" (int $values.users.minUserId)
   "allowed_system_users" $values.users.allowedSystemUsers
-  "log_aggregation_enabled" (ne $values.hadoop.remoteAppLogDir "")
+  "log_aggregation_enable" (ne $values.hadoop.remoteAppLogDir "")
 -}}
 {{- if $values.hadoop.remoteAppLogDir -}}
 {{- $settings = set $settings "remote_app_log_dir" $values.hadoop.remoteAppLogDir -}}

@@ -42,7 +42,7 @@ def secured_rig(root: Path, users: FakeUsers, tracker: FakeTracker) -> contextli
     changes = {
         "acl_enabled": True,
         "admin_acl": "admin",
-        "log_aggregation_enabled": True,
+        "log_aggregation_enable": True,
         "remote_app_log_dir": f"file://{root}/remote",
         "log_server_url": "http://history:19888/jobhistory/logs",
     }

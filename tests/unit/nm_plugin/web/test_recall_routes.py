@@ -34,7 +34,7 @@ async def shown(
     changes = {
         "acl_enabled": True,
         "admin_acl": "admin",
-        "log_aggregation_enabled": True,
+        "log_aggregation_enable": True,
         "remote_app_log_dir": f"file://{module_path}/remote",
     }
     async with running_rig(module_path, users, module_tracker, **changes) as rig:
