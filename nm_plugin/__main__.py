@@ -13,6 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from nm_plugin.app import NodeAgent
+from nm_plugin.from_settings import node_token
 from nm_plugin.host.address import address_in
 from nm_plugin.rpc.tracker import ShutdownOrdered
 from nm_plugin.settings import Settings, load
@@ -38,6 +39,7 @@ def run(
         settings = load(config, _overrides(set_ or []))
         if settings.host_cidr:
             settings = settings.model_copy(update={"host": address_in(settings.host_cidr)})
+        node_token(settings)  # a secret that cannot be used is told now, not at the first connection
     except (InvalidValue, ValidationError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(EXIT_MISCONFIGURED) from None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Mapping
 
 from nm_plugin.container.ending import EndingSettings
@@ -22,11 +20,8 @@ from nm_plugin.settings import Settings
 from nm_plugin.shuffle.server import Limits as ShuffleLimits
 from nm_plugin.shuffle.service import ShuffleSettings
 from yodel.domain.ids import NodeId
-from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.writable import WireToken
-
-NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
-NODE_SECRET_BYTES_MAX = 4096
+from yodel.rpc_io.node_token import NODE_TOKEN_KIND, password_of, read_secret
 
 
 def disk_limits(settings: Settings) -> DiskLimits:
@@ -115,19 +110,13 @@ def node_token(settings: Settings) -> WireToken | None:
     """The node's own identity towards the RM, when a shared secret is configured.
 
     Raises:
-        InvalidValue: the secret cannot be read.
+        InvalidValue: the secret cannot be read, or is too short or too long.
     """
     if settings.node_token_file is None:
         return None
-    try:
-        secret = settings.node_token_file.read_bytes()[:NODE_SECRET_BYTES_MAX].strip()
-    except OSError as error:
-        raise InvalidValue("node_token_file", str(settings.node_token_file), "a readable file") from error
-    if not secret:
-        raise InvalidValue("node_token_file", str(settings.node_token_file), "a file that is not empty")
-    identifier = (settings.kubernetes_node_name or settings.host).encode("utf-8")
-    password = hmac.new(secret, identifier, hashlib.sha1).digest()
-    return WireToken(identifier=identifier, password=password, kind=NODE_TOKEN_KIND, service="")
+    name = (settings.kubernetes_node_name or settings.host).encode("utf-8")
+    password = password_of(read_secret(settings.node_token_file), name)
+    return WireToken(identifier=name, password=password, kind=NODE_TOKEN_KIND, service="")
 
 
 def shuffle_settings(settings: Settings) -> ShuffleSettings:

@@ -57,11 +57,3 @@ def test_node_agent_proves_itself_by_an_hmac_of_its_name(tmp_path: Path) -> None
 
 def test_without_a_secret_node_agents_need_no_proof() -> None:
     assert from_settings.node_passwords(None) is None
-
-
-@pytest.mark.parametrize("content", [b"", b"short", b" " * 40, b"x" * 5000])
-def test_weak_or_absurd_node_secret_is_refused_without_showing_it(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "secret").write_bytes(content)
-    with pytest.raises(InvalidValue, match="16 to 4096 bytes") as caught:
-        from_settings.node_passwords(tmp_path / "secret")
-    assert not content.strip() or content.strip().decode() not in str(caught.value)

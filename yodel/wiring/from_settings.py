@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import hashlib
-import hmac
 import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +11,11 @@ from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.resource import Resource
-from yodel.errors import InvalidValue
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.host.users import OsUsers
 from yodel.kube.paced import PaceLimits
 from yodel.ports.store import EndedKept
+from yodel.rpc_io.node_token import NODE_TOKEN_KIND, password_of, read_secret
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, rpc_limits
 from yodel.services.keys.delegation import DelegationSettings
@@ -30,9 +28,6 @@ from yodel.translator.dialects import dialect
 from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
-
-NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
-SECRET_BYTES_MAX = 4096
 
 
 def queues(settings: Settings) -> tuple[Queue, ...]:
@@ -136,17 +131,14 @@ def proxy_users(settings: Settings, users: OsUsers) -> ProxyUserRules:
 
 
 def node_passwords(path: Path | None) -> TokenPasswords | None:
-    """Node agents prove that they know the shared secret: password = HMAC-SHA1(secret, node name)."""
+    """What node agents prove themselves with; None: they need no proof.  Raises InvalidValue."""
     if path is None:
         return None
-    secret = path.read_bytes().strip()
-    if not 16 <= len(secret) <= SECRET_BYTES_MAX:
-        raise InvalidValue("node_token_file", f"{len(secret)} bytes", f"16 to {SECRET_BYTES_MAX} bytes")
+    secret = read_secret(path)
 
     def grant(identifier: bytes) -> TokenGrant | None:
         node_name = identifier.decode("utf-8", "replace")[:253]
-        secret_of_node = hmac.new(secret, identifier, hashlib.sha1).digest()
-        return TokenGrant(password=secret_of_node, user=node_name, kind=NODE_TOKEN_KIND)
+        return TokenGrant(password=password_of(secret, identifier), user=node_name, kind=NODE_TOKEN_KIND)
 
     return grant
 

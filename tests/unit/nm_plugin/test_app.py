@@ -15,7 +15,6 @@ import pytest
 from nm_plugin.app import NodeAgent
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.records import Records
-from nm_plugin.from_settings import NODE_TOKEN_KIND
 from nm_plugin.launch import parked
 from nm_plugin.rpc.tracker import ShutdownOrdered
 from tests.support.fake_tracker import FakeTracker
@@ -37,6 +36,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as service_pb
 from yodel.pb_convert import ids
+from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.server import TokenGrant
 
 SLEEP = "exec sleep 300"
@@ -330,10 +330,10 @@ async def test_shutdown_order_ends_the_agent(open_path: Path, users: FakeUsers, 
 
 async def test_node_proves_itself_with_its_shared_secret(open_path: Path, users: FakeUsers) -> None:
     secret_file = open_path / "secret"
-    secret_file.write_text("shared\n")
+    secret_file.write_text("shared by us all\n")
 
     def passwords(identifier: bytes) -> TokenGrant | None:
-        password = hmac.new(b"shared", identifier, hashlib.sha1).digest()
+        password = hmac.new(b"shared by us all", identifier, hashlib.sha1).digest()
         return TokenGrant(password=password, user=identifier.decode(), kind=NODE_TOKEN_KIND)
 
     fake = FakeTracker(passwords)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -38,6 +39,17 @@ def test_a_network_without_an_address_here_is_one_line(capsys: pytest.CaptureFix
         program.run(None, ["host_cidr=198.51.100.0/24"])
     assert ended.value.exit_code == program.EXIT_MISCONFIGURED
     assert capsys.readouterr().err.startswith("Invalid host_cidr")
+
+
+def test_a_secret_that_cannot_be_used_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "secret").write_text("short\n")
+    with pytest.raises(typer.Exit) as ended:
+        program.run(None, [f"node_token_file={tmp_path / 'secret'}"])
+    assert ended.value.exit_code == program.EXIT_MISCONFIGURED
+    error = capsys.readouterr().err
+    assert "node_token_file" in error
+    assert "16 to 4096 bytes" in error
+    assert "short" not in error
 
 
 def test_agent_may_open_as_many_files_as_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

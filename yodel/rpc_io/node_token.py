@@ -1,0 +1,36 @@
+"""How a node agent proves that it knows the secret which it shares with the ResourceManager (decision 0007).
+
+A token of a kind of its own: its identifier is the node's name, its password HMAC-SHA1(secret, name).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from pathlib import Path
+
+from yodel.errors import InvalidValue
+
+NODE_TOKEN_KIND = "YODEL_NODE_TOKEN"
+SECRET_BYTES_MIN, SECRET_BYTES_MAX = 16, 4096
+
+
+def read_secret(path: Path) -> bytes:
+    """What is in ``node_token_file``, on either side, without the space around it.  Blocks.
+
+    Raises:
+        InvalidValue: it cannot be read, or is too short or too long; the text does not show it.
+    """
+    try:
+        with path.open("rb") as file:
+            secret = file.read(2 * SECRET_BYTES_MAX).strip()
+    except OSError as error:
+        raise InvalidValue("node_token_file", str(path), "a readable file") from error
+    if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
+        raise InvalidValue("node_token_file", f"{len(secret)} bytes", f"{SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes")
+    return secret
+
+
+def password_of(secret: bytes, node_name: bytes) -> bytes:
+    """20 bytes."""
+    return hmac.new(secret, node_name, hashlib.sha1).digest()
