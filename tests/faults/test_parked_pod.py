@@ -166,6 +166,8 @@ async def test_term_ends_an_idle_pod_at_once(parked: Parked) -> None:
 
 
 async def test_term_ends_a_pod_that_waits_at_the_fifo_at_once(parked: Parked) -> None:
+    assert parked.process.stdout is not None
+    await parked.process.stdout.readline()  # its trap is set: a busy machine may start a shell late
     parked.make_fifos()
     await asyncio.sleep(0.7)  # past the poll's longest step: it is in open() now
     parked.process.terminate()
@@ -215,6 +217,29 @@ async def test_signal_by_fifo_reaches_the_whole_group(parked: Parked, name: str,
 
     assert await parked.end() == status
     assert await parked.file("exit") == str(status)
+
+
+@pytest.mark.parametrize("shell", [s for s in SHELLS if shutil.which(s[0])], ids=" ".join)
+@pytest.mark.parametrize("name", ["TERM", "KILL"])
+async def test_signal_that_comes_before_the_script_has_its_session_is_not_lost(
+    tmp_path: Path, shell: list[str], name: str
+) -> None:
+    """A machine that is busy takes its time between the fork and the new session."""
+    handover, bin_dir = tmp_path / "handover", tools(tmp_path, without="setsid")
+    handover.mkdir()
+    slow = Path(bin_dir) / "setsid"
+    slow.write_text(f'#!/bin/sh\nsleep 0.5\nexec {shutil.which("setsid")} "$@"\n')
+    slow.chmod(0o755)
+    parked = await start(handover, shell, bin_dir)
+    try:
+        await parked.launch("sleep 30\n")
+        await parked.file("pid")
+        await parked.say("signal", f"{name}\n")
+        assert await parked.end(PROMPT_S) == 128 + signal.Signals[f"SIG{name}"]
+    finally:
+        for group in (parked.process.pid, int((handover / "pid").read_text())):
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
 
 async def test_several_signals_one_after_another(parked: Parked) -> None:

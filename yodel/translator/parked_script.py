@@ -4,7 +4,8 @@ Contract with the node agent, in the hand-over directory ``H`` (a hostPath direc
 
 - the pod waits until the FIFO ``H/go`` exists, then reads two lines from it: the launch script's path and the
   container's log directory;
-- it runs the script with bash in a session of its own and writes that session leader's pid to ``H/pid``;
+- it runs the script with bash in a session of its own and writes that session leader's pid to ``H/pid``, once the
+  session is there: a signal to its group would go to nobody before;
 - it reads signal names from the FIFO ``H/signal`` and sends each to the whole process group;
 - at the end it writes the exit status to ``H/exit`` (by rename) and exits with it;
 - unless there is ``H/again``: then it waits until the agent has taken ``H/exit`` away, and begins anew at ``H/go``; or
@@ -23,8 +24,16 @@ from __future__ import annotations
 SCRIPT = r"""
 H="$YODEL_HANDOVER_DIR"
 child=
+in_session() {
+  looks=0
+  until kill -s 0 -- "-$child" 2>/dev/null || ! kill -s 0 "$child" 2>/dev/null || [ "$looks" -ge 300 ]; do
+    looks=$((looks + 1))
+    sleep 0.01
+  done
+}
 on_term() {
   [ -z "$child" ] && exit 143
+  in_session
   kill -s TERM -- "-$child" 2>/dev/null || kill -s TERM "$child" 2>/dev/null
 }
 trap on_term TERM INT
@@ -45,6 +54,7 @@ while :; do
     /bin/bash "$script" </dev/null &
   fi
   child=$!
+  in_session
   echo "$child" > "$H/pid.tmp" && mv "$H/pid.tmp" "$H/pid"
   follow=
   if command -v tail >/dev/null 2>&1; then
