@@ -19,3 +19,13 @@ class Groups(Protocol):
 
     def groups_of(self, user: str) -> Sequence[str]:
         """Empty for an unknown user.  Answers from memory or the operating system's databases."""
+
+
+class Users(Groups, Protocol):
+    """Also who containers of a user run as."""
+
+    def is_mapped(self, user: str) -> bool:
+        """Whether the settings say who this user is on the nodes."""
+
+    def posix_user(self, user: str) -> PosixUser:
+        """Raises yodel.errors.Refused: unknown, or a user whose containers may not run."""

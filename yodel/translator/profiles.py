@@ -13,6 +13,7 @@ from yodel.errors import InvalidValue
 from yodel.settings.queues import CustomDialect, QueueSettings
 from yodel.translator import templates
 from yodel.translator.dialects import DIALECTS, GangKind, dialect
+from yodel.translator.placement import Landmarks
 from yodel.translator.pod_spec import PodSettings
 
 DEFAULTS_SECTION = "queue_defaults"
@@ -32,6 +33,11 @@ class PodProfiles:
     def binds(self) -> bool:
         """Some queue's nodes are chosen by the RM itself."""
         return any(profile.binds for profile in (self.default, *self.by_queue.values()))
+
+    def among(self, landmarks: Landmarks) -> PodProfiles:
+        """The same, with places found by ``landmarks``."""
+        by_queue = {path: replace(profile, landmarks=landmarks) for path, profile in self.by_queue.items()}
+        return PodProfiles(default=replace(self.default, landmarks=landmarks), by_queue=by_queue)
 
     @property
     def gang_kinds(self) -> tuple[GangKind, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import socket
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from yodel.domain.allocation.decide import AllocationLimits
@@ -25,7 +25,6 @@ from yodel.settings.rm import Settings
 from yodel.settings.rpc import RmRpcSettings
 from yodel.telemetry import limits
 from yodel.translator.dialects import dialect
-from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
 
@@ -77,10 +76,9 @@ def delegation_settings(settings: Settings) -> DelegationSettings:
     )
 
 
-def pod_profiles(settings: Settings, landmarks: Landmarks = DEFAULT_LANDMARKS) -> PodProfiles:
+def pod_profiles(settings: Settings) -> PodProfiles:
     """Raises InvalidValue naming the setting."""
-    own = replace(pod_settings(settings), landmarks=landmarks)
-    return profiles(own, settings.queue_defaults, settings.queue_settings, settings.dialects)
+    return profiles(pod_settings(settings), settings.queue_defaults, settings.queue_settings, settings.dialects)
 
 
 def pod_settings(settings: Settings) -> PodSettings:

@@ -69,6 +69,7 @@ from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
 from yodel.services.pods.forgetting import Forgetting
 from yodel.services.pods.inspection import Inspection, InspectionSettings
+from yodel.services.pods.making import PodMaker
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduling.configuration import SchedulerConfService
@@ -90,7 +91,6 @@ from yodel.translator.placement import Landmarks
 from yodel.translator.profiles import PodProfiles
 from yodel.wiring import from_settings
 from yodel.wiring.kube import KubeSide
-from yodel.wiring.pod_making import PodMaker
 from yodel.wiring.web_rules import connection_limits, with_rules
 
 COMPANY_S = 0.025
@@ -216,7 +216,12 @@ class Rm:
         self._maker = PodMaker(
             state,
             self._users,
-            self._pod_profiles(settings),
+            from_settings.pod_profiles(settings),
+            Landmarks(
+                rack_label=settings.rack_label,
+                hostname_of=self.topology.hostname_label,
+                are_labels_enabled=settings.node_labels_enabled,
+            ),
             are_all_users_known=settings.user_mode == "os",
         )
         pods = PodDriver(
@@ -422,7 +427,7 @@ class Rm:
                 admin_acl=settings.admin_acl,
                 max_priority=settings.max_priority,
                 queues=from_settings.queues(settings),
-                pod_profiles=self._pod_profiles(settings),
+                pod_profiles=from_settings.pod_profiles(settings),
                 nodes_include_path=settings.nodes_include_path,
                 nodes_exclude_path=settings.nodes_exclude_path,
                 dynamic_resources_path=settings.dynamic_resources_path,
@@ -508,7 +513,7 @@ class Rm:
         return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port, limits)
 
     def _use(self, profiles: PodProfiles) -> None:
-        self._maker.profiles = profiles
+        self._maker.use(profiles)
         if profiles.binds:
             self._kube.bind()
         self.scheduler.wake()
@@ -565,15 +570,6 @@ class Rm:
             self._settings.resync_interval_s,
             others=gang_kinds(self._settings.dialects),
         )
-
-    def _pod_profiles(self, settings: Settings) -> PodProfiles:
-        """Raises InvalidValue naming the setting."""
-        landmarks = Landmarks(
-            rack_label=self._settings.rack_label,
-            hostname_of=self.topology.hostname_label,
-            are_labels_enabled=self._settings.node_labels_enabled,
-        )
-        return from_settings.pod_profiles(settings, landmarks)
 
     async def _reconcile(self, container_id: ContainerId) -> float | None:
         return await self.reconciler.reconcile(container_id)

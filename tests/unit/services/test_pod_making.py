@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.wiring.pod_making import image_asked
+from yodel.services.pods.making import image_asked
 
 
 def test_image_is_asked_for_in_the_launch_context_of_the_application_master() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId
-from yodel.host.users import OsUsers
 from yodel.pb_convert.submission import launch_environment
+from yodel.ports.identity import Users
 from yodel.ports.pods import Manifest
 from yodel.services.writer.state import ClusterState
 from yodel.translator import images, names
 from yodel.translator.dialects import gang_name
+from yodel.translator.placement import Landmarks
 from yodel.translator.pod_spec import Group, PosixIdentity, group, manifest
 from yodel.translator.profiles import PodProfiles
 
@@ -20,16 +21,23 @@ class PodMaker:
     def __init__(
         self,
         state: ClusterState,
-        users: OsUsers,
+        users: Users,
         profiles: PodProfiles,
+        landmarks: Landmarks,
         *,
         are_all_users_known: bool,
     ) -> None:
-        """``are_all_users_known``: every user is to be one of this machine, not only those with ids in the settings."""
+        """``landmarks``: how places are found.  ``are_all_users_known``: every user is to be one of this machine, not
+        only those with ids in the settings."""
         self._state, self._users, self._are_all_users_known = state, users, are_all_users_known
+        self._landmarks = landmarks
         self._images_asked: dict[ApplicationId, str] = {}
         """What live applications' launch contexts name: read once, not once a container."""
-        self.profiles = profiles
+        self.profiles = profiles.among(landmarks)
+
+    def use(self, profiles: PodProfiles) -> None:
+        """From now on."""
+        self.profiles = profiles.among(self._landmarks)
 
     def manifest_of(self, container: Container) -> Manifest:
         """Raises Refused: the user may not run containers here, or not with this image."""
