@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -11,3 +12,13 @@ class Clock(Protocol):
 
     def monotonic_s(self) -> float:
         """For durations."""
+
+
+class Timer(Protocol):
+    def cancel(self) -> None:
+        """It will not ring; nothing when it has."""
+
+
+class Timers(Protocol):
+    def ring(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+        """Call once that time has passed, from the event loop."""

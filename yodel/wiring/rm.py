@@ -24,6 +24,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queues.queue import Queue
 from yodel.errors import Refused, Unavailable
 from yodel.hadoop_rpc.framing import MIB
+from yodel.host.clock import LoopTimers
 from yodel.host.users import OsUsers
 from yodel.kube.groups import GroupedPods
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
@@ -231,7 +232,10 @@ class Rm:
         )
         self._pods = GroupedPods(pods, self._kube.api, settings.namespace, self._maker.group_of)
         self.reconciles: WorkQueue[ContainerId] = WorkQueue(
-            self._reconcile, random.random, goes_first=lambda container_id: self.reconciler.has_pod(container_id)
+            self._reconcile,
+            random.random,
+            LoopTimers(),
+            goes_first=lambda container_id: self.reconciler.has_pod(container_id),
         )
         self.binder = Binder(
             state, clock, settings.namespace, lambda c: self._maker.profiles.of(c.queue).binds, self.reconciles.add
@@ -260,7 +264,7 @@ class Rm:
         settings, clock, tokens = self._settings, self._clock, self._tokens
         self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
         launcher = AmLauncher(self.engine, RpcNodeAgents(lambda: secrets.token_bytes(16)), tokens, clock)
-        self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(launcher.launch, random.random)
+        self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(launcher.launch, random.random, LoopTimers())
         self.liveness = Liveness(
             self.engine,
             self.nodes,

@@ -22,6 +22,7 @@ from tests.support.fake_kubernetes import Answer, FakeApi, Stream, listing, pod
 from tests.support.playbook import World
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, pod_name
+from yodel.host.clock import LoopTimers
 from yodel.kube.watch_loop import WatchHealth, watch_pods
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
@@ -95,7 +96,7 @@ async def test_ten_thousand_pods_keep_nobody_waiting() -> None:
             rounds[container_id] = rounds.get(container_id, 0) + 1
             return await reconciler.reconcile(container_id)
 
-        queue: WorkQueue[ContainerId] = WorkQueue(round_of, random.random)
+        queue: WorkQueue[ContainerId] = WorkQueue(round_of, random.random, LoopTimers())
         rm = world.rm
         reconciler = Reconciler(rm.engine, world.pods, world.clock, rm.manifest_of, ReconcilerSettings(), queue.add)
         watch = watch_pods(FakeApi(*script), "n", "s", reconciler, clock=time.monotonic, random=float, health=health)

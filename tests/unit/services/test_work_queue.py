@@ -10,6 +10,7 @@ import pytest
 
 from yodel.domain.backoff import Backoff
 from yodel.errors import InvalidValue, Unavailable
+from yodel.host.clock import LoopTimers
 from yodel.services.pods.work_queue import QueueLimits, WorkQueue
 
 pytestmark = pytest.mark.looptime
@@ -57,12 +58,14 @@ async def running(queue: WorkQueue[str]) -> AsyncIterator[None]:
 
 def make(handle: Worker, **limits: object) -> WorkQueue[str]:
     steep: Callable[[], float] = lambda: 1.0  # noqa: E731
-    return WorkQueue(handle, steep, QueueLimits(**{"backoff": Backoff(initial_s=1.0, cap_s=4.0), **limits}))  # type: ignore[arg-type]
+    return WorkQueue(
+        handle, steep, LoopTimers(), QueueLimits(**{"backoff": Backoff(initial_s=1.0, cap_s=4.0), **limits})
+    )  # type: ignore[arg-type]
 
 
 async def test_keys_that_go_first_are_taken_before_all_others_and_each_kind_in_order() -> None:
     worker = Worker(round_s=1.0)
-    queue = WorkQueue(worker, lambda: 1.0, QueueLimits(workers=1), goes_first=str.isupper)
+    queue = WorkQueue(worker, lambda: 1.0, LoopTimers(), QueueLimits(workers=1), goes_first=str.isupper)
     for key in ("a", "b", "A", "c", "B"):
         queue.add(key)
     async with running(queue):

@@ -17,6 +17,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 from itertools import count
 from typing import Generic, TypeVar
 
@@ -24,6 +25,7 @@ import structlog
 
 from yodel.domain.backoff import Backoff, Random
 from yodel.errors import InvalidValue, Unavailable
+from yodel.ports.clock import Timer, Timers
 
 _log = structlog.get_logger(__name__)
 Key = TypeVar("Key", bound=Hashable)
@@ -73,16 +75,18 @@ class WorkQueue(Generic[Key]):
         self,
         handle: Handle[Key],
         random: Random,
+        timers: Timers,
         limits: QueueLimits | None = None,
         goes_first: Callable[[Key], bool] = lambda _: False,
     ) -> None:
         """``goes_first`` is asked when a key gets its place, and not again while it waits there."""
-        self._handle, self._random, self._limits = handle, random, limits or QueueLimits()
+        self._handle, self._random, self._timers = handle, random, timers
+        self._limits = limits or QueueLimits()
         self._goes_first, self._places = goes_first, count()
         self._states: dict[Key, _State] = {}
         self._ready: asyncio.PriorityQueue[tuple[bool, int, Key]] = asyncio.PriorityQueue()
         """Bounded by keys_max: a key is in it at most once."""
-        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._later: dict[Key, Timer] = {}
         self._failures: dict[Key, int] = {}
         self.given_up = 0
         self.turned_away = 0
@@ -90,6 +94,10 @@ class WorkQueue(Generic[Key]):
     def __len__(self) -> int:
         """Keys in the queue, in whatever state."""
         return len(self._states)
+
+    def __contains__(self, key: object) -> bool:
+        """In whatever state."""
+        return key in self._states
 
     def add(self, key: Key) -> bool:
         """Ask for a round.  False, and counted, when the queue is full; a periodic scan has to bring the key back."""
@@ -113,20 +121,29 @@ class WorkQueue(Generic[Key]):
                 for number in range(self._limits.workers):
                     workers.create_task(self._work(), name=f"work-queue-{number}")
         finally:
-            for timer in self._timers.values():
+            for timer in self._later.values():
                 timer.cancel()
+
+    @property
+    def is_ready(self) -> bool:
+        """A round is due now."""
+        return not self._ready.empty()
+
+    async def round(self) -> None:
+        """Work on the next key that is due; waits for one.  Raises what ``run`` does."""
+        _, _, key = await self._ready.get()
+        self._states[key] = _State.RUNNING
+        try:
+            async with asyncio.timeout(self._limits.round_timeout_s):
+                again_after_s = await self._handle(key)
+        except (Unavailable, TimeoutError) as error:
+            self._failed(key, error)
+        else:
+            self._succeeded(key, again_after_s)
 
     async def _work(self) -> None:
         while True:
-            _, _, key = await self._ready.get()
-            self._states[key] = _State.RUNNING
-            try:
-                async with asyncio.timeout(self._limits.round_timeout_s):
-                    again_after_s = await self._handle(key)
-            except (Unavailable, TimeoutError) as error:
-                self._failed(key, error)
-            else:
-                self._succeeded(key, again_after_s)
+            await self.round()
             # A handler that found nothing to do never waited: without this, ten thousand of them would be one piece.
             await asyncio.sleep(0)
 
@@ -152,10 +169,10 @@ class WorkQueue(Generic[Key]):
 
     def _enqueue_later(self, key: Key, state: _State, delay_s: float) -> None:
         self._states[key] = state
-        self._timers[key] = asyncio.get_running_loop().call_later(delay_s, self._enqueue, key)
+        self._later[key] = self._timers.ring(delay_s, partial(self._enqueue, key))
 
     def _enqueue(self, key: Key) -> None:
-        timer = self._timers.pop(key, None)
+        timer = self._later.pop(key, None)
         if timer is not None:
             timer.cancel()
         self._states[key] = _State.QUEUED
