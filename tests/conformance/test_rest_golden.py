@@ -300,7 +300,7 @@ async def asked_again(world: RestWorld, call: Recorded) -> Any:
         await _as_many_as_there_were(world)
     if call.method == "POST" and call.path.partition("?")[0].endswith("/apps"):
         for text in re.findall(r"application_\d+_\d{4,}", str(call.content)):
-            world.submission.ids.given(ApplicationId.parse(text), Asker(user="root", host=""))
+            world.rm.submission.ids.given(ApplicationId.parse(text), Asker(user="root", host=""))
     return await world.client.request(call.method, call.path, headers=call.headers, content=call.content or None)
 
 

@@ -115,7 +115,7 @@ class Attack:
             self.attacker = await self.world.running_am()
             runtime = self.world.rm.state.runtimes[self.attacker.attempt_id]
         runtime.asks.clear()
-        self.world.rm.wake()
+        self.world.rm.scheduler.wake()
         runtime.is_registered = True
         self.attacker.response_id = runtime.response_id
 

@@ -165,7 +165,7 @@ async def a_busy_world(world: RestWorld) -> None:
 async def test_no_number_in_an_address_is_an_internal_error() -> None:
     async with rest_world() as world:
         await a_busy_world(world)
-        looks = asyncio.create_task(world.scheduler.run())  # pages of what it does wait for it
+        looks = asyncio.create_task(world.rm.scheduler.run())  # pages of what it does wait for it
         paths = {getattr(r, "path", "") for r in world.app.routes if "GET" in (getattr(r, "methods", None) or ())}
         asked = [re.sub(r"\{(\w+)[^}]*\}", lambda m: PATHS.get(m[1], "1"), path) for path in sorted(paths)]
         asked += ["/api/v1/applications", "/api/v1/nodes", f"/api/v1/applications/{an_application().id}"]

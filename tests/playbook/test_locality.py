@@ -53,7 +53,7 @@ async def test_asks_wait_for_room_on_their_host_and_then_go_anywhere() -> None:
         assert world.rm.scheduler.again_in_s == 1.0
 
         await world.pass_time(1.0)
-        world.rm.wake()
+        world.rm.scheduler.wake()
         await world.settle()
         assert len(world.live_tasks()) == 20
 
@@ -67,11 +67,11 @@ async def test_patience_begins_anew_when_a_container_was_placed_locally() -> Non
         await world.settle()
         assert len(world.live_tasks()) == 16
         await world.pass_time(9.0)
-        world.rm.wake()
+        world.rm.scheduler.wake()
         await world.settle()
         assert len(world.live_tasks()) == 16
         await world.pass_time(1.0)
-        world.rm.wake()
+        world.rm.scheduler.wake()
         await world.settle()
         assert len(world.live_tasks()) == 17
 
@@ -155,7 +155,7 @@ async def test_ask_that_can_never_fit_is_told_and_makes_no_pods(world: World) ->
         await world.pass_time(10)
         await world.beat(running(am.container.id))
         await am.beat()
-        world.rm.wake()
+        world.rm.scheduler.wake()
         await world.settle()
     assert (len(world.pods.created), world.pods.deleted) == (created, [])
 

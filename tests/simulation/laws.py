@@ -108,7 +108,7 @@ def check_sizes(cluster: Cluster) -> None:
     for container in cluster.rm.state.live_containers():
         name = pod_name(container.id)
         if name in cluster.pods.pods and container.confirmed == NONE:
-            meant, found = cluster.rm.manifest_of(container), cluster.pods.manifests[name]
+            meant, found = cluster.rm.maker.manifest_of(container), cluster.pods.manifests[name]
             assert requests_of(meant["spec"]) == requests_of(found["spec"]), f"{name} is not of its row's size"
 
 

@@ -16,7 +16,6 @@ from tests.support.playbook import (
     Am,
     Crash,
     Options,
-    ResourceManager,
     World,
     a_submission,
     ask,
@@ -30,6 +29,7 @@ from yodel.domain.pod import PodPhase
 from yodel.domain.resource import Resource
 from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegistered, Refused, Unavailable
 from yodel.ports.node_agents import AmStart
+from yodel.services.core import Core
 from yodel.services.masters.allocate import Registration
 from yodel.services.nodes.agents import ContainerReport
 from yodel.translator.node_fit import requests_of
@@ -93,7 +93,7 @@ class Master:
     heard: list[ContainerId] = field(default_factory=list)
     """Every end that an answer brought, in order."""
     is_over: bool = False
-    registration: tuple[ResourceManager, Registration] | None = None
+    registration: tuple[Core, Registration] | None = None
     """What the last registration was answered with, and by which life of the ResourceManager."""
 
     @property

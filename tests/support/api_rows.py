@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld
+from yodel.domain.ids import pod_name
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.domain.resource import Resource
@@ -56,13 +57,20 @@ async def fill(world: RestWorld) -> None:
     await world.put(NODE, GONE, RUNNING, FAILED)
     await world.put(an_attempt(1, state=AttemptState.RUNNING, host="node-1", rpc_port=4000))
     await world.put(MASTER, TASK, WAITING, ENDED)
-    world.state.explain_wait(WAITING.id, "0/1 nodes are available")
+    world.rm.state.explain_wait(WAITING.id, "0/1 nodes are available")
     load = NodeLoad(containers=Utilization(physical_mib=300, cpu_cores=0.5), node=Utilization(physical_mib=900))
-    world.nodes.runtimes[NODE.id] = NodeRuntime(
+    world.rm.nodes.runtimes[NODE.id] = NodeRuntime(
         last_seen_s=0.0, last_seen_ms=1_700_000_000_000, told_capability=NODE.capability, load=load
     )
-    world.pods[TASK.id] = PodObservation(
-        name="pod-of-task", uid="u", resource_version="1", node_name="kube-1", phase=PodPhase.RUNNING, is_ready=True
+    world.rm.reconciler.pod_seen(
+        PodObservation(
+            name=pod_name(TASK.id),
+            uid="u",
+            resource_version="1",
+            node_name="kube-1",
+            phase=PodPhase.RUNNING,
+            is_ready=True,
+        )
     )
 
 

@@ -1,8 +1,9 @@
 """A ResourceManager without network, disk or time: real services over a store in memory, driven step by step.
 
 Nothing happens by itself.  ``World`` holds what outlives a ResourceManager (disk, Kubernetes, node agents, the clock),
-``ResourceManager`` one life of it.  ``settle`` works until nothing is left to do; ``restart`` begins another life on
-the same disk.  A ``Crash`` can be planned for any step at which a process may die.
+``World.rm`` is one life of it: the services of a process, wired by the same hand.  ``settle`` works until nothing is
+left to do; ``restart`` begins another life on the same disk.  A ``Crash`` can be planned for any step at which a
+process may die.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import inf
-from typing import Any, TypeVar
+from heapq import heappop, heappush
+from math import ceil, inf
+from typing import Any, Literal, TypeVar
 
 from tests.support.laws import check_nothing_is_owed
 from tests.support.records import CLUSTER_TIMESTAMP_MS
@@ -28,42 +30,33 @@ from yodel.domain.pod import PodHolding, PodObservation, PodPhase
 from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType, FinalApplicationStatus
-from yodel.errors import Unavailable
+from yodel.errors import Refused, Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.ports.identity import PosixUser
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
-from yodel.ports.store import Commit, EndedKept, Row, Snapshot, Store
+from yodel.ports.store import EndedKept, Store
 from yodel.services import recovery
-from yodel.services.applications.changes import ApplicationChanges
-from yodel.services.applications.launcher import AmLauncher
-from yodel.services.applications.log_aggregation import LogAggregation
-from yodel.services.applications.submission import SubmissionLimits, SubmissionService
-from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
-from yodel.services.keys.masters import MasterKeys, RollingSettings
-from yodel.services.keys.tokens import TokenIssuer, missing_keys
-from yodel.services.liveness import Liveness, LivenessSettings
+from yodel.services.applications.submission import SubmissionLimits
+from yodel.services.core import Core, Limits, Ports
+from yodel.services.keys.amrm import ROLLING_INTERVAL_S
+from yodel.services.keys.delegation import DelegationSettings
+from yodel.services.keys.masters import RollingSettings
+from yodel.services.liveness import LivenessSettings
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Registration
-from yodel.services.masters.service import MasterService
-from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration, NodeService
-from yodel.services.nodes.decommission import Decommission
-from yodel.services.nodes.topology import Topology
-from yodel.services.performer import EffectPerformer
-from yodel.services.pods.binder import Binder
-from yodel.services.pods.forgetting import Forgetting
-from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
-from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
-from yodel.services.scheduling.scheduler import Scheduler
-from yodel.services.scheduling.surroundings import NodeNames, Surroundings
-from yodel.services.views.queries import Queries
-from yodel.services.writer.engine import Engine
-from yodel.services.writer.state import ClusterState
+from yodel.services.nodes.administration import AdminSettings
+from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAnswer, NodeRegistration
+from yodel.services.pods.inspection import InspectionSettings
+from yodel.services.pods.reconciler import ReconcilerSettings
+from yodel.services.scheduling.misfits import ConstraintsHandler
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.dialects import dialect
 from yodel.translator.node_fit import requests_of
-from yodel.translator.placement import Landmarks
-from yodel.translator.pod_spec import PodSettings, manifest
+from yodel.translator.placement import RACK_LABEL
+from yodel.translator.pod_spec import PodSettings
+from yodel.translator.profiles import PodProfiles
 
 WEB_ADDRESS = "rm:8088"
 ROUNDS_MAX = 5_000
@@ -79,11 +72,25 @@ class Crash(BaseException):
     """The process died here.  Not an Exception: nothing may handle it."""
 
 
+@dataclass(slots=True, order=True)
+class FakeTimer:
+    """Rings when the clock is moved past ``due_ms``."""
+
+    due_ms: int
+    number: int
+    callback: Callable[[], None] | None = field(compare=False)
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
 class FakeClock:
-    """Stands still until it is moved."""
+    """Stands still until it is moved.  Implements yodel.ports.clock.{Clock, Timers}."""
 
     def __init__(self) -> None:
         self.elapsed_ms = 0
+        self._timers: list[FakeTimer] = []
+        self._timers_set = 0
         self.skew_ms = 0
         """What the wall clock was set forward, or back."""
 
@@ -93,8 +100,20 @@ class FakeClock:
     def monotonic_s(self) -> float:
         return self.elapsed_ms / 1000
 
+    def ring(self, delay_s: float, callback: Callable[[], None]) -> FakeTimer:
+        """After a millisecond at least, or time would stand still."""
+        self._timers_set += 1
+        timer = FakeTimer(self.elapsed_ms + max(1, ceil(delay_s * 1000)), self._timers_set, callback)
+        heappush(self._timers, timer)
+        return timer
+
     def advance(self, seconds: float) -> None:
+        """Move it, and ring what is due by then."""
         self.elapsed_ms += round(seconds * 1000)
+        while self._timers and self._timers[0].due_ms <= self.elapsed_ms:
+            callback = heappop(self._timers).callback
+            if callback is not None:
+                callback()
 
 
 class FakePods:
@@ -201,28 +220,6 @@ class FakeNodeAgents:
         self._step("after AM start")
 
 
-@dataclass(slots=True)
-class Due:
-    """A keyed queue whose rounds are taken by ``settle``: when each key is due, in monotonic seconds."""
-
-    clock: FakeClock
-    at_s: dict[Any, float] = field(default_factory=dict)
-
-    def add(self, key: Any) -> None:
-        self.at_s[key] = self.clock.monotonic_s()
-
-    def later(self, key: Any, delay_s: float) -> None:
-        self.at_s.setdefault(key, self.clock.monotonic_s() + delay_s)
-
-    def take(self) -> Any | None:
-        now_s = self.clock.monotonic_s()
-        for key, due_s in self.at_s.items():
-            if due_s <= now_s:
-                del self.at_s[key]
-                return key
-        return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What tests vary of a ResourceManager's settings."""
@@ -243,92 +240,55 @@ class Options:
     constraints_handler: ConstraintsHandler = "scheduler"
     ended_kept: EndedKept = field(default_factory=EndedKept)
 
+    def limits(self) -> Limits:
+        placement: Literal["bind", "kubernetes"] = "bind" if self.is_binding else "kubernetes"
+        return Limits(
+            company_s=0.0,
+            ask_again_s=0.0,
+            access=AccessRules(admin_acl=Acl.parse(self.admin_acl), is_view_checked=self.acl_enable),
+            allocation=self.allocation,
+            asks=self.ask_rules,
+            constraints_handler=self.constraints_handler,
+            submission=self.submission,
+            is_log_aggregation_enabled=self.log_aggregation_enable,
+            delegation=self.delegation,
+            rolling=self.rolling,
+            amrm_rolling_interval_s=ROLLING_INTERVAL_S,
+            liveness=self.liveness,
+            decommission_timeout_s=3600,
+            rack_label=RACK_LABEL,
+            pod_profiles=PodProfiles(default=replace(POD_SETTINGS, placement=placement), by_queue={}),
+            are_all_users_known=False,
+            reconciler=self.reconciler,
+            ended_kept=self.ended_kept,
+            inspection=InspectionSettings(),
+        )
 
-class ResourceManager:
-    """One life, from opening the store to the crash."""
-
-    def __init__(self, world: World, state: ClusterState, tokens: TokenIssuer, store: Store, stored: Snapshot) -> None:
-        options, clock = world.options, world.clock
-        self.state, self.tokens, self._world = state, tokens, world
-        self.reconciles, self.launches = Due(clock), Due(clock)
-        self.scheduler_due_s = inf
-        self.engine = Engine(state, store, clock, ask_again_s=0)
-        self.topology = Topology(self.engine, wake_scheduler=self.wake)
-        self.misfits = Misfits(state, clock, options.constraints_handler)
-        surroundings = Surroundings(
-            state,
-            NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
-            are_labels_enabled=options.ask_rules.are_node_labels_enabled,
+    def admin_settings(self) -> AdminSettings:
+        """What the settings' files hold."""
+        return AdminSettings(
+            admin_acl=self.admin_acl,
+            max_priority=self.submission.max_priority,
+            queues=self.queues,
+            pod_profiles=self.limits().pod_profiles,
         )
-        self.scheduler = Scheduler(
-            self.engine, options.allocation, clock, surroundings, self.misfits, lambda _: options.is_binding
-        )
-        rules = AccessRules(admin_acl=Acl.parse(options.admin_acl), is_view_checked=options.acl_enable)
-        self.submission = SubmissionService(
-            self.engine, NoGroups(), rules, options.submission, options.allocation, options.ask_rules
-        )
-        self.master = MasterService(
-            self.engine,
-            tokens,
-            clock,
-            self.submission.require_allowed,
-            options.allocation.maximum,
-            self.wake,
-            options.ask_rules,
-        )
-        self.changes = ApplicationChanges(self.engine, self.submission, are_queues_guarded=options.acl_enable)
-        self.delegation_tokens: DelegationTokens
-        self.log_aggregation = LogAggregation(state, clock, is_enabled=options.log_aggregation_enable)
-        self.queries = Queries(state, clock, tokens, options.allocation)
-        self.binder = Binder(state, clock, POD_SETTINGS.namespace, lambda _: options.is_binding, self.reconciles.add)
-        self.forgetting = Forgetting(
-            self.engine, store, clock, options.ended_kept, lambda container_id: self.reconciler.has_pod(container_id)
-        )
-        self.reconciler = Reconciler(
-            self.engine,
-            world.pods,
-            clock,
-            self.manifest_of,
-            options.reconciler,
-            self.reconciles.add,
-            self.binder,
-            self.forgetting.may_go,
-        )
-        self.engine.follow_with(self._published)
-        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
-        self.decommission = Decommission(self.engine, self.nodes, clock)
-        self.master_keys = MasterKeys(self.engine, tokens, clock, bytes, options.rolling, stored.master_keys)
-        self.launcher = AmLauncher(self.engine, world.agents, tokens, clock)
-        self.liveness = Liveness(self.engine, self.nodes, clock, options.liveness)
-        self.performer = EffectPerformer(state, self.nodes, clock, self.reconciles.add, self.launches.add)
-        self.engine.perform_with(self.performer)
-        self.writer: asyncio.Task[None] | None = None
-
-    def wake(self) -> None:
-        self.scheduler.wake()
-
-    def _published(self, rows: Sequence[Row], _: Sequence[ApplicationId]) -> None:
-        self.binder.published(rows)
-        self.scheduler.published()
-
-    def manifest_of(self, container: Container) -> Manifest:
-        submission = self.state.applications[container.id.application_id].submission
-        closed = () if self._world.options.is_binding else self.state.closed_nodes
-        landmarks = Landmarks(
-            hostname_of=self.topology.hostname_label,
-            are_labels_enabled=self._world.options.ask_rules.are_node_labels_enabled,
-        )
-        settings = replace(POD_SETTINGS, landmarks=landmarks)
-        return manifest(container, settings, None, submission.name, submission.application_type, closed)
 
 
 def _holds(pod: PodObservation) -> bool:
     return pod.node_name is not None and pod.phase not in (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
-class NoGroups:
+class NoUsers:
+    """Nobody is in a group, and whose pods are made is nobody's business."""
+
     def groups_of(self, user: str) -> Sequence[str]:
         return ()
+
+    def is_mapped(self, user: str) -> bool:
+        return False
+
+    def posix_user(self, user: str) -> PosixUser:
+        raise Refused(f"User {user} not found")
 
 
 POD_SETTINGS = PodSettings(
@@ -363,7 +323,9 @@ class World:
         self.agents = FakeNodeAgents(self._step)
         self.response_ids: dict[NodeId, int] = {}
         self.kube_nodes: list[NodeObservation] = []
-        self._rm: ResourceManager | None = None
+        self._rm: Core | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._scheduler_due_s = inf
 
     async def __aenter__(self) -> World:
         await self.start()
@@ -373,7 +335,7 @@ class World:
         await self.stop()
 
     @property
-    def rm(self) -> ResourceManager:
+    def rm(self) -> Core:
         assert self._rm is not None, "no ResourceManager runs"
         return self._rm
 
@@ -382,31 +344,46 @@ class World:
     async def start(self) -> None:
         """Begin a life as ``yodel.wiring.process`` does: open, keys, runtimes, writer, what was under way."""
         store = self.new_store()
-        snapshot = await store.open(now_ms=self.clock.now_ms(), default_queues=self.options.queues)
-        new_keys = missing_keys(snapshot.master_keys, lambda count: bytes(count))
-        if new_keys:
-            await store.commit(Commit(master_keys=new_keys))
-        tokens = TokenIssuer([*snapshot.master_keys, *new_keys], snapshot.identity.cluster_timestamp_ms)
-        rm = self._rm = ResourceManager(self, ClusterState.of(snapshot), tokens, store, snapshot)
+        stored = await recovery.opened(store, self.clock, self.options.queues, bytes)
+        rm = self._rm = Core.of(self.ports(store), self.options.limits(), stored)
         rm.state.web_address = WEB_ADDRESS
-        rm.delegation_tokens = DelegationTokens(
-            rm.engine, self.clock, lambda count: bytes(count), self.options.delegation, snapshot
-        )
-        await recovery.expect_attempts(rm.engine, self.clock)
-        rm.wake()
-        rm.writer = asyncio.create_task(rm.engine.run(), name="engine")
-        await recovery.resume(rm.engine, self.clock, rm.launches.add, rm.reconciles.add)
+        await rm.expect()
+        rm.scheduler.wake()
+        self._scheduler_due_s = inf
+        self._writer = asyncio.create_task(rm.engine.run(), name="engine")
+        await rm.resume()
         self.relist()
 
     def new_store(self) -> Store:
         return MemoryStore(self.disk, hook=self._at_store)
 
+    def ports(self, store: Store) -> Ports:
+        async def have_all(_: object) -> None:
+            return
+
+        return Ports(
+            store=store,
+            clock=self.clock,
+            timers=self.clock,
+            random=lambda: 1.0,
+            random_bytes=bytes,
+            pods=self.pods,
+            see_holdings=lambda: None,
+            require_kinds=have_all,
+            events=None,
+            board=None,
+            agents=self.agents,
+            users=NoUsers(),
+            read_settings=self.options.admin_settings,
+            reload_proxy_users=lambda: None,
+        )
+
     async def stop(self) -> None:
         """The process is gone; nothing is said to anybody."""
-        rm, self._rm = self._rm, None
-        if rm is not None and rm.writer is not None:
-            rm.writer.cancel()
-            await asyncio.gather(rm.writer, return_exceptions=True)
+        writer, self._rm, self._writer = self._writer, None, None
+        if writer is not None:
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
 
     async def restart(self) -> None:
         await self.stop()
@@ -427,15 +404,15 @@ class World:
         Raises:
             Crash: the ResourceManager died under it.
         """
-        assert self.rm.writer is not None
+        assert self._writer is not None
         task = asyncio.create_task(work)
-        await asyncio.wait({task, self.rm.writer}, return_when=asyncio.FIRST_COMPLETED)
-        while self.rm.engine.doubt is not None and not self.rm.writer.done():  # noqa: ASYNC110 - the writer polls too
+        await asyncio.wait({task, self._writer}, return_when=asyncio.FIRST_COMPLETED)
+        while self.rm.engine.doubt is not None and not self._writer.done():  # noqa: ASYNC110 - the writer polls too
             await asyncio.sleep(0)  # only then do memory and disk agree
-        if self.rm.writer.done():
+        if self._writer.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            error = self.rm.writer.exception()
+            error = self._writer.exception()
             assert error is not None
             raise error
         return task.result()
@@ -458,11 +435,11 @@ class World:
                 await self.run(rm.engine.do(lambda _: None))
         if self.pods.events:
             self.deliver_one_event()
-        elif (attempt_id := rm.launches.take()) is not None:
-            await self._round(rm.launches, attempt_id, rm.launcher.launch(attempt_id))
-        elif (container_id := rm.reconciles.take()) is not None:
-            await self._round(rm.reconciles, container_id, rm.reconciler.reconcile(container_id))
-        elif rm.scheduler.is_woken or self.clock.monotonic_s() >= rm.scheduler_due_s:
+        elif rm.launches.is_ready:
+            await self.run(rm.launches.round())
+        elif rm.reconciles.is_ready:
+            await self.run(rm.reconciles.round())
+        elif rm.scheduler.is_woken or self.clock.monotonic_s() >= self._scheduler_due_s:
             await self._tick()
         else:
             return False
@@ -475,9 +452,9 @@ class World:
             more = await self.run(rm.scheduler.tick())
         except Unavailable:
             more = True
-        rm.scheduler_due_s = self.clock.monotonic_s() + max(rm.scheduler.again_in_s, 0.001)
+        self._scheduler_due_s = self.clock.monotonic_s() + max(rm.scheduler.again_in_s, 0.001)
         if more:
-            rm.wake()
+            rm.scheduler.wake()
 
     def deliver_one_event(self) -> None:
         kind, pod = self.pods.events.pop(0)
@@ -497,14 +474,6 @@ class World:
             amounts=requests_of(spec),
             application=pod.labels.get(names.APPLICATION, ""),
         )
-
-    async def _round(self, queue: Due, key: Any, work: Coroutine[Any, Any, float | None]) -> None:
-        try:
-            again_s = await self.run(work)
-        except Unavailable:
-            again_s = 1.0
-        if again_s is not None:
-            queue.later(key, again_s)
 
     async def pass_time(self, seconds: float) -> None:
         """Time goes by, and everybody looks at the clock."""

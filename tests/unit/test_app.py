@@ -14,8 +14,10 @@ from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.errors import InvalidValue
 from yodel.host.clock import SystemClock
 from yodel.ports.store import Commit
+from yodel.services import recovery
 from yodel.settings.rm import Settings
 from yodel.store.memory_store import MemoryDisk, MemoryStore
+from yodel.wiring import from_settings
 from yodel.wiring import process as app
 
 
@@ -24,8 +26,9 @@ async def test_queues_of_the_settings_count_until_others_are_made_over_rest() ->
 
     async def start(*queues: str) -> tuple[set[str], MemoryStore]:
         store = MemoryStore(disk)
-        _, state, _ = await app._open_state(store, SystemClock(), Settings(queues=queues))
-        return {path for path, queue in state.queues.items() if queue.state is QueueState.RUNNING}, store
+        wanted = from_settings.queues(Settings(queues=queues))
+        stored = await recovery.opened(store, SystemClock(), wanted, bytes)
+        return {queue.path for queue in stored.queues if queue.state is QueueState.RUNNING}, store
 
     assert (await start("default"))[0] == {"root", "root.default"}
     assert (await start("other"))[0] == {"root", "root.other"}

@@ -9,16 +9,20 @@ meanwhile needs no recovery; what there was is looked at as it is when its batch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import structlog
 
 from yodel.domain.ask_book import AskBook
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.queues.queue import Queue, differing
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
+from yodel.ports.store import Commit, Snapshot, Store
 from yodel.rpc_io.pieces import taking_turns
+from yodel.services.keys.tokens import missing_keys
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ClusterState
@@ -28,6 +32,22 @@ NOT_HANDED_OUT = (ContainerState.PLANNED, ContainerState.ALLOCATED)
 BATCH = 500
 """Rows looked at in one turn of the loop: five milliseconds."""
 log = structlog.get_logger("yodel.recovery")
+
+
+async def opened(store: Store, clock: Clock, queues: Sequence[Queue], random_bytes: Callable[[int], bytes]) -> Snapshot:
+    """What is stored.  Keys that a new store lacks, and ``queues`` of the settings that it has otherwise, are written
+    first; queues that were changed through the ResourceManager stay, whatever the settings say.
+
+    Raises:
+        Unavailable, InvalidValue: the store cannot be used.
+    """
+    found = await store.open(now_ms=clock.now_ms(), default_queues=queues)
+    new_keys = missing_keys(found.master_keys, random_bytes)
+    changed = [] if found.scheduler_conf.is_ours else differing(found.queues, queues)
+    if new_keys or changed:
+        await store.commit(Commit(rows=changed, master_keys=new_keys))
+    by_path = {queue.path: queue for queue in (*found.queues, *changed)}
+    return replace(found, master_keys=(*found.master_keys, *new_keys), queues=tuple(by_path.values()))
 
 
 async def expect_attempts(engine: Engine, clock: Clock) -> None:

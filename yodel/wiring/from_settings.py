@@ -7,8 +7,10 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.allocation.locality import LocalityDelays
+from yodel.domain.ask_rules import AskRules
 from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
@@ -18,8 +20,14 @@ from yodel.ports.store import EndedKept
 from yodel.rpc_io.node_token import NODE_TOKEN_KIND, password_of, read_secret
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, rpc_limits
+from yodel.services.applications.submission import SubmissionLimits
+from yodel.services.core import Limits
 from yodel.services.keys.delegation import DelegationSettings
 from yodel.services.keys.masters import RollingSettings
+from yodel.services.liveness import LivenessSettings
+from yodel.services.pods.inspection import InspectionSettings
+from yodel.services.pods.reconciler import ReconcilerSettings
+from yodel.services.writer.engine import ASK_AGAIN_S
 from yodel.services.writer.submission_room import MIB, SubmissionRoom
 from yodel.settings.rm import Settings
 from yodel.settings.rpc import RmRpcSettings
@@ -27,6 +35,58 @@ from yodel.telemetry import limits
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
+
+COMPANY_S = 0.025
+"""Between two commits of what many pods became at once: a tenth of what a Kubernetes needs to bind and start one."""
+
+
+def core_limits(settings: Settings) -> Limits:
+    """Raises InvalidValue naming the setting."""
+    return Limits(
+        company_s=COMPANY_S,
+        ask_again_s=ASK_AGAIN_S,
+        access=AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable),
+        allocation=allocation_limits(settings),
+        asks=ask_rules(settings),
+        constraints_handler=settings.placement_constraints_handler,
+        submission=SubmissionLimits(
+            max_attempts=settings.am_max_attempts,
+            max_priority=settings.max_priority,
+            completed_max=settings.completed_max,
+            room=submission_room(settings),
+        ),
+        is_log_aggregation_enabled=settings.log_aggregation_enable,
+        delegation=delegation_settings(settings),
+        rolling=rolling_settings(settings),
+        amrm_rolling_interval_s=settings.am_key_rolling_interval_s,
+        liveness=LivenessSettings(
+            am_expiry_s=settings.am_expiry_s,
+            node_expiry_s=settings.node_expiry_s,
+            container_expiry_s=settings.container_expiry_s,
+        ),
+        decommission_timeout_s=settings.decommission_timeout_s,
+        rack_label=settings.rack_label,
+        pod_profiles=pod_profiles(settings),
+        are_all_users_known=settings.user_mode == "os",
+        reconciler=ReconcilerSettings(
+            pod_retention_s=settings.pod_retention_s, resync_interval_s=settings.resync_interval_s
+        ),
+        ended_kept=ended_kept(settings),
+        inspection=InspectionSettings(
+            events_per_second=settings.pod_events_per_second,
+            applications_per_second=settings.application_objects_per_second,
+        ),
+    )
+
+
+def ask_rules(settings: Settings) -> AskRules:
+    return AskRules(
+        minimum=allocation_limits(settings).minimum,
+        are_node_labels_enabled=settings.node_labels_enabled,
+        opportunistic=settings.opportunistic_containers,
+        per_key_max=settings.asked_containers_per_key_max,
+        count_max=settings.asked_containers_max,
+    )
 
 
 def queues(settings: Settings) -> tuple[Queue, ...]:

@@ -14,16 +14,13 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from yodel.domain.queues.queue import differing
 from yodel.errors import InvalidValue
 from yodel.hadoop_http.probe_port import ProbePort
 from yodel.host.clock import SystemClock
 from yodel.ports.clock import Clock
-from yodel.ports.store import Commit, Snapshot, Store
 from yodel.rm_api.server import serve as serve_rest
 from yodel.rm_api.standby import standby_app
-from yodel.services.keys.tokens import TokenIssuer, missing_keys
-from yodel.services.writer.state import ClusterState
+from yodel.services import recovery
 from yodel.settings.rm import Settings
 from yodel.store.engine import is_shared
 from yodel.store.leadership import Leadership, LeaseTimes
@@ -153,23 +150,10 @@ class _Serving:
     async def __call__(self, stop: asyncio.Event, lead: Leadership | None) -> None:
         store = SqlStore(self._settings.store_url, lead=lead)
         try:
-            stored, state, tokens = await _open_state(store, self._clock, self._settings)
-            rm = Rm(self._settings, self._clock, store, stored, state, tokens, self._reload, lead)
+            queues = from_settings.queues(self._settings)
+            stored = await recovery.opened(store, self._clock, queues, secrets.token_bytes)
+            rm = Rm(self._settings, self._clock, store, stored, self._reload, lead)
             self._health.not_ready = rm.not_ready
             await rm.run(stop, self._on_ready)
         finally:
             await store.close()
-
-
-async def _open_state(store: Store, clock: Clock, settings: Settings) -> tuple[Snapshot, ClusterState, TokenIssuer]:
-    wanted = from_settings.queues(settings)
-    snapshot = await store.open(now_ms=clock.now_ms(), default_queues=wanted)
-    new_keys = missing_keys(snapshot.master_keys, secrets.token_bytes)
-    # Queues that were changed through the ResourceManager stay, whatever the settings say.
-    changed_queues = [] if snapshot.scheduler_conf.is_ours else differing(snapshot.queues, wanted)
-    if new_keys or changed_queues:
-        await store.commit(Commit(rows=changed_queues, master_keys=new_keys))
-    tokens = TokenIssuer([*snapshot.master_keys, *new_keys], snapshot.identity.cluster_timestamp_ms)
-    state = ClusterState.of(snapshot)
-    state.publish(changed_queues)
-    return snapshot, state, tokens

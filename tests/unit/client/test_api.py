@@ -40,7 +40,7 @@ async def test_caller_is_named(filled: RestWorld) -> None:
     async with to(filled) as client:
         killed = await client.post(f"/applications/{RUNNING.id}/kill", {"diagnostics": ""})
         assert killed["id"] == str(RUNNING.id)
-    assert "killed by user alice" in filled.state.applications[RUNNING.id].diagnostics
+    assert "killed by user alice" in filled.rm.state.applications[RUNNING.id].diagnostics
 
 
 async def test_problem_is_told_with_what_to_do(filled: RestWorld) -> None:

@@ -98,7 +98,9 @@ async def test_ten_thousand_pods_keep_nobody_waiting() -> None:
 
         queue: WorkQueue[ContainerId] = WorkQueue(round_of, random.random, LoopTimers())
         rm = world.rm
-        reconciler = Reconciler(rm.engine, world.pods, world.clock, rm.manifest_of, ReconcilerSettings(), queue.add)
+        reconciler = Reconciler(
+            rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), queue.add
+        )
         watch = watch_pods(FakeApi(*script), "n", "s", reconciler, clock=time.monotonic, random=float, health=health)
         tasks = [asyncio.create_task(work) for work in (queue.run(), watch, piece.run())]
         async with asyncio.timeout(60):

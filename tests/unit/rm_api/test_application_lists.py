@@ -54,7 +54,7 @@ async def test_application_forgotten_while_the_list_is_sent_is_left_out(world: R
     wanted = Selection(wanted=ApplicationFilter(), left_out=frozenset(), may_view=None, is_filtered=False)
     request = Request({"type": "http", "method": "GET", "headers": []})
     answer = await listed(request, api, wanted, "application/json")
-    world.state.remove_application(rows[0].id)
+    world.rm.state.remove_application(rows[0].id)
     sent: list[bytes] = []
 
     async def send(message: Message) -> None:

@@ -46,7 +46,7 @@ async def cookie_of(world: RestWorld, user: str) -> str:
 
 
 async def token_of(world: RestWorld, owner: str = "alice") -> str:
-    return to_text(await world.delegation_tokens.issue(owner, "yarn"))
+    return to_text(await world.rm.delegation_tokens.issue(owner, "yarn"))
 
 
 async def test_first_user_name_counts(world: RestWorld) -> None:
@@ -101,7 +101,7 @@ async def test_bad_token_is_refused_as_hadoop_refuses_it(world: RestWorld) -> No
 
 async def test_cancelled_token_is_refused(world: RestWorld) -> None:
     token = await token_of(world)
-    await world.delegation_tokens.cancel(from_text(token).identifier, "alice")
+    await world.rm.delegation_tokens.cancel(from_text(token).identifier, "alice")
     answer = await world.get(f"/info?delegation={token}")
     assert (answer.status_code, "can't be found in cache" in answer.text) == (403, True)
 

@@ -43,7 +43,7 @@ def a_body(application_id: str) -> dict[str, Any]:
 async def test_body_without_a_type_is_refused_whoever_calls(local: RestWorld, path: str) -> None:
     answer = await post(local, path, a_body("application_1_0001"))
     assert answer.status_code == 415
-    assert local.state.applications == {}
+    assert local.rm.state.applications == {}
 
 
 async def test_body_of_unknown_length_without_a_type_is_refused(local: RestWorld) -> None:

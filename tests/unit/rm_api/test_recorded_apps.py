@@ -124,7 +124,7 @@ async def test_xml_submission_is_the_one_that_was_recorded(recorded_world: RestW
 async def victim(recorded_world: RestWorld) -> RestWorld:
     """Application 48 before the recorded kill."""
     application_id = ApplicationId(CLUSTER_ID, 48)
-    state = recorded_world.state
+    state = recorded_world.rm.state
     attempt = state.attempts[ApplicationAttemptId(application_id, 1)]
     application = state.applications[application_id]
     assert attempt.am_container_id is not None
@@ -142,5 +142,5 @@ async def test_kill_is_accepted_as_recorded(victim: RestWorld) -> None:
     # Where Hadoop is still KILLING it, the row is written already.
     assert (answer.status_code, answer.json()) == (call.status, {"state": "KILLED"})
     assert answer.headers["location"] == call.answer_headers["Location"]
-    text = victim.state.applications[ApplicationId(CLUSTER_ID, 48)].diagnostics
+    text = victim.rm.state.applications[ApplicationId(CLUSTER_ID, 48)].diagnostics
     assert text == "Application application_1795247895247_0048 was killed by user root"

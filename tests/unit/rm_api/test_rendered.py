@@ -22,7 +22,7 @@ class Kept:
 
     def __init__(self, world: RestWorld) -> None:
         self.rendered: list[int] = []
-        self.pages = RenderedApplications(world.queries, world.log_aggregation, self._render)
+        self.pages = RenderedApplications(world.rm.queries, world.rm.log_aggregation, self._render)
 
     def _render(self, view: ApplicationView) -> bytes:
         self.rendered.append(view.application.id.sequence)
@@ -88,7 +88,7 @@ async def test_what_passing_time_may_change_is_not_kept(world: RestWorld, kept: 
     row = replace(ROWS[0], finished_ms=world.clock.now_ms())
     await world.put(row)
     for status, is_whole in ((LogAggregationStatus.RUNNING, False), (LogAggregationStatus.SUCCEEDED, True)):
-        world.log_aggregation.record(
+        world.rm.log_aggregation.record(
             a_node(state=NodeState.RUNNING, http_port=8042).id,
             [LogAggregationReport(application_id=row.id, status=status)],
         )
@@ -99,7 +99,7 @@ async def test_what_passing_time_may_change_is_not_kept(world: RestWorld, kept: 
 async def test_forgotten_pages_are_none(world: RestWorld, kept: Kept) -> None:
     await world.put(ROWS[0])
     kept.page()
-    world.state.remove_application(ROWS[0].id)
+    world.rm.state.remove_application(ROWS[0].id)
     assert kept.pages.page(0) is None
     assert kept.pages.known(0) is None
 

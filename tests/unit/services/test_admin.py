@@ -53,9 +53,11 @@ async def test_priority_and_proxy_users_are_handed_on(admin: AdminService, admin
 
 
 async def test_queues_are_written(world: World, admin: AdminService, administration: Administration) -> None:
-    administration.change(queues=[replace(q, state=QueueState.STOPPED) for q in default_queues()])
+    stopped = [replace(q, state=QueueState.STOPPED) for q in default_queues()]
+    administration.change(queues=stopped)
     await admin.refresh_queues()
     assert {queue.state for queue in world.rm.state.queues.values()} == {QueueState.STOPPED}
+    world.options = replace(world.options, queues=stopped)
     await world.restart()
     assert {queue.state for queue in world.rm.state.queues.values()} == {QueueState.STOPPED}
 

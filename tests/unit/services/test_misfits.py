@@ -68,7 +68,7 @@ async def test_placement_processor_gives_requests_back_after_a_while() -> None:
         assert (await am.beat()).rejected == ()
 
         await world.pass_time(REJECT_AFTER_S)
-        world.rm.wake()
+        world.rm.scheduler.wake()
         await world.settle()
         answer = await am.beat()
         assert [(r.message, r.is_for_constraint) for r in answer.rejected] == [(b"m", True)]
@@ -83,7 +83,7 @@ async def test_request_that_is_too_large_is_given_back_for_its_size() -> None:
         asked = request(key=key(capability=Resource(4096, 1)), constraint=None)
         await beat_and_settle(am, scheduling_asks=[asked])
         await world.pass_time(REJECT_AFTER_S)
-        world.rm.wake()
+        world.rm.scheduler.wake()
         await world.settle()
         assert [r.is_for_constraint for r in (await am.beat()).rejected] == [False]
 
@@ -92,7 +92,7 @@ async def test_scheduler_lets_requests_wait_and_never_gives_plain_asks_back(worl
     am = await world.running_am()
     await beat_and_settle(am, *strict(1), scheduling_asks=[request(key=key(allocation_request_id=5))])
     await world.pass_time(60)
-    world.rm.wake()
+    world.rm.scheduler.wake()
     await world.settle()
     assert (await am.beat()).rejected == ()
     assert len(world.rm.state.misfits) == 2

@@ -25,7 +25,7 @@ async def test_before_the_first_listing_a_missing_pod_means_nothing(world: World
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
     rm = world.rm
-    blind = Reconciler(rm.engine, world.pods, world.clock, rm.manifest_of, ReconcilerSettings(), lambda _: None)
+    blind = Reconciler(rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), lambda _: None)
     again_s = await world.run(blind.reconcile(container_id))
     assert again_s is not None
     assert world.container(container_id).is_live
@@ -172,7 +172,7 @@ async def test_kubelets_word_on_a_signal_is_waited_for(
     am = await world.running_am()
     (hurt, killed) = await am.obtain(2)
     rm = world.rm
-    patient = Reconciler(rm.engine, world.pods, world.clock, rm.manifest_of, ReconcilerSettings(), lambda _: None)
+    patient = Reconciler(rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), lambda _: None)
     patient.pods_listed(list(world.pods.pods.values()))
     asked = asyncio.create_task(patient.end_from_outside(hurt, status))
     await asyncio.sleep(3)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.support.playbook import NODE, World
+from tests.support.playbook import NODE, Options, World
+from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import NodeId
 from yodel.ports.kube_nodes import NodeAddress, NodeObservation
 from yodel.services.nodes.topology import Topology, label_of, rack_of
@@ -26,10 +27,11 @@ def rack_and_labels(world: World) -> tuple[str, tuple[str, ...]]:
     return node.rack, node.labels
 
 
-async def test_agent_that_registers_later_is_given_its_place(world: World) -> None:
-    world.rm.topology.nodes_listed([a_node(labels={RACK: "r1", "yodel.io/node-label": "gpu"})])
-    await world.register_node()
-    assert rack_and_labels(world) == ("/r1", ("gpu",))
+async def test_agent_that_registers_later_is_given_its_place() -> None:
+    async with World(Options(ask_rules=AskRules(are_node_labels_enabled=True))) as world:
+        world.rm.topology.nodes_listed([a_node(labels={RACK: "r1", "yodel.io/node-label": "gpu"})])
+        await world.register_node()
+        assert rack_and_labels(world) == ("/r1", ("gpu",))
 
 
 async def test_agent_that_registered_before_is_told_its_place(world: World) -> None:

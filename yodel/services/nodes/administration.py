@@ -88,7 +88,7 @@ class AdminService:
         Raises:
             InvalidValue, Refused: a file is malformed or not there.
         """
-        settings = await self._settings()
+        settings = await self.settings()
         self._admin_acl = Acl.parse(settings.admin_acl)
         self._nodes.ordered_capabilities = await _blocking(lambda: _node_resources(settings.dynamic_resources_path))
         await self._decommission.refresh(await _blocking(lambda: _lists(settings)))
@@ -111,7 +111,7 @@ class AdminService:
         Raises:
             InvalidValue, Refused, Unavailable: nothing is changed.
         """
-        settings = await self._settings()
+        settings = await self.settings()
         await self._reloads.pod_profiles(settings.pod_profiles)
 
         def work(tx: Transaction) -> None:
@@ -124,7 +124,7 @@ class AdminService:
 
     async def refresh_nodes(self, *, is_graceful: bool, timeout_s: int | None) -> None:
         """Raises InvalidValue, Refused: a list is malformed or not there; the old ones count."""
-        settings = await self._settings()
+        settings = await self.settings()
         lists = await _blocking(lambda: _lists(settings))
         await self._decommission.refresh(lists, is_graceful=is_graceful, timeout_s=timeout_s)
 
@@ -140,12 +140,12 @@ class AdminService:
 
     async def refresh_admin_acls(self) -> None:
         """Raises InvalidValue."""
-        self._admin_acl = Acl.parse((await self._settings()).admin_acl)
+        self._admin_acl = Acl.parse((await self.settings()).admin_acl)
         self._reloads.admin_acl(self._admin_acl)
 
     async def refresh_max_priority(self) -> None:
         """Raises InvalidValue."""
-        self._reloads.max_priority((await self._settings()).max_priority)
+        self._reloads.max_priority((await self.settings()).max_priority)
 
     async def refresh_node_resources(self) -> None:
         """From the dynamic-resources.xml of the settings; without one nothing changes.
@@ -153,7 +153,7 @@ class AdminService:
         Raises:
             InvalidValue, Refused: it is malformed or not there.
         """
-        path = (await self._settings()).dynamic_resources_path
+        path = (await self.settings()).dynamic_resources_path
         resources = await _blocking(lambda: _node_resources(path))
         known = {NodeId.parse(name): amount for name, amount in resources.items()}
         await self._order({node_id: r for node_id, r in known.items() if node_id in self._engine.state.nodes})
@@ -190,7 +190,7 @@ class AdminService:
 
         await self._engine.do(work)
 
-    async def _settings(self) -> AdminSettings:
+    async def settings(self) -> AdminSettings:
         return await _blocking(self._reloads.read)
 
 

@@ -29,10 +29,15 @@ log = structlog.get_logger("yodel.misfits")
 class Misfits:
     """Keeps ``state.misfits``.  ``tell`` hears of each once per reason."""
 
-    def __init__(self, state: ClusterState, clock: Clock, handler: ConstraintsHandler = "scheduler") -> None:
-        self._state, self._clock, self._handler = state, clock, handler
+    def __init__(
+        self,
+        state: ClusterState,
+        clock: Clock,
+        handler: ConstraintsHandler = "scheduler",
+        tell: Callable[[Misfit], None] = lambda _: None,
+    ) -> None:
+        self._state, self._clock, self._handler, self.tell = state, clock, handler, tell
         self._since_s: dict[tuple[ApplicationAttemptId, AskKey | None], float] = {}
-        self.tell: Callable[[Misfit], None] = lambda _: None
 
     def note(self, demands: Sequence[Demand], decision: Decision) -> float | None:
         """What a tick found.  Returns the seconds after which to look again, or None."""

@@ -58,16 +58,17 @@ class Scheduler:
         clock: Clock,
         surroundings: Surroundings,
         misfits: Misfits,
+        wanted: asyncio.Event,
         binds_itself: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """``binds_itself``: whether this RM chooses the nodes for a queue's pods; Kubernetes' scheduler keeps no
-        constraints there."""
+        """``wanted`` is set by whoever wants a tick.  ``binds_itself``: whether this RM chooses the nodes for a queue's
+        pods; Kubernetes' scheduler keeps no constraints there."""
         self._engine, self.limits, self._clock = engine, limits, clock
         self._surroundings, self._misfits, self._binds_itself = surroundings, misfits, binds_itself
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
         self.activities.wake = self.wake
-        self._wanted, self._stirs = asyncio.Event(), engine.state.stirs
+        self._wanted, self._stirs = wanted, engine.state.stirs
         self.again_in_s = inf
         """When the last tick wants another, whatever happens."""
 

@@ -48,11 +48,11 @@ async def put_wish(world: RestWorld, queue: str = "root.default") -> None:
     await world.put(application, an_attempt(1, state=AttemptState.RUNNING, am_container_id=None))
     runtime = AttemptRuntime(an_attempt_id(1), 0.0, is_registered=True)
     runtime.asks.replace(Ask(key=KEY, resource_name=ANY, count=3))
-    world.state.runtimes[runtime.attempt_id] = runtime
+    world.rm.state.runtimes[runtime.attempt_id] = runtime
 
 
 async def tick(world: RestWorld) -> None:
-    await world.scheduler.tick()
+    await world.rm.scheduler.tick()
 
 
 async def test_idle_cluster_is_shown_as_recorded(world: RestWorld) -> None:
@@ -224,7 +224,7 @@ async def test_summary_has_the_newest_of_every_request_and_node(world: RestWorld
     path = f"/scheduler/app-activities/{APP}"
     await world.json(path)
     await tick(world)
-    world.state.runtimes[an_attempt_id(1)].asks.replace(Ask(key=KEY, resource_name=ANY, count=0))
+    world.rm.state.runtimes[an_attempt_id(1)].asks.replace(Ask(key=KEY, resource_name=ANY, count=0))
     await tick(world)
     (summary,) = (await world.json(f"{path}?summarize=true"))["appActivities"]["allocations"]
     assert summary["diagnostic"] == "Application does not need more resource"
@@ -238,11 +238,11 @@ async def test_actions_may_be_asked_for_alone(world: RestWorld) -> None:
     found = (await world.json(f"{path}?actions=get"))["appActivities"]
     assert found["diagnostic"] == "waiting for display"
     await tick(world)
-    assert world.scheduler.activities.of_application(APP) is None
+    assert world.rm.scheduler.activities.of_application(APP) is None
     found = (await world.json(f"{path}?actions=refresh"))["appActivities"]
     assert found["diagnostic"] == "Successfully received action: REFRESH"
     await tick(world)
-    assert len(world.scheduler.activities.of_application(APP) or []) == 1
+    assert len(world.rm.scheduler.activities.of_application(APP) or []) == 1
 
 
 @pytest.mark.parametrize(

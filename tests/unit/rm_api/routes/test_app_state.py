@@ -30,7 +30,7 @@ async def test_kill_is_accepted_with_a_location(running: RestWorld) -> None:
     assert answer.status_code == 202
     assert answer.headers["location"] == f"http://rm-host:8088/ws/v1/cluster/apps/{RUNNING.id}/state"
     assert answer.json()["state"] in ("KILLING", "KILLED")
-    row = running.state.applications[RUNNING.id]
+    row = running.rm.state.applications[RUNNING.id]
     assert row.diagnostics == f"Application {RUNNING.id} was killed by user alice with diagnostic message: for the test"
 
 
@@ -80,7 +80,7 @@ async def test_body_without_a_state_is_refused(running: RestWorld, body: Any) ->
 )
 async def test_body_of_other_kinds_is_refused(running: RestWorld, body: Any) -> None:
     assert (await running.put_state(RUNNING.id, body)).status_code == 400
-    assert running.state.applications[RUNNING.id] is RUNNING
+    assert running.rm.state.applications[RUNNING.id] is RUNNING
 
 
 async def test_call_without_a_body_falls_over_as_hadoop_does_but_not_over_what_is_not_there(running: RestWorld) -> None:
@@ -95,7 +95,7 @@ async def test_stranger_may_not_kill(running: RestWorld) -> None:
     text = f"Unauthorized attempt to kill appid {RUNNING.id} by remote user mallory"
     assert (answer.status_code, answer.text) == (403, text)
     assert answer.headers["content-type"] == "application/json;charset=utf-8"
-    assert running.state.applications[RUNNING.id] is RUNNING
+    assert running.rm.state.applications[RUNNING.id] is RUNNING
 
 
 async def test_who_is_in_the_modify_acl_may_kill(world: RestWorld) -> None:
@@ -106,7 +106,7 @@ async def test_who_is_in_the_modify_acl_may_kill(world: RestWorld) -> None:
 
 async def test_nobody_may_not_kill(running: RestWorld) -> None:
     assert (await running.put_state(RUNNING.id, {"state": "KILLED"}, user=None)).status_code == 401
-    assert running.state.applications[RUNNING.id] is RUNNING
+    assert running.rm.state.applications[RUNNING.id] is RUNNING
 
 
 async def test_unknown_application_is_not_found(world: RestWorld) -> None:

@@ -84,7 +84,7 @@ async def test_outstanding_asks_are_listed(world: RestWorld) -> None:
     runtime = AttemptRuntime(attempt_id=an_attempt(1).id, last_seen_s=0)
     key = AskKey(3, 7, ExecutionType.GUARANTEED, Resource(512, 1))
     runtime.asks.replace(Ask(key=key, resource_name="*", count=2))
-    world.state.runtimes[runtime.attempt_id] = runtime
+    world.rm.state.runtimes[runtime.attempt_id] = runtime
     app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
     (request,) = app["resourceRequests"]
     assert (request["priority"], request["allocationRequestId"], request["numContainers"]) == (3, 7, 2)
@@ -101,7 +101,7 @@ async def test_outstanding_scheduling_requests_are_listed_with_their_constraint(
     for number, constraint in ((7, Single(maximum=0, targets=(Target("zk"),))), (8, None)):
         key = AskKey(3, number, ExecutionType.GUARANTEED, Resource(512, 1))
         runtime.asks.request(SchedulingAsk(key=key, count=2, tags=("zk",), constraint=constraint))
-    world.state.runtimes[runtime.attempt_id] = runtime
+    world.rm.state.runtimes[runtime.attempt_id] = runtime
     apart, plain = (await world.json(f"/apps/{an_application(1).id}"))["app"]["resourceRequests"]
     assert (apart["allocationRequestId"], apart["numContainers"], apart["allocationTags"]) == (7, 2, ["zk"])
     assert apart["placementConstraint"] == "notin,node,zk"
@@ -138,7 +138,7 @@ async def test_ended_application_has_no_live_amounts(world: RestWorld) -> None:
 
 async def test_lifetime_is_shown_with_what_remains(world: RestWorld) -> None:
     await put_running(world)
-    await world.put(replace(world.state.applications[an_application(1).id], expires_ms=1_700_003_600_000))
+    await world.put(replace(world.rm.state.applications[an_application(1).id], expires_ms=1_700_003_600_000))
     world.clock.advance(600)
     app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
     (timeout,) = app["timeouts"]["timeout"]
@@ -225,7 +225,7 @@ async def test_log_aggregation_is_told_as_nodes_report_it(world: RestWorld) -> N
     )
     await world.put(row, an_attempt(1))
     for status in (LogAggregationStatus.NOT_START, LogAggregationStatus.RUNNING, LogAggregationStatus.SUCCEEDED):
-        world.log_aggregation.record(node_id, [LogAggregationReport(application_id=row.id, status=status)])
+        world.rm.log_aggregation.record(node_id, [LogAggregationReport(application_id=row.id, status=status)])
         (listed,) = (await world.json("/apps"))["apps"]["app"]
         shown = (await world.json(f"/apps/{row.id}"))["app"]
         assert shown["logAggregationStatus"] == listed["logAggregationStatus"] == status.name

@@ -69,7 +69,7 @@ async def test_who_may_not_view_is_told_so_and_sees_no_am(path: str, what: str) 
 
 async def test_nodes_that_an_am_does_not_want_are_listed(running: RestWorld) -> None:
     runtime = AttemptRuntime(attempt_id=ATTEMPT.id, last_seen_s=0, blacklist={"node-3", "node-2"})
-    running.state.runtimes[ATTEMPT.id] = runtime
+    running.rm.state.runtimes[ATTEMPT.id] = runtime
     (attempt,) = (await running.json(PATH))["appAttempts"]["appAttempt"]
     assert attempt["blacklistedNodes"] == "node-2,node-3"
 

@@ -109,7 +109,7 @@ async def test_token_needs_a_renewer(kerberos: RestWorld) -> None:
 
 @pytest.mark.parametrize(("method", "path"), CALLS)
 async def test_token_is_no_proof_for_getting_another(kerberos: RestWorld, method: str, path: str) -> None:
-    token = to_text(await kerberos.delegation_tokens.issue("alice", "oozie"))
+    token = to_text(await kerberos.rm.delegation_tokens.issue("alice", "oozie"))
     answer = await kerberos.client.request(method, path, json={}, headers={"X-Hadoop-Delegation-Token": token})
     assert answer.status_code == 403
     assert "using delegation token authentication" in answer.text

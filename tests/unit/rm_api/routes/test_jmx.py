@@ -100,8 +100,8 @@ async def test_queues_count_what_is_in_them(busy: RestWorld) -> None:
 
 
 async def test_counters_do_not_fall_when_applications_are_forgotten(busy: RestWorld) -> None:
-    busy.state.remove_application(an_application(2).id)
-    busy.state.remove_container(a_container(container=3).id)
+    busy.rm.state.remove_application(an_application(2).id)
+    busy.rm.state.remove_container(a_container(container=3).id)
     for bean in await beans(busy, qry=RM + "QueueMetrics,*"):
         assert (bean["AppsSubmitted"], bean["AppsRunning"], bean["AppsCompleted"]) == (2, 1, 1)
         assert (bean["AggregateContainersAllocated"], bean["AggregateContainersReleased"]) == (2, 1)

@@ -72,7 +72,7 @@ async def test_unknown_state_is_refused(two: RestWorld) -> None:
 
 
 async def test_node_shows_what_its_agent_measures(two: RestWorld) -> None:
-    await two.nodes.register(
+    await two.rm.nodes.register(
         NodeRegistration(
             node_id=NodeId("node-1", 8041),
             http_port=8042,
@@ -82,7 +82,7 @@ async def test_node_shows_what_its_agent_measures(two: RestWorld) -> None:
         )
     )
     use = Utilization(physical_mib=2048, virtual_mib=4096, cpu_cores=2.0)
-    two.nodes.runtimes[NodeId("node-1", 8041)].load = NodeLoad(node=use, health_ms=17)
+    two.rm.nodes.runtimes[NodeId("node-1", 8041)].load = NodeLoad(node=use, health_ms=17)
     node = (await two.json("/nodes/node-1:8041"))["node"]
     assert (node["memUtilization"], node["cpuUtilization"], node["lastHealthUpdate"]) == (25.0, 25.0, 17)
     assert (node["resourceUtilization"]["nodePhysicalMemoryMB"], node["resourceUtilization"]["nodeCPUUsage"]) == (

@@ -177,7 +177,7 @@ async def test_who_has_no_name_or_is_no_administrator_changes_nothing(world: Res
 
 
 async def test_with_acls_only_administrators_come_as_far(world: RestWorld) -> None:
-    async with rest_world(are_acls_enabled=True) as guarded:
+    async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as guarded:
         for path in ("", "/version", "/format"):
             refused = await guarded.get(f"/scheduler-conf{path}", params={"user.name": "alice"})
             assert (refused.status_code, refused.json()["RemoteException"]["message"]) == (
@@ -216,15 +216,15 @@ async def test_queue_is_for_those_it_names_where_acls_are_on() -> None:
         for user, allowed in (("alice", True), ("carol", True), ("admin", True), ("bob", False)):
             world.client.cookies.clear()
             application_id = await world.new_id(user)
-            assert world.submission.may_submit("root.default", user) is allowed
+            assert world.rm.submission.may_submit("root.default", user) is allowed
             body = {"application-id": application_id, "application-name": "x", "queue": "default"}
             submitted = await world.post("/apps", body, params={"user.name": user})
             text = f"User {user} does not have permission to submit {application_id} to queue default"
             assert (submitted.status_code == 202) is allowed, submitted.text
             assert (text in submitted.text) is not allowed
-        application = next(iter(world.state.applications.values()))
-        assert world.submission.may_modify(application, "carol")
-        assert not world.submission.may_modify(application, "bob")
+        application = next(iter(world.rm.state.applications.values()))
+        assert world.rm.submission.may_modify(application, "carol")
+        assert not world.rm.submission.may_modify(application, "bob")
 
 
 async def test_access_to_a_queue_is_told_to_who_administers_it() -> None:
@@ -265,10 +265,10 @@ async def logs(world: RestWorld, **form: str) -> httpx2.Response:
 async def test_logs_are_made_for_a_time(world: RestWorld) -> None:
     made = await logs(world, time="5")
     assert (made.status_code, made.text) == (200, "Capacity scheduler logs are being created.")
-    assert world.scheduler.activities.asked([]) is not None
+    assert world.rm.scheduler.activities.asked([]) is not None
     world.clock.elapsed_ms += 6000
-    world.scheduler.activities.asked([])
-    assert world.scheduler.activities.asked([]) is None
+    world.rm.scheduler.activities.asked([])
+    assert world.rm.scheduler.activities.asked([]) is None
 
 
 @pytest.mark.parametrize(

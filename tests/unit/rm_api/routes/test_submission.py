@@ -32,7 +32,7 @@ async def test_submission_is_accepted_with_its_location(world: RestWorld) -> Non
     answer = await world.post("/apps?user.name=alice", a_body(application_id))
     assert (answer.status_code, answer.content) == (202, b"")
     assert answer.headers["location"] == f"http://rm-host:8088/ws/v1/cluster/apps/{application_id}"
-    row = world.state.applications[ApplicationId.parse(application_id)]
+    row = world.rm.state.applications[ApplicationId.parse(application_id)]
     assert (row.submission.user, row.submission.queue, row.state) == (
         "alice",
         "root.default",
@@ -44,10 +44,10 @@ async def test_submission_is_accepted_with_its_location(world: RestWorld) -> Non
 async def test_repeated_submission_is_accepted_without_effect(world: RestWorld) -> None:
     application_id = await world.new_id()
     await world.post("/apps?user.name=alice", a_body(application_id))
-    before = world.state.applications[ApplicationId.parse(application_id)]
+    before = world.rm.state.applications[ApplicationId.parse(application_id)]
     again = await world.post("/apps?user.name=alice", a_body(application_id, **{"application-name": "other"}))
     assert again.status_code == 202
-    assert world.state.applications[ApplicationId.parse(application_id)] is before
+    assert world.rm.state.applications[ApplicationId.parse(application_id)] is before
 
 
 async def test_unknown_queue_is_accepted_and_fails(world: RestWorld) -> None:
@@ -80,7 +80,7 @@ async def test_bad_submission_says_what_is_wrong(world: RestWorld, changes: dict
     inner = answer.json()["RemoteException"]
     assert (answer.status_code, inner["exception"]) == (400, "BadRequestException")
     assert message in inner["message"]
-    assert not world.state.applications
+    assert not world.rm.state.applications
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_submissions_may_be_disabled(path: str) -> None:
     async with rest_world(are_submissions_enabled=False) as world:
         answer = await world.post(f"{path}?user.name=alice", a_body("application_1_0001"))
         assert (answer.status_code, answer.text) == (403, "App submission via REST is disabled.")
-        assert not world.state.applications
+        assert not world.rm.state.applications
 
 
 async def test_priority_is_minus_one_when_none_is_given(world: RestWorld) -> None:
@@ -161,7 +161,7 @@ async def test_xml_body_is_read_as_whole_as_json(world: RestWorld) -> None:
         headers={"content-type": "application/xml", "accept": "application/xml"},
     )
     assert (answer.status_code, answer.content) == (202, b"")
-    row = world.state.applications[ApplicationId.parse(application_id)].submission
+    row = world.rm.state.applications[ApplicationId.parse(application_id)].submission
     assert (row.name, row.application_type, row.tags, row.priority) == ("pi", "DEMO", ("one",), 3)
     assert (row.view_acl, row.modify_acl, row.max_attempts) == ("bob", "carol", 1)
     assert (row.am_asked_capability, row.keep_containers_across_attempts) == (Resource(300, 2), True)
@@ -187,7 +187,7 @@ async def test_request_for_the_am_may_come_as_xml(world: RestWorld, more: str) -
     headers = {"content-type": "application/xml", "accept": "application/json"}
     answer = await world.post("/apps?user.name=alice", content=body, headers=headers)
     assert (answer.status_code, answer.text) == (202, "")
-    row = world.state.applications[ApplicationId.parse(application_id)].submission
+    row = world.rm.state.applications[ApplicationId.parse(application_id)].submission
     (request,) = pb.ApplicationSubmissionContextProto.FromString(row.context).am_container_resource_request
     assert (request.allocation_request_id, request.execution_type_request.enforce_execution_type) == (9, True)
     assert row.am_asked_capability == Resource(512, 1)
@@ -199,7 +199,7 @@ async def test_id_is_for_who_was_given_it(world: RestWorld) -> None:
     answer = await world.post("/apps?user.name=bob", a_body(application_id))
     assert answer.status_code == 400
     assert f"{application_id} was given to another caller than bob" in answer.json()["RemoteException"]["message"]
-    assert world.state.applications == {}
+    assert world.rm.state.applications == {}
     world.client.cookies.clear()
     assert (await world.post("/apps?user.name=alice", a_body(application_id))).status_code == 202
 
@@ -210,18 +210,18 @@ async def test_id_that_was_never_given_out_is_refused(world: RestWorld) -> None:
     answer = await world.post("/apps?user.name=alice", a_body(str(made_up)))
     assert answer.status_code == 400
     assert f"{made_up} was not given to alice" in answer.json()["RemoteException"]["message"]
-    assert world.state.applications == {}
+    assert world.rm.state.applications == {}
 
 
 async def test_body_that_was_refused_may_come_again_with_its_id(world: RestWorld) -> None:
     application_id = await world.new_id()
     assert (await world.post("/apps?user.name=alice", a_body(application_id, priority="x"))).status_code == 400
     assert (await world.post("/apps?user.name=alice", a_body(application_id))).status_code == 202
-    assert len(world.submission.ids) == 0
+    assert len(world.rm.submission.ids) == 0
 
 
 async def test_id_taken_without_a_name_is_for_the_first_who_has_one() -> None:
     async with rest_world(may_static_user_write=True) as world:
         application_id = (await world.post("/apps/new-application")).json()["application-id"]
         assert (await world.post("/apps?user.name=alice", a_body(application_id))).status_code == 202
-        assert world.state.applications[ApplicationId.parse(application_id)].submission.user == "alice"
+        assert world.rm.state.applications[ApplicationId.parse(application_id)].submission.user == "alice"

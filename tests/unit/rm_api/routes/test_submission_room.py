@@ -28,13 +28,13 @@ async def submitted(world: RestWorld, **changes: Any) -> Any:
 async def test_too_large_a_submission_is_400_and_names_the_setting(changes: dict[str, int], setting: str) -> None:
     async with rest_world() as world:
         room = SubmissionRoom(bytes_max=1_000_000)  # the greatest body is no larger than the greatest submission
-        world.submission._limits = replace(world.submission._limits, room=room)
+        world.rm.submission._limits = replace(world.rm.submission._limits, room=room)
 
         answer = await submitted(world, **changes)
 
         assert answer.status_code == 400
         assert setting in answer.json()["RemoteException"]["message"]
-        assert world.state.applications == {}
+        assert world.rm.state.applications == {}
 
 
 async def test_a_user_who_holds_too_much_is_told_to_come_again() -> None:
@@ -47,4 +47,4 @@ async def test_a_user_who_holds_too_much_is_told_to_come_again() -> None:
 
         assert answer.status_code == 400
         assert "user_submissions_mib_max" in answer.json()["RemoteException"]["message"]
-        assert len(world.state.applications) == 16
+        assert len(world.rm.state.applications) == 16

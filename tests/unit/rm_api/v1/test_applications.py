@@ -108,7 +108,7 @@ async def test_containers_come_with_their_pods(filled: RestWorld) -> None:
     assert [item["id"] for item in items] == [str(c.id) for c in (MASTER, TASK, WAITING, ENDED)]
     assert (master["is_am"], task["is_am"]) == (True, False)
     assert (task["pod"]["name"], task["pod"]["phase"], task["pod"]["kubernetes_node"]) == (
-        "pod-of-task",
+        pod_name(TASK.id),
         "Running",
         "kube-1",
     )
@@ -172,7 +172,7 @@ async def test_kill_is_asked_for_with_the_reason(filled: RestWorld) -> None:
         f"{LIST}/{RUNNING.id}/kill", json={"diagnostics": "why not"}, params={"user.name": "alice"}
     )
     assert (answer.status_code, answer.json()["id"]) == (202, str(RUNNING.id))
-    row = filled.state.applications[RUNNING.id]
+    row = filled.rm.state.applications[RUNNING.id]
     assert row.state in (ApplicationState.KILLING, ApplicationState.KILLED)
     assert row.diagnostics.endswith("why not")
 
@@ -217,7 +217,7 @@ async def test_kill_takes_json_of_its_shape_and_nothing_else(filled: RestWorld, 
     answer = await filled.client.post(path, content=content, headers=headers)
     expected = 400 if kind else 415
     assert (answer.status_code, answer.headers["content-type"]) == (expected, "application/problem+json")
-    assert filled.state.applications[RUNNING.id].state is ApplicationState.RUNNING
+    assert filled.rm.state.applications[RUNNING.id].state is ApplicationState.RUNNING
 
 
 async def test_where_acls_are_on_nobody_sees_the_applications_of_others(guarded: RestWorld) -> None:

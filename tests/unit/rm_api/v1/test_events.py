@@ -19,7 +19,7 @@ async def test_events_are_listed_newest_first(filled: RestWorld) -> None:
     await filled.put(replace(TASK, state=ContainerState.COMPLETED, exit_status=0, finished_ms=7))
     event, *_ = (await api_get(filled, LIST))["items"]
     assert event == {
-        "id": f"{filled.transitions.epoch}-{filled.transitions.last}",
+        "id": f"{filled.rm.transitions.epoch}-{filled.rm.transitions.last}",
         "at_ms": filled.clock.now_ms(),
         "kind": "container",
         "subject": str(TASK.id),
@@ -80,14 +80,14 @@ async def test_malformed_last_event_id_is_refused(filled: RestWorld) -> None:
 
 async def test_stream_begins_now(filled: RestWorld) -> None:
     async with opened(filled, "/api/v1/events/stream?kind=application") as stream:
-        last = f"{filled.transitions.epoch}-{filled.transitions.last}"
+        last = f"{filled.rm.transitions.epoch}-{filled.rm.transitions.last}"
         assert await stream.next() == f"retry: 3000\nid: {last}\n\n"
         assert stream.headers["content-type"].startswith("text/event-stream")
         assert stream.headers["cache-control"] == "no-store"
         await filled.put(replace(RUNNING, state=ApplicationState.FINISHED))
         message = await stream.next()
         assert message.startswith(
-            f"id: {filled.transitions.epoch}-{filled.transitions.last}\nevent: application\ndata: "
+            f"id: {filled.rm.transitions.epoch}-{filled.rm.transitions.last}\nevent: application\ndata: "
         )
         assert '"after":"FINISHED"' in message
 
@@ -108,7 +108,7 @@ async def test_stream_that_cannot_go_on_says_so(filled: RestWorld, last: str) ->
 
 
 async def test_streams_are_so_many(filled: RestWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filled.transitions, "_readers_max", 1)
+    monkeypatch.setattr(filled.rm.transitions, "_readers_max", 1)
     async with opened(filled, "/api/v1/events/stream") as stream:
         await stream.next()
         answer = await filled.client.get("/api/v1/events/stream")

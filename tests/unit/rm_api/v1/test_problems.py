@@ -107,7 +107,7 @@ async def test_bug_is_a_problem_without_its_trace(world: RestWorld, monkeypatch:
     def broken(*_: object) -> None:
         raise RuntimeError("a secret of the implementation")
 
-    monkeypatch.setattr(type(world.queries), "nodes", broken)
+    monkeypatch.setattr(type(world.rm.queries), "nodes", broken)
     with structlog.testing.capture_logs() as lines:
         answer = await world.client.get("/api/v1/nodes")
     assert is_problem(answer, 500)

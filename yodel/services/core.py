@@ -1,0 +1,324 @@
+"""All services of one ResourceManager, wired: the one place where they come together.
+
+What differs between a process, a test and a simulation is in ``Ports``: the disk, the clock, Kubernetes, node agents,
+users and the settings' files.  What the services are told once is in ``Limits``.  No adapter is made here and no
+setting is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.ask_rules import AskRules
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.queues.queue import Queue
+from yodel.ports.clock import Clock, Timers
+from yodel.ports.identity import Users
+from yodel.ports.inspection import ApplicationBoard, PodEvents
+from yodel.ports.node_agents import NodeAgents
+from yodel.ports.pods import Pods
+from yodel.ports.store import EndedKept, Row, Snapshot, Store
+from yodel.services import recovery
+from yodel.services.applications.changes import ApplicationChanges
+from yodel.services.applications.launcher import AmLauncher
+from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.submission import SubmissionLimits, SubmissionService
+from yodel.services.keys.amrm import AmrmKeys
+from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
+from yodel.services.keys.masters import MasterKeys, RollingSettings
+from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.liveness import Liveness, LivenessSettings
+from yodel.services.masters.service import MasterService
+from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
+from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.cordons import Cordons
+from yodel.services.nodes.decommission import Decommission
+from yodel.services.nodes.sinks import NodeSinks
+from yodel.services.nodes.topology import Topology
+from yodel.services.performer import EffectPerformer
+from yodel.services.pods.binder import Binder
+from yodel.services.pods.forgetting import Forgetting
+from yodel.services.pods.inspection import Inspection, InspectionSettings
+from yodel.services.pods.making import PodMaker
+from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
+from yodel.services.pods.work_queue import WorkQueue
+from yodel.services.scheduling.configuration import SchedulerConfService
+from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
+from yodel.services.scheduling.scheduler import Scheduler
+from yodel.services.scheduling.surroundings import NodeNames, Surroundings
+from yodel.services.views.queries import Queries
+from yodel.services.views.transitions import Transitions
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.state import ClusterState
+from yodel.translator.dialects import GangKind
+from yodel.translator.placement import Landmarks
+from yodel.translator.profiles import PodProfiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The world outside.  Of ``events`` and ``board`` None is: nobody writes these.
+
+    ``see_holdings`` hears that nodes are chosen here from now on, so that what others' pods hold has to be seen;
+    ``require_kinds`` raises InvalidValue for a kind of group that the cluster lacks, Refused or Unavailable when it
+    does not say.  ``read_settings`` and ``reload_proxy_users`` block, and raise InvalidValue.
+    """
+
+    store: Store
+    clock: Clock
+    timers: Timers
+    random: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+    pods: Pods
+    see_holdings: Callable[[], None]
+    require_kinds: Callable[[Iterable[GangKind]], Awaitable[None]]
+    events: PodEvents | None
+    board: ApplicationBoard | None
+    agents: NodeAgents
+    users: Users
+    read_settings: Callable[[], AdminSettings]
+    reload_proxy_users: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
+
+    ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
+    ``are_all_users_known`` says that every user is one of this machine; ``decommission_timeout_s`` is that of a
+    graceful leave for which none is given, negative for ever.
+    """
+
+    company_s: float
+    ask_again_s: float
+    access: AccessRules
+    allocation: AllocationLimits
+    asks: AskRules
+    constraints_handler: ConstraintsHandler
+    submission: SubmissionLimits
+    is_log_aggregation_enabled: bool
+    delegation: DelegationSettings
+    rolling: RollingSettings
+    amrm_rolling_interval_s: float
+    liveness: LivenessSettings
+    decommission_timeout_s: int
+    rack_label: str
+    pod_profiles: PodProfiles
+    are_all_users_known: bool
+    reconciler: ReconcilerSettings
+    ended_kept: EndedKept
+    inspection: InspectionSettings
+
+
+class Core:
+    """The services of one life of a ResourceManager.  Nothing runs before ``take_up`` and the ``loops``."""
+
+    @classmethod
+    def of(cls, ports: Ports, limits: Limits, stored: Snapshot) -> Core:
+        """``stored`` is what ``recovery.opened`` found.  To be called in the event loop."""
+        core = cls(ports, limits, stored)
+        core.engine.follow_with(core._published)
+        core.engine.perform_with(core.performer)
+        core._use_profiles(limits.pod_profiles)
+        core.scheduler_conf.start()
+        return core
+
+    def __init__(self, ports: Ports, limits: Limits, stored: Snapshot) -> None:
+        self._ports, self._limits = ports, limits
+        self._tick_wanted = asyncio.Event()
+        self.state = ClusterState.of(stored)
+        self.engine = Engine(self.state, ports.store, ports.clock, limits.company_s, ask_again_s=limits.ask_again_s)
+        self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms)
+        self._wire_pods()
+        self._wire_nodes(stored)
+        self._wire_scheduling()
+        self._wire_applications(stored)
+        self._wire_administration()
+        self.transitions = Transitions(self.state, ports.clock)
+        self.performer = EffectPerformer(self.state, self.nodes, ports.clock, self.reconciles.add, self.launches.add)
+
+    def _wire_pods(self) -> None:
+        """From a container's row to its pod and back."""
+        ports, limits, state = self._ports, self._limits, self.state
+        self.topology = Topology(
+            self.engine,
+            limits.rack_label,
+            are_labels_enabled=limits.asks.are_node_labels_enabled,
+            wake_scheduler=self._tick_wanted.set,
+        )
+        landmarks = Landmarks(
+            rack_label=limits.rack_label,
+            hostname_of=self.topology.hostname_label,
+            are_labels_enabled=limits.asks.are_node_labels_enabled,
+        )
+        profiles, are_all_known = limits.pod_profiles, limits.are_all_users_known
+        self.maker = PodMaker(state, ports.users, profiles, landmarks, are_all_users_known=are_all_known)
+        # They ask the reconciler and it asks them: the reconciler is looked for when there is something to ask.
+        self.reconciles: WorkQueue[ContainerId] = WorkQueue(
+            lambda container_id: self.reconciler.reconcile(container_id),
+            ports.random,
+            ports.timers,
+            goes_first=self._has_pod,
+        )
+        namespace = limits.pod_profiles.default.namespace
+        self.binder = Binder(
+            state, ports.clock, namespace, lambda c: self.maker.profiles.of(c.queue).binds, self.reconciles.add
+        )
+        self.forgetting = Forgetting(self.engine, ports.store, ports.clock, limits.ended_kept, self._has_pod)
+        self.reconciler = Reconciler(
+            self.engine,
+            ports.pods,
+            ports.clock,
+            self.maker.manifest_of,
+            limits.reconciler,
+            self.reconciles.add,
+            self.binder,
+            self.forgetting.may_go,
+        )
+        self.inspection = Inspection(
+            state, self.reconciler.observed, ports.clock, limits.inspection, events=ports.events, board=ports.board
+        )
+
+    def _wire_nodes(self, stored: Snapshot) -> None:
+        """Node agents: who they are, what is launched there, and when they are given up."""
+        ports, limits = self._ports, self._limits
+        clock = ports.clock
+        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
+        self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
+        self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)
+        self.liveness = Liveness(self.engine, self.nodes, clock, limits.liveness)
+        self.master_keys = MasterKeys(
+            self.engine, self.tokens, clock, ports.random_bytes, limits.rolling, stored.master_keys
+        )
+        self.cordons = Cordons()
+        self.decommission = Decommission(
+            self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
+        )
+        self.node_sinks = NodeSinks(self.cordons, self.topology, self.binder)
+
+    def _wire_scheduling(self) -> None:
+        limits, clock = self._limits, self._ports.clock
+        self.misfits = Misfits(self.state, clock, limits.constraints_handler, self.inspection.misfit)
+        surroundings = Surroundings(
+            self.state,
+            NodeNames(of=self.topology.names_of, version=lambda: self.topology.version),
+            are_labels_enabled=limits.asks.are_node_labels_enabled,
+        )
+        self.scheduler = Scheduler(
+            self.engine,
+            limits.allocation,
+            clock,
+            surroundings,
+            self.misfits,
+            self._tick_wanted,
+            lambda queue: self.maker.profiles.of(queue).binds,
+        )
+
+    def _wire_applications(self, stored: Snapshot) -> None:
+        """What clients and ApplicationMasters talk to."""
+        ports, limits, clock = self._ports, self._limits, self._ports.clock
+        self.submission = SubmissionService(
+            self.engine, ports.users, limits.access, limits.submission, limits.allocation, limits.asks
+        )
+        self.master = MasterService(
+            self.engine,
+            self.tokens,
+            clock,
+            self.submission.require_allowed,
+            limits.allocation.maximum,
+            self._tick_wanted.set,
+            limits.asks,
+        )
+        self.amrm_keys = AmrmKeys(self.engine, self.tokens, clock, ports.random_bytes, limits.amrm_rolling_interval_s)
+        self.changes = ApplicationChanges(
+            self.engine, self.submission, are_queues_guarded=limits.access.is_view_checked
+        )
+        self.delegation_tokens = DelegationTokens(self.engine, clock, ports.random_bytes, limits.delegation, stored)
+        self.log_aggregation = LogAggregation(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
+        self.queries = Queries(self.state, clock, self.tokens, limits.allocation)
+
+    def _wire_administration(self) -> None:
+        ports, limits = self._ports, self._limits
+        reloads = Reloads(
+            read=ports.read_settings,
+            proxy_users=ports.reload_proxy_users,
+            admin_acl=self._use_admin_acl,
+            max_priority=self.submission.use_max_priority,
+            pod_profiles=self._change_profiles,
+        )
+        self.admin = AdminService(
+            self.engine, self.nodes, self.decommission, ports.users, reloads, limits.delegation.login_user
+        )
+        self.scheduler_conf = SchedulerConfService(
+            self.engine,
+            self._initial_queues,
+            limits.allocation.am_share,
+            self._use_am_share,
+            self.admin.is_admin,
+            are_acls_enabled=limits.access.is_view_checked,
+        )
+
+    # --- what runs -------------------------------------------------------------------------------------------------
+
+    async def expect(self) -> None:
+        """Before anything else: the ApplicationMasters that live are waited for."""
+        await recovery.expect_attempts(self.engine, self._ports.clock)
+
+    async def resume(self) -> None:
+        """Once the engine runs: what was under way is taken up."""
+        await recovery.resume(self.engine, self._ports.clock, self.launches.add, self.reconciles.add)
+
+    def loops(self) -> dict[str, Coroutine[Any, Any, None]]:
+        """What has to run until the end, by the names of its tasks; the engine first."""
+        return {
+            "engine": self.engine.run(),
+            "scheduler": self.scheduler.run(),
+            "reconciler": self.reconciles.run(),
+            "launcher": self.launches.run(),
+            "liveness": self.liveness.run(),
+            "forgetting": self.forgetting.run(),
+            "delegation tokens": self.delegation_tokens.run(),
+            "AMRM keys": self.amrm_keys.run(),
+            "decommission": self.decommission.run(),
+            "master keys": self.master_keys.run(),
+            "resync": self.reconciler.run_resync(),
+            "inspection": self.inspection.run(),
+            "binder": self.binder.run(),
+        }
+
+    # --- what goes from one to others ------------------------------------------------------------------------------
+
+    def _published(self, rows: Sequence[Row], removed: Sequence[ApplicationId]) -> None:
+        self.inspection.published(rows, removed)
+        self.transitions.published(rows, removed)
+        self.binder.published(rows)
+        self.scheduler.published()
+
+    def _has_pod(self, container_id: ContainerId) -> bool:
+        return self.reconciler.has_pod(container_id)
+
+    async def _change_profiles(self, profiles: PodProfiles) -> None:
+        await self._ports.require_kinds(profiles.gang_kinds)
+        self._use_profiles(profiles)
+
+    def _use_profiles(self, profiles: PodProfiles) -> None:
+        self.maker.use(profiles)
+        if profiles.binds:
+            self._ports.see_holdings()
+        self.scheduler.wake()
+
+    def _use_admin_acl(self, acl: Acl) -> None:
+        self.submission.use_rules(replace(self._limits.access, admin_acl=acl))
+
+    def _use_am_share(self, am_share: float) -> None:
+        limits = replace(self.queries.limits, am_share=am_share)
+        self.queries.limits = limits
+        self.scheduler.use_limits(limits)
+
+    async def _initial_queues(self) -> Sequence[Queue]:
+        return (await self.admin.settings()).queues

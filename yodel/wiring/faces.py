@@ -1,0 +1,176 @@
+"""The RM's faces: its four RPC ports and its web side, made of the services."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import hmac
+import os
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from yodel import __version__
+from yodel.hadoop_rpc.framing import MIB
+from yodel.ports.clock import Clock
+from yodel.ports.store import Store
+from yodel.rm_api.context import RestServices, RestSettings
+from yodel.rm_rpc.admin_protocol import AdminProtocol
+from yodel.rm_rpc.audited import audited_admin, audited_client
+from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
+from yodel.rm_rpc.ha_protocol import HaProtocol
+from yodel.rm_rpc.master_protocol import MasterProtocol
+from yodel.rm_rpc.remote_errors import fault_for
+from yodel.rm_rpc.tracker_protocol import TrackerProtocol
+from yodel.rm_rpc.user_mappings import UserMappings
+from yodel.rpc_io.dispatch import CallLimits, Dispatcher, RetryCacheLimits, RpcProtocol
+from yodel.rpc_io.proxy_users import ProxyUserRules
+from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
+from yodel.rpc_io.unfinished_frames import UnfinishedFrames
+from yodel.services.core import Core
+from yodel.settings import hadoop_properties
+from yodel.settings.rm import Settings
+from yodel.telemetry.rates import Rate
+from yodel.wiring import from_settings
+from yodel.wiring.web_rules import with_rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpcServers:
+    client: RpcServer
+    scheduler: RpcServer
+    tracker: RpcServer
+    admin: RpcServer
+
+    def all(self) -> tuple[RpcServer, ...]:
+        return self.client, self.scheduler, self.tracker, self.admin
+
+
+def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules) -> RpcServers:
+    """Not started yet.
+
+    Raises:
+        InvalidValue: the secret of the node agents is too short or too long.
+    """
+    client = ClientProtocol(
+        ClientServices(
+            queries=core.queries,
+            submission=core.submission,
+            changes=core.changes,
+            nodes=core.nodes,
+            delegation_tokens=core.delegation_tokens,
+            log_aggregation=core.log_aggregation,
+        ),
+        core.state.web_address,
+    )
+    are_constraints_taken = settings.placement_constraints_handler != "disabled"
+    master = MasterProtocol(core.master, core.queries, core.tokens, are_constraints_taken=are_constraints_taken)
+    tracker = TrackerProtocol(
+        core.nodes,
+        core.tokens,
+        settings.node_heartbeat_interval_ms,
+        f"yodel-{__version__}",
+        master_keys=core.master_keys,
+        log_aggregation=core.log_aggregation,
+    )
+    node_passwords = from_settings.node_passwords(settings.node_token_file)
+    by_name_or_token = ServerSecurity(allow_simple=True, proxy_users=proxy_users, token_passwords=client.token_grant)
+    by_am_token = ServerSecurity(allow_simple=False, token_passwords=master.token_grant)
+    by_node_token = ServerSecurity(allow_simple=node_passwords is None, token_passwords=node_passwords)
+    by_name = ServerSecurity(allow_simple=True, proxy_users=proxy_users)
+    limits = from_settings.rpc_limits_of_ports(settings.rpc)
+    shared = _Shared(
+        calls=CallLimits(fields_max=settings.rpc.call_fields_max, items_max=settings.rpc.call_items_max),
+        unfinished=UnfinishedFrames(settings.rpc.unfinished_frames_mib_max * MIB),
+    )
+    return RpcServers(
+        client=shared.server("client", [audited_client(client.protocol())], by_name_or_token, limits.client),
+        scheduler=shared.server("scheduler", [master.protocol()], by_am_token, limits.scheduler),
+        tracker=shared.server("tracker", [tracker.protocol()], by_node_token, limits.tracker),
+        admin=shared.server("admin", _admin_protocols(core), by_name, limits.admin),
+    )
+
+
+def _admin_protocols(core: Core) -> list[RpcProtocol]:
+    mappings = UserMappings(core.admin).protocols()
+    protocols = [AdminProtocol(core.admin).protocol(), HaProtocol(core.admin).protocol(), *mappings]
+    return [audited_admin(protocol) for protocol in protocols]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    """What the ports have in common."""
+
+    calls: CallLimits
+    unfinished: UnfinishedFrames
+
+    def server(self, name: str, protocols: list[RpcProtocol], security: ServerSecurity, limits: RpcLimits) -> RpcServer:
+        return RpcServer(
+            name=name,
+            dispatcher=Dispatcher(
+                protocols, fault_for=fault_for, retry_cache=RetryCacheLimits(), call_limits=self.calls
+            ),
+            security=security,
+            limits=limits,
+            unfinished=self.unfinished,
+            nonce=lambda: b64encode(os.urandom(30)).decode(),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfTheProcess:
+    """What the web side shows that is no service's."""
+
+    store: Store
+    clock: Clock
+    proxy_users: ProxyUserRules
+    group_lookups: Rate
+    gauges: Callable[[], Mapping[str, float]]
+    rpc_servers: Callable[[], Sequence[RpcServer]]
+    not_ready: Callable[[], str]
+
+
+def rest_services(core: Core, settings: Settings, process: OfTheProcess) -> RestServices:
+    """Blocks: the secret for cookies may be in a file.  Raises as ``with_rules``."""
+    return RestServices(
+        queries=core.queries,
+        submission=core.submission,
+        changes=core.changes,
+        nodes=core.nodes,
+        log_aggregation=core.log_aggregation,
+        delegation_tokens=core.delegation_tokens,
+        admin=core.admin,
+        activities=core.scheduler.activities,
+        scheduler_conf=core.scheduler_conf,
+        transitions=core.transitions,
+        observed=core.reconciler.observed,
+        namespace=settings.namespace,
+        ended_page=process.store.ended_page,
+        proxy_users=process.proxy_users,
+        clock=process.clock,
+        settings=with_rules(_rest_settings(core, settings, process.clock), settings.web),
+        conf=lambda: hadoop_properties.properties(settings),
+        gauges=process.gauges,
+        rpc_servers=process.rpc_servers,
+        group_lookups=process.group_lookups,
+        not_ready=process.not_ready,
+    )
+
+
+def _rest_settings(core: Core, settings: Settings, clock: Clock) -> RestSettings:
+    return RestSettings(
+        cluster_id=core.queries.cluster_timestamp_ms,
+        started_ms=clock.now_ms(),
+        rm_web_address=f"{settings.host}:{settings.webapp_port}",
+        login_user=getpass.getuser(),
+        # Cookies survive a restart: the key is made from one that is on disk.
+        cookie_secret=hmac.new(core.tokens.current("amrm").secret, b"hadoop.auth", hashlib.sha256).digest(),
+        static_user=settings.http_static_user,
+        may_static_user_write=settings.http_static_user_may_write,
+        are_submissions_enabled=settings.rest_submissions,
+        are_lists_filtered=settings.rest_lists_filtered,
+        are_labels_enabled=settings.node_labels_enabled,
+        proxy_hosts=frozenset(host.lower() for host in settings.web_proxy_hosts),
+        is_proxy_warning_shown=settings.web_proxy_warning,
+        probe_port=settings.probe_port,
+    )

@@ -1,0 +1,25 @@
+"""What Prometheus is told beside Hadoop's own counts, by name."""
+
+from __future__ import annotations
+
+from yodel.rm_api.context import CHANGES_WAITING_GAUGE
+from yodel.rm_api.standby import LEADER_GAUGE
+from yodel.services.core import Core
+from yodel.store.leadership import Leadership
+from yodel.telemetry.loop_turns import LoopTurns
+from yodel.wiring.kube import KubeSide
+
+
+def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None) -> dict[str, float]:
+    lease = {} if lead is None else {"lease_remaining_seconds": lead.remaining_s}
+    return {
+        **kube.gauges(),
+        **lease,
+        **turns.gauges(),
+        LEADER_GAUGE: 1,
+        CHANGES_WAITING_GAUGE: core.engine.waiting,
+        "reconciles_waiting": len(core.reconciles),
+        "pod_events_dropped": core.inspection.dropped,
+        "unplaceable_asks": len(core.state.misfits),
+        "waiting_pods": len(core.state.waits),
+    }
