@@ -87,7 +87,7 @@ async def test_leader_whose_database_is_away_ends_and_the_next_process_waits_for
         )
     )
     assert await leader.ended() != 0
-    following = await pair.start(leader_lease_s=LEASE_S)
+    following = await pair.start(leader_lease_s=LONG_LEASE_S)
     await following.until_says("standby: the database does not answer")
     postgres_server.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(database))
     await following.until_ready(200)
