@@ -13,6 +13,7 @@ import argparse
 import fcntl
 import io
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -150,7 +151,8 @@ def _run(chosen: Sequence[Run], folder: Path, root: Path) -> int:
     for line in _told(verdicts, {**first, **{f"{name}-again": ended for name, ended in again.items()}}):
         print(line)
     failed = sum(len(verdict.failed) + len(verdict.faults) for verdict in verdicts)
-    print(f"{time.monotonic() - started_s:.0f} s in all")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{time.monotonic() - started_s:.0f} s in all, {used.ru_utime + used.ru_stime:.0f} s of processors")
     print(f"{sum(verdict.passed for verdict in verdicts)} passed, {failed} failed", flush=True)
     return 1 if failed else 0
 
