@@ -38,7 +38,7 @@ from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import manifest
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 LOOK_S = 0.05
 NAMESPACE = "default"
 SETTINGS = replace(POD_SETTINGS, namespace=NAMESPACE, dialect=dialect("koordinator"))

@@ -15,7 +15,7 @@ import pytest
 
 from yodel.translator.parked_script import SCRIPT
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 45.0
 PROMPT_S = 4.0
 """An idle parked pod has to go long before the grace period of a pod (5 s and more) is over."""
 SHELLS = [["dash"], ["bash"], ["bash", "--posix"], ["busybox", "sh"]]

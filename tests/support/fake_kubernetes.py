@@ -70,7 +70,7 @@ class FakeKubernetes:
             return Answer(status=500, body=status_body(500, "InternalError", "script exhausted"))
         return self.script.popleft()
 
-    async def was_asked(self, count: int, timeout_s: float = 10.0) -> None:
+    async def was_asked(self, count: int, timeout_s: float = 30.0) -> None:
         """Returns once so many requests came."""
         async with asyncio.timeout(timeout_s):
             while len(self.asked) < count:
@@ -249,7 +249,7 @@ class RecordingSink:
 
     nodes_listed, node_seen, node_gone = pods_listed, pod_seen, pod_gone
 
-    async def heard(self, count: int, timeout_s: float = 10.0) -> list[tuple[str, Any]]:
+    async def heard(self, count: int, timeout_s: float = 30.0) -> list[tuple[str, Any]]:
         """The transcript, once it has ``count`` lines."""
         async with asyncio.timeout(timeout_s):
             while len(self.transcript) < count:

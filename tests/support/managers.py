@@ -20,7 +20,7 @@ from tests.support.older_release import environment_of
 from tests.support.ports import free_ports
 
 HOST = "127.0.0.1"
-START_TIMEOUT_S = 30
+START_TIMEOUT_S = 90
 PORTS = ("client_port", "scheduler_port", "tracker_port", "admin_port", "webapp_port")
 WRITTEN = (
     "CREATE TABLE written (writer text)",
@@ -77,7 +77,7 @@ class Manager:
                         return
                 await asyncio.sleep(0.1)
 
-    async def ended(self, timeout_s: float = 10) -> int:
+    async def ended(self, timeout_s: float = 30) -> int:
         async with asyncio.timeout(timeout_s):
             return await self.process.wait()
 

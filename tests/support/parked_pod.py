@@ -22,7 +22,7 @@ class ParkedPod:
 
     async def wait(self) -> int:
         """The shell's own exit status."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self.process.wait()
 
     async def destroy(self) -> None:

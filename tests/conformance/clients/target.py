@@ -22,8 +22,8 @@ from tests.support.hadoop_jars import client_jars, jars
 from tests.support.hdfs import Hdfs
 from tests.support.java import java_home
 
-CALL_TIMEOUT_S = 10
-COMMAND_TIMEOUT_S = 60
+CALL_TIMEOUT_S = 30
+COMMAND_TIMEOUT_S = 120
 JOB_TIMEOUT_S = 300
 ENDED = ("FINISHED", "FAILED", "KILLED")
 CLI = "org.apache.hadoop.yarn.client.cli."
