@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.support.playbook import POD_SETTINGS, World
-from yodel.domain.acl import Acl
+from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.queues.queue import default_queues
 from yodel.errors import InvalidValue
+from yodel.services.access.rights import Rights
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
 from yodel.translator.profiles import PodProfiles
 
@@ -29,7 +30,8 @@ class Administration:
             pod_profiles=PodProfiles(default=POD_SETTINGS, by_queue={}),
         )
     )
-    acls: list[Acl] = field(default_factory=list)
+    rights: Rights = field(init=False)
+    """Those of the service that was made last."""
     priorities: list[int] = field(default_factory=list)
     profiles: list[PodProfiles] = field(default_factory=list)
     lacks: InvalidValue | None = None
@@ -47,11 +49,11 @@ class Administration:
         reloads = Reloads(
             read=lambda: self.settings,
             proxy_users=self._reload_proxies,
-            admin_acl=self.acls.append,
             max_priority=self.priorities.append,
             pod_profiles=self._use_profiles,
         )
-        service = AdminService(rm.engine, rm.nodes, rm.decommission, self, reloads, "yarn")
+        self.rights = Rights(rm.state, self, AccessRules(admin_acl=Acl()), "yarn")
+        service = AdminService(rm.engine, rm.nodes, rm.decommission, self.rights, self, reloads)
         await service.start()
         return service
 

@@ -108,6 +108,7 @@ async def rest_world(
     app = create_app(
         RestServices(
             queries=core.queries,
+            rights=core.rights,
             submission=core.submission,
             changes=core.changes,
             nodes=core.nodes,

@@ -56,6 +56,7 @@ def client_protocol(world: World) -> ClientProtocol:
     rm = world.rm
     services = ClientServices(
         queries=rm.queries,
+        rights=rm.rights,
         submission=rm.submission,
         changes=rm.changes,
         nodes=rm.nodes,

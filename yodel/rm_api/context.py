@@ -28,6 +28,7 @@ from yodel.rm_api.spnego import Acceptor
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcServer
+from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.log_aggregation import LogAggregation
 from yodel.services.applications.submission import SubmissionService
@@ -109,6 +110,7 @@ class RestServices:
     """What the composition root hands over."""
 
     queries: Queries
+    rights: Rights
     submission: SubmissionService
     changes: ApplicationChanges
     nodes: NodeService

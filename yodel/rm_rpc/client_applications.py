@@ -13,6 +13,7 @@ from yodel.pb_convert.texts import text
 from yodel.rm_rpc.application_lists import Wanted, reports_of
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.given_ids import Asker
 from yodel.services.applications.submission import SubmissionService
@@ -26,8 +27,14 @@ class ApplicationCalls:
     """Handlers by wire name in ``handlers``."""
 
     def __init__(
-        self, queries: Queries, submission: SubmissionService, changes: ApplicationChanges, reports: ReportMaker
+        self,
+        queries: Queries,
+        rights: Rights,
+        submission: SubmissionService,
+        changes: ApplicationChanges,
+        reports: ReportMaker,
     ) -> None:
+        self._rights = rights
         self._queries, self._submission, self._changes, self._reports = queries, submission, changes, reports
 
     def handlers(self) -> dict[str, Handler]:
@@ -76,7 +83,7 @@ class ApplicationCalls:
     ) -> msg.GetApplicationsResponseProto:
         wanted = self._filter(context, request)
         scope = request.scope if request.HasField("scope") else msg.ALL
-        may_view = self._submission.viewer(context.user) if scope == msg.VIEWABLE else lambda _: True
+        may_view = self._rights.viewer(context.user) if scope == msg.VIEWABLE else lambda _: True
         found = await reports_of(self._queries, self._reports, Wanted(wanted, may_view), context.user)
         return msg.GetApplicationsResponseProto(applications=found)
 

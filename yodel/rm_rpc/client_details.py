@@ -16,6 +16,7 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.services.access.rights import Rights
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.nodes.agents import NodeService
 from yodel.services.views.queries import Queries
@@ -25,8 +26,9 @@ class DetailCalls:
     """Handlers by wire name in ``handlers``."""
 
     def __init__(
-        self, queries: Queries, submission: SubmissionService, nodes: NodeService, reports: ReportMaker
+        self, queries: Queries, rights: Rights, submission: SubmissionService, nodes: NodeService, reports: ReportMaker
     ) -> None:
+        self._rights = rights
         self._queries, self._submission, self._nodes, self._reports = queries, submission, nodes, reports
 
     def handlers(self) -> dict[str, Handler]:
@@ -90,7 +92,7 @@ class DetailCalls:
         application = self._queries.state.applications.get(container_id.application_id)
         if application is None:
             raise Refused(absent)
-        if not self._submission.may_modify(application, context.user):
+        if not self._rights.may_modify(application, context.user):
             raise AccessDenied(f"User {context.user} cannot perform operation MODIFY_APP on {application.id}")
         try:
             container = self._live(container_id)
@@ -103,7 +105,7 @@ class DetailCalls:
 
     def _require_view(self, application_id: ApplicationId, user: str, what: str) -> Application:
         application = self._queries.application(application_id).application
-        if not self._submission.may_view(application, user):
+        if not self._rights.may_view(application, user):
             raise Refused(f"User {user} does not have privilege to see this {what}")
         return application
 

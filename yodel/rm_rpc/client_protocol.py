@@ -18,6 +18,7 @@ from yodel.rm_rpc.client_queues import QueueCalls
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import Handler, RpcProtocol
+from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.log_aggregation import LogAggregation
 from yodel.services.applications.submission import SubmissionService
@@ -33,6 +34,7 @@ class ClientServices:
     """What the protocol's methods speak to."""
 
     queries: Queries
+    rights: Rights
     submission: SubmissionService
     changes: ApplicationChanges
     nodes: NodeService
@@ -44,13 +46,13 @@ class ClientProtocol:
     """One instance for the process.  ``web_address`` is host:port of the RM's web pages."""
 
     def __init__(self, services: ClientServices, web_address: str) -> None:
-        queries, submission = services.queries, services.submission
-        reports = ReportMaker(queries, submission, services.log_aggregation, web_address)
+        queries, rights, submission = services.queries, services.rights, services.submission
+        reports = ReportMaker(queries, rights, services.log_aggregation, web_address)
         self._delegation = DelegationCalls(services.delegation_tokens)
         self._parts = (
-            ApplicationCalls(queries, submission, services.changes, reports),
-            DetailCalls(queries, submission, services.nodes, reports),
-            QueueCalls(queries, reports, submission),
+            ApplicationCalls(queries, rights, submission, services.changes, reports),
+            DetailCalls(queries, rights, submission, services.nodes, reports),
+            QueueCalls(queries, reports, rights),
             ClusterCalls(queries, services.nodes),
             self._delegation,
         )

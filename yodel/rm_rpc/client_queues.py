@@ -11,7 +11,7 @@ from yodel.pb_convert.widths import int64
 from yodel.rm_rpc.application_lists import Wanted, reports_of
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.services.applications.submission import SubmissionService
+from yodel.services.access.rights import Rights
 from yodel.services.views.queries import ApplicationFilter, Queries, QueueView
 
 SCHEDULER_TYPE = "CapacityScheduler"
@@ -23,8 +23,8 @@ PARALLEL_APPS_MAX = 2**31 - 1  # no limit: Integer.MAX_VALUE
 class QueueCalls:
     """Handlers by wire name in ``handlers``."""
 
-    def __init__(self, queries: Queries, reports: ReportMaker, submission: SubmissionService) -> None:
-        self._queries, self._reports, self._submission = queries, reports, submission
+    def __init__(self, queries: Queries, reports: ReportMaker, rights: Rights) -> None:
+        self._queries, self._reports, self._rights = queries, reports, rights
 
     def handlers(self) -> dict[str, Handler]:
         return {"getQueueInfo": self.get_queue_info, "getQueueUserAcls": self.get_queue_user_acls}
@@ -49,16 +49,16 @@ class QueueCalls:
         response = msg.GetQueueUserAclsInfoResponseProto()
         for path in self._queries.state.queues:
             acls = []
-            if self._submission.may_submit(path, context.user):
+            if self._rights.may_submit(path, context.user):
                 acls.append(pb.QACL_SUBMIT_APPLICATIONS)
-            if self._submission.may_administer(path, context.user):
+            if self._rights.may_administer(path, context.user):
                 acls.append(pb.QACL_ADMINISTER_QUEUE)
             response.queueUserAcls.add(queueName=path, userAcls=acls)
         return response
 
     async def _add_applications(self, info: pb.QueueInfoProto, view: QueueView, user: str) -> None:
         """What runs or waits in the queue itself, of what the caller may see."""
-        may_view = self._submission.viewer(user)
+        may_view = self._rights.viewer(user)
         wanted = Wanted(
             filter=ApplicationFilter(queues=frozenset({view.queue.path})),
             shows=lambda application: not application.state.is_final and may_view(application),

@@ -9,22 +9,20 @@ from yodel.domain.ids import ApplicationId
 from yodel.domain.states import AttemptState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import reports
+from yodel.services.access.rights import Rights
 from yodel.services.applications.log_aggregation import LogAggregation
-from yodel.services.applications.submission import SubmissionService
 from yodel.services.views.queries import ApplicationView, Queries
 
 
 class ReportMaker:
     """One instance for the process.  ``web_address`` is host:port of the RM's web pages."""
 
-    def __init__(
-        self, queries: Queries, submission: SubmissionService, log_aggregation: LogAggregation, web_address: str
-    ) -> None:
-        self._queries, self._submission = queries, submission
+    def __init__(self, queries: Queries, rights: Rights, log_aggregation: LogAggregation, web_address: str) -> None:
+        self._queries, self._rights = queries, rights
         self._log_aggregation, self._web_address = log_aggregation, web_address
 
     def may_view(self, application: Application, user: str) -> bool:
-        return self._submission.may_view(application, user)
+        return self._rights.may_view(application, user)
 
     def application(self, view: ApplicationView, user: str) -> pb.ApplicationReportProto:
         app = view.application

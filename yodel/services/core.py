@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.acl import AccessRules
 from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -24,6 +24,7 @@ from yodel.ports.node_agents import NodeAgents
 from yodel.ports.pods import Pods
 from yodel.ports.store import EndedKept, Row, Snapshot, Store
 from yodel.services import recovery
+from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.launcher import AmLauncher
 from yodel.services.applications.log_aggregation import LogAggregation
@@ -134,6 +135,7 @@ class Core:
         self.state = ClusterState.of(stored)
         self.engine = Engine(self.state, ports.store, ports.clock, limits.company_s, ask_again_s=limits.ask_again_s)
         self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms)
+        self.rights = Rights(self.state, ports.users, limits.access, limits.delegation.login_user)
         self._wire_pods()
         self._wire_nodes(stored)
         self._wire_scheduling()
@@ -222,9 +224,7 @@ class Core:
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
         ports, limits, clock = self._ports, self._limits, self._ports.clock
-        self.submission = SubmissionService(
-            self.engine, ports.users, limits.access, limits.submission, limits.allocation, limits.asks
-        )
+        self.submission = SubmissionService(self.engine, self.rights, limits.submission, limits.allocation, limits.asks)
         self.master = MasterService(
             self.engine,
             self.tokens,
@@ -235,9 +235,7 @@ class Core:
             limits.asks,
         )
         self.amrm_keys = AmrmKeys(self.engine, self.tokens, clock, ports.random_bytes, limits.amrm_rolling_interval_s)
-        self.changes = ApplicationChanges(
-            self.engine, self.submission, are_queues_guarded=limits.access.is_view_checked
-        )
+        self.changes = ApplicationChanges(self.engine, self.rights, self.submission.capped_priority)
         self.delegation_tokens = DelegationTokens(self.engine, clock, ports.random_bytes, limits.delegation, stored)
         self.log_aggregation = LogAggregation(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation)
@@ -247,20 +245,17 @@ class Core:
         reloads = Reloads(
             read=ports.read_settings,
             proxy_users=ports.reload_proxy_users,
-            admin_acl=self._use_admin_acl,
             max_priority=self.submission.use_max_priority,
             pod_profiles=self._change_profiles,
         )
-        self.admin = AdminService(
-            self.engine, self.nodes, self.decommission, ports.users, reloads, limits.delegation.login_user
-        )
+        self.admin = AdminService(self.engine, self.nodes, self.decommission, self.rights, ports.users, reloads)
         self.scheduler_conf = SchedulerConfService(
             self.engine,
             self._initial_queues,
             limits.allocation.am_share,
             self._use_am_share,
-            self.admin.is_admin,
-            are_acls_enabled=limits.access.is_view_checked,
+            self.rights.is_admin,
+            are_acls_enabled=self.rights.are_acls_enabled,
         )
 
     # --- what runs -------------------------------------------------------------------------------------------------
@@ -311,9 +306,6 @@ class Core:
         if profiles.binds:
             self._ports.see_holdings()
         self.scheduler.wake()
-
-    def _use_admin_acl(self, acl: Acl) -> None:
-        self.submission.use_rules(replace(self._limits.access, admin_acl=acl))
 
     def _use_am_share(self, am_share: float) -> None:
         limits = replace(self.queries.limits, am_share=am_share)

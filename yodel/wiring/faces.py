@@ -55,6 +55,7 @@ def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules) -> 
     client = ClientProtocol(
         ClientServices(
             queries=core.queries,
+            rights=core.rights,
             submission=core.submission,
             changes=core.changes,
             nodes=core.nodes,
@@ -134,6 +135,7 @@ def rest_services(core: Core, settings: Settings, process: OfTheProcess) -> Rest
     """Blocks: the secret for cookies may be in a file.  Raises as ``with_rules``."""
     return RestServices(
         queries=core.queries,
+        rights=core.rights,
         submission=core.submission,
         changes=core.changes,
         nodes=core.nodes,

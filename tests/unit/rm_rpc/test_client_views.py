@@ -9,7 +9,7 @@ from yodel.services.applications.log_aggregation import LogAggregationReport, Lo
 
 def report(world: World, application_id: ApplicationId) -> pb.ApplicationReportProto:
     rm = world.rm
-    maker = ReportMaker(rm.queries, rm.submission, rm.log_aggregation, WEB_ADDRESS)
+    maker = ReportMaker(rm.queries, rm.rights, rm.log_aggregation, WEB_ADDRESS)
     return maker.application(rm.queries.application(application_id), "alice")
 
 

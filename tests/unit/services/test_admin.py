@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.admin import Administration
 from tests.support.playbook import NODE, NODE_SIZE, POD_SETTINGS, World
-from yodel.domain.acl import Acl
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import QueueState, default_queues
 from yodel.domain.resource import Resource
@@ -42,7 +41,7 @@ async def test_new_acl_counts_here_and_elsewhere(admin: AdminService, administra
     administration.change(admin_acl="*")
     await admin.refresh_admin_acls()
     admin.require_admin("alice", "refreshNodes")
-    assert administration.acls == [Acl(is_everybody=True)]
+    assert administration.rights.is_admin("alice")
 
 
 async def test_priority_and_proxy_users_are_handed_on(admin: AdminService, administration: Administration) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.support.playbook import Options, World, a_submission
-from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
@@ -96,11 +95,6 @@ async def test_failing_an_attempt_is_for_those_who_may_modify(world: World) -> N
         await world.run(world.rm.submission.fail_attempt(am.attempt_id, "mallory"))
 
 
-async def test_rules_and_the_highest_priority_can_be_changed(world: World) -> None:
-    application_id = await world.submit()
-    application = world.application(application_id)
-    assert not world.rm.submission.may_modify(application, "bob")
-    world.rm.submission.use_rules(AccessRules(admin_acl=Acl.parse("bob")))
-    assert world.rm.submission.may_modify(application, "bob")
+async def test_the_highest_priority_can_be_changed(world: World) -> None:
     world.rm.submission.use_max_priority(7)
     assert world.rm.submission.capped_priority(9) == 7

@@ -49,8 +49,8 @@ async def put_queue(request: Request) -> Response:
     queue = application.submission.queue
     if target == queue:
         return answer(request, {"queue": queue})
-    changes, submission = api.services.changes, api.services.submission
-    if application.state not in ACTIVE and submission.may_modify(application, user):
+    changes, rights = api.services.changes, api.services.rights
+    if application.state not in ACTIVE and rights.may_modify(application, user):
         return answer_text(request, f"App in {application.state.name} state cannot be moved.", 400)
     if target == queue.rpartition(".")[2]:
         return answer(request, {"queue": queue})
@@ -94,7 +94,7 @@ async def put_timeout(request: Request) -> Response:
     kind, expires = scalar(body.get("type")), scalar(body.get("expiryTime", UNLIMITED))
     if kind != LIFETIME or expires is None:
         return answer_text(request, "Timeout type or ExpiryTime is null.", 400)
-    may_modify = api.services.submission.may_modify(application, user)
+    may_modify = api.services.rights.may_modify(application, user)
     if may_modify and application.state in ACTIVE:
         _require_time(expires[:TEXT_LENGTH_MAX])
     asked = api.services.changes.set_timeouts(application.id, user, {LIFETIME: expires})

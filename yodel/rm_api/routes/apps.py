@@ -69,7 +69,7 @@ async def one(request: Request) -> Response:
     api = api_of(request)
     again(request, api.replay, is_timed=not view.has_ended)
     left_out = deselected(request.query_params)
-    may_view = api.services.submission.may_view(view.application, reader(request, api))
+    may_view = api.services.rights.may_view(view.application, reader(request, api))
     body = pages_of(api, JSON).application(view.application.id) if may_view and not left_out else None
     body = body or rendered(api, view, JSON, may_view=may_view, left_out=left_out)
     return answer_rendered(request, b'{"app":' + without_separator(body, JSON) + b"}")
@@ -89,7 +89,7 @@ async def many(request: Request) -> Response:
     selection = Selection(
         wanted=wanted,
         left_out=deselected(request.query_params),
-        may_view=None if api.services.submission.views_all(user) else api.services.submission.viewer(user),
+        may_view=None if api.services.rights.views_all(user) else api.services.rights.viewer(user),
         is_filtered=api.services.settings.are_lists_filtered,
     )
     return await listed(request, api, selection, media_type)

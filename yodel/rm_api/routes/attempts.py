@@ -27,7 +27,7 @@ async def attempts(request: Request) -> Response:
     """Those of an application that the caller may not view are listed without their AM."""
     view = found_application(request)
     api = api_of(request)
-    may_view = api.services.submission.may_view(view.application, reader(request, api))
+    may_view = api.services.rights.may_view(view.application, reader(request, api))
     found = api.services.queries.attempts(view.application.id)
     shown = [wire.attempt(row, _master(api, row) if may_view else None) for row in found]
     return answer(request, {"appAttempts": {"appAttempt": shown} if shown else {}})
@@ -99,7 +99,7 @@ def _found_attempt(request: Request, asked: ApplicationAttemptId, what: str) -> 
     user = reader(request, api)
     try:
         application = api.services.queries.application(asked.application_id).application
-        if not api.services.submission.may_view(application, user):
+        if not api.services.rights.may_view(application, user):
             whose = asked if what == "attempt" else asked.application_id
             text = f"User {user} does not have privilege to see this {what} {whose}"
             raise RestError(503, JAX_RS + "WebApplicationException", text)

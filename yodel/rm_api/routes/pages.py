@@ -50,7 +50,7 @@ async def cluster(request: Request) -> Response:
         f'<p class="quiet">{metrics.running} running, {metrics.pending} waiting, {metrics.completed} finished, '
         f"{metrics.failed} failed, {metrics.killed} killed; {text(metrics.used)} of {text(metrics.total)} in use</p>"
     )
-    may_view = api.services.submission.viewer(reader(request, api))
+    may_view = api.services.rights.viewer(reader(request, api))
     rows = (_row(view, may_view=may_view(view.application)) for view in views)
     return _page("Applications", summary + pages.table(_COLUMNS, rows))
 
@@ -64,7 +64,7 @@ async def application(request: Request) -> Response:
         return _page("Invalid application id", f"<p>{text(asked[:128])}</p>", 400)
     except ApplicationNotFound as error:
         return _page("Application not found", f"<p>{text(error)}</p>", 404)
-    may_view = api.services.submission.may_view(view.application, reader(request, api))
+    may_view = api.services.rights.may_view(view.application, reader(request, api))
     body = _facts(view, may_view=may_view)
     if may_view:
         body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
@@ -110,7 +110,7 @@ async def container(request: Request) -> Response:
         container_id = ContainerId.parse(asked)
         owned = api.services.queries.application(container_id.application_id).application
         user = reader(request, api)
-        if not api.services.submission.may_view(owned, user):
+        if not api.services.rights.may_view(owned, user):
             refusal = f"User {user} does not have privilege to see this application {owned.id}"
             return _page("Not yours to see", f"<p>{text(refusal)}</p>", 403)
         found = await _found_container(api, container_id)

@@ -35,11 +35,11 @@ async def overview(request: Request) -> Response:
 async def access(request: Request) -> Response:
     """Whether ``user`` may submit to a queue or administer it; only its administrators may ask (RMQueueAclInfo)."""
     api = api_of(request)
-    submission = api.services.submission
+    rights = api.services.rights
     caller, query = reader(request, api), request.query_params
     name = request.path_params["queue"][:256]
     queue = api.services.queries.find_queue(name)
-    if queue is None or not submission.may_administer(queue.path, caller):
+    if queue is None or not rights.may_administer(queue.path, caller):
         text = f"User={caller} doesn't haven access to queue={name} so it cannot check ACLs for other users."
         raise forbidden(text)
     user, kind = query.get("user", ""), query.get("queue-acl-type", QUEUE_ACLS[0])
@@ -48,7 +48,7 @@ async def access(request: Request) -> Response:
     if kind not in QUEUE_ACLS:
         valid = "/".join(QUEUE_ACLS)
         raise bad_request(f"Specified queueAclType={kind[:128]} is not a valid type, valid queue acl types={{{valid}}}")
-    may = submission.may_submit if kind == QUEUE_ACLS[0] else submission.may_administer
+    may = rights.may_submit if kind == QUEUE_ACLS[0] else rights.may_administer
     is_allowed = may(queue.path, user)
     refusal = "" if is_allowed else f"User={user} doesn't have access to queue={name} with acl-type={kind}"
     shown = {"allowed": is_allowed, "user": user, "diagnostics": refusal}

@@ -52,7 +52,7 @@ def _refusal(api: Api, text: str, user: str) -> str:
         return invalid("ContainerId", "container_", text)
     state = api.services.queries.state
     application, container = state.applications.get(asked.application_id), state.containers.get(asked)
-    if application is not None and not api.services.submission.may_modify(application, user):
+    if application is not None and not api.services.rights.may_modify(application, user):
         return f"User {user} cannot perform operation MODIFY_APP on {application.id}"
     if application is None or container is None or not container.is_live:
         return f"Trying to signal an absent container {asked}"

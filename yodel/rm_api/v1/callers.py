@@ -40,7 +40,7 @@ ApplicationPath = Annotated[
 
 def viewer(request: Request, api: Api) -> Callable[[Application], bool]:
     """Whether the caller may see an application."""
-    return api.services.submission.viewer(reader(request, api))
+    return api.services.rights.viewer(reader(request, api))
 
 
 def reader_owner(request: Request) -> ReaderOwner:
@@ -58,6 +58,6 @@ def visible_application(request: Request, text: str) -> tuple[Api, ApplicationVi
     api = api_of(request)
     view = api.services.queries.application(ApplicationId.parse(text))
     user = reader(request, api)
-    if not api.services.submission.may_view(view.application, user):
+    if not api.services.rights.may_view(view.application, user):
         raise AccessDenied(f"User {user} cannot perform operation VIEW_APP on {view.application.id}")
     return api, view

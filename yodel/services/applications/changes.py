@@ -7,7 +7,7 @@ is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from yodel.domain.application import Application
@@ -17,7 +17,7 @@ from yodel.domain.queues.queue import Queue, QueueState
 from yodel.domain.states import ApplicationState
 from yodel.errors import AccessDenied, Refused
 from yodel.pb_convert.times import iso_8601, parse_iso_8601
-from yodel.services.applications.submission import SubmissionService
+from yodel.services.access.rights import Rights
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 
@@ -27,16 +27,10 @@ ACTIVE = (ApplicationState.ACCEPTED, ApplicationState.RUNNING)
 
 
 class ApplicationChanges:
-    """``are_queues_guarded`` is yarn.acl.enable: a queue that is not there is then told as one without access."""
+    """``capped_priority`` is the highest that a wanted one may become."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        submission: SubmissionService,
-        *,
-        are_queues_guarded: bool = False,
-    ) -> None:
-        self._engine, self._submission, self._are_queues_guarded = engine, submission, are_queues_guarded
+    def __init__(self, engine: Engine, rights: Rights, capped_priority: Callable[[int], int]) -> None:
+        self._engine, self._rights, self._capped_priority = engine, rights, capped_priority
 
     async def move(self, application_id: ApplicationId, user: str, target: str) -> str:
         """To another leaf queue, by its path or its leaf name; the path of the queue it is in now.
@@ -68,7 +62,7 @@ class ApplicationChanges:
             application = self._modifiable(tx, application_id, user)
             if application.state not in ACTIVE:
                 return application.submission.priority
-            capped = self._submission.capped_priority(priority)
+            capped = self._capped_priority(priority)
             tx.put(replace(application, submission=replace(application.submission, priority=capped)))
             return capped
 
@@ -104,14 +98,15 @@ class ApplicationChanges:
 
     def _modifiable(self, tx: Transaction, application_id: ApplicationId, user: str) -> Application:
         application = tx.application(application_id)
-        self._submission.require_modify(application, user)
+        self._rights.require_modify(application, user)
         return application
 
     def _require_visible(self, target: str, user: str, application_id: ApplicationId) -> None:
-        if not self._are_queues_guarded:
+        """With ACLs a queue that is not there is told as one without access."""
+        if not self._rights.are_acls_enabled:
             return
         queue = queues.find(self._engine.state.queues.values(), target)
-        if queue is None or not self._submission.may_submit(queue.path, user):
+        if queue is None or not self._rights.may_submit(queue.path, user):
             raise AccessDenied(
                 f"User {user} cannot submit applications to target queue or the target queue doesn't exist: {target} "
                 f"while moving {application_id}"

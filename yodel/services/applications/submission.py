@@ -6,23 +6,21 @@ without a second application, as Hadoop's clients expect when they retry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from yodel.domain import ask_rules
-from yodel.domain.acl import AccessRules
 from yodel.domain.allocation.decide import AllocationLimits
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.events import AttemptKillRequested, KillRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
-from yodel.domain.queues import access as queue_access
 from yodel.domain.queues import queue as queues
 from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, rounded_up
 from yodel.domain.states import ApplicationState, FinalApplicationStatus
 from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue, TooMuchAsked
-from yodel.ports.identity import Groups
+from yodel.services.access.rights import Rights
 from yodel.services.applications.given_ids import Asker, GivenIds
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.submission_room import SubmissionRoom
@@ -70,21 +68,16 @@ class SubmissionService:
     def __init__(
         self,
         engine: Engine,
-        groups: Groups,
-        rules: AccessRules,
+        rights: Rights,
         limits: SubmissionLimits,
         allocation: AllocationLimits,
         asks: AskRules = DEFAULT_RULES,
     ) -> None:
-        self._engine, self._groups, self._rules = engine, groups, rules
+        self._engine, self._rights = engine, rights
         self._limits, self._allocation, self._asks = limits, allocation, asks
         identity = engine.state.identity
         self._next = self._reserved = identity.application_sequence
         self.ids = GivenIds(engine.clock, ApplicationId(identity.cluster_timestamp_ms, self._next))
-
-    def use_rules(self, rules: AccessRules) -> None:
-        """From now on (refreshAdminAcls)."""
-        self._rules = rules
 
     def use_max_priority(self, max_priority: int) -> None:
         """For submissions and changes from now on (refreshClusterMaxPriority)."""
@@ -149,7 +142,7 @@ class SubmissionService:
                 return
             queue = queues.find(self._engine.state.queues.values(), checked.queue)
             assert queue is not None
-            if not self.may_submit(queue.path, checked.user):
+            if not self._rights.may_submit(queue.path, checked.user):
                 raise AccessDenied(
                     f"User {checked.user} does not have permission to submit {application_id} to queue {checked.queue}"
                 )
@@ -177,7 +170,7 @@ class SubmissionService:
         """
         application = self._engine.state.applications.get(application_id)
         if application is not None and application.state.is_final:
-            self.require_modify(application, user)
+            self._rights.require_modify(application, user)
             return True
         text = f"Application {application_id} was killed by user {user}" + (f" at {host}" if host else "")
         text += f" with diagnostic message: {diagnostics.strip()}" if diagnostics.strip() else ""
@@ -185,7 +178,7 @@ class SubmissionService:
         def work(tx: Transaction) -> None:
             if not tx.has(application_id):
                 raise AbsentApplication(application_id)
-            self.require_modify(tx.application(application_id), user)
+            self._rights.require_modify(tx.application(application_id), user)
             tx.tell(application_id, KillRequested(text, tx.now_ms))
 
         await self._engine.do(work)
@@ -200,61 +193,19 @@ class SubmissionService:
         """
 
         def work(tx: Transaction) -> None:
-            self.require_modify(tx.application(attempt_id.application_id), user)
+            self._rights.require_modify(tx.application(attempt_id.application_id), user)
             tx.attempt(attempt_id)
             tx.tell(attempt_id, AttemptKillRequested("Attempt failed by user.", tx.now_ms, is_failure=True))
 
         await self._engine.do(work)
 
-    def may_modify(self, application: Application, user: str) -> bool:
-        groups = self._groups.groups_of(user)
-        if self._rules.may_modify(user, groups, application):
-            return True
-        by_path = self._engine.state.queues
-        return self._rules.is_view_checked and queue_access.is_named_administrator(
-            by_path, application.submission.queue, user, groups
-        )
-
-    def may_submit(self, path: str, user: str) -> bool:
-        """Whether a queue is for this user; everybody's where ``yarn.acl.enable`` is off."""
-        if not self._rules.is_view_checked:
-            return True
-        groups = self._groups.groups_of(user)
-        is_admin = self._rules.admin_acl.allows(user, groups)
-        return is_admin or queue_access.may_submit(self._engine.state.queues, path, user, groups)
-
-    def may_view(self, application: Application, user: str) -> bool:
-        return self.viewer(user)(application)
-
-    def viewer(self, user: str) -> Callable[[Application], bool]:
-        """``may_view`` for many applications at a time: the user's groups are asked for once."""
-        rules, groups = self._rules, self._groups.groups_of(user)
-        return lambda application: rules.may_view(user, groups, application)
-
-    def views_all(self, user: str) -> bool:
-        """Whether ``may_view`` is true of every application."""
-        return not self._rules.is_view_checked or self._rules.admin_acl.allows(user, self._groups.groups_of(user))
-
     @property
     def max_priority(self) -> int:
         return self._limits.max_priority
 
-    def may_administer(self, path: str, user: str) -> bool:
-        """Whether a user administers a queue; everybody does where ``yarn.acl.enable`` is off."""
-        if not self._rules.is_view_checked:
-            return True
-        groups = self._groups.groups_of(user)
-        is_admin = self._rules.admin_acl.allows(user, groups)
-        return is_admin or queue_access.may_administer(self._engine.state.queues, path, user, groups)
-
     def capped_priority(self, priority: int) -> int:
         """No application has a higher one than yarn.cluster.max-application-priority."""
         return min(priority, self._limits.max_priority)
-
-    def require_modify(self, application: Application, user: str) -> None:
-        """Raises AccessDenied."""
-        if not self.may_modify(application, user):
-            raise AccessDenied(f"User {user} cannot perform operation MODIFY_APP on {application.id}")
 
     def _checked(self, submission: Submission) -> Submission:
         self._limits.room.require_small(submission)

@@ -26,6 +26,7 @@ from yodel.domain.queues.queue import Queue, differing
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.ports.identity import Groups
+from yodel.services.access.rights import Rights
 from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.writer.engine import Engine
@@ -61,26 +62,24 @@ class Reloads:
 
     read: Callable[[], AdminSettings]
     proxy_users: Callable[[], None]
-    admin_acl: Callable[[Acl], None]
     max_priority: Callable[[int], None]
     pod_profiles: Callable[[PodProfiles], Awaitable[None]]
 
 
 class AdminService:
-    """One instance for the process.  ``login_user`` is whom the RM runs as: always an administrator."""
+    """One instance for the process."""
 
     def __init__(
         self,
         engine: Engine,
         nodes: NodeService,
         decommission: Decommission,
+        rights: Rights,
         groups: Groups,
         reloads: Reloads,
-        login_user: str,
     ) -> None:
         self._engine, self._nodes, self._decommission = engine, nodes, decommission
-        self._groups, self._reloads, self._login_user = groups, reloads, login_user
-        self._admin_acl = Acl()
+        self._rights, self._groups, self._reloads = rights, groups, reloads
 
     async def start(self) -> None:
         """Read the files that settings name, before the first node agent is heard.
@@ -89,17 +88,14 @@ class AdminService:
             InvalidValue, Refused: a file is malformed or not there.
         """
         settings = await self.settings()
-        self._admin_acl = Acl.parse(settings.admin_acl)
+        self._rights.use_admin_acl(Acl.parse(settings.admin_acl))
         self._nodes.ordered_capabilities = await _blocking(lambda: _node_resources(settings.dynamic_resources_path))
         await self._decommission.refresh(await _blocking(lambda: _lists(settings)))
 
     def require_admin(self, user: str, method: str) -> None:
         """Raises AccessDenied, in Hadoop's words."""
-        if not self.is_admin(user):
+        if not self._rights.is_admin(user):
             raise AccessDenied(f"User {user} doesn't have permission to call '{method}'")
-
-    def is_admin(self, user: str) -> bool:
-        return user == self._login_user or self._admin_acl.allows(user, self._groups.groups_of(user))
 
     def groups_of(self, user: str) -> Sequence[str]:
         """Asked of the operating system each time: there is nothing to refresh.  For everybody, as in Hadoop."""
@@ -140,8 +136,7 @@ class AdminService:
 
     async def refresh_admin_acls(self) -> None:
         """Raises InvalidValue."""
-        self._admin_acl = Acl.parse((await self.settings()).admin_acl)
-        self._reloads.admin_acl(self._admin_acl)
+        self._rights.use_admin_acl(Acl.parse((await self.settings()).admin_acl))
 
     async def refresh_max_priority(self) -> None:
         """Raises InvalidValue."""

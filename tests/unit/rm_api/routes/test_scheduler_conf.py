@@ -216,15 +216,15 @@ async def test_queue_is_for_those_it_names_where_acls_are_on() -> None:
         for user, allowed in (("alice", True), ("carol", True), ("admin", True), ("bob", False)):
             world.client.cookies.clear()
             application_id = await world.new_id(user)
-            assert world.rm.submission.may_submit("root.default", user) is allowed
+            assert world.rm.rights.may_submit("root.default", user) is allowed
             body = {"application-id": application_id, "application-name": "x", "queue": "default"}
             submitted = await world.post("/apps", body, params={"user.name": user})
             text = f"User {user} does not have permission to submit {application_id} to queue default"
             assert (submitted.status_code == 202) is allowed, submitted.text
             assert (text in submitted.text) is not allowed
         application = next(iter(world.rm.state.applications.values()))
-        assert world.rm.submission.may_modify(application, "carol")
-        assert not world.rm.submission.may_modify(application, "bob")
+        assert world.rm.rights.may_modify(application, "carol")
+        assert not world.rm.rights.may_modify(application, "bob")
 
 
 async def test_access_to_a_queue_is_told_to_who_administers_it() -> None:

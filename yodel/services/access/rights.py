@@ -1,0 +1,82 @@
+"""Who may see, change, submit and administer what, by the rules in force, the queues that there are and users' groups.
+
+Whoever lets somebody do something asks here: both faces of the RM, and the services that change what is somebody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.application import Application
+from yodel.domain.queues import access as queue_access
+from yodel.errors import AccessDenied
+from yodel.ports.identity import Groups
+from yodel.services.writer.state import ClusterState
+
+
+class Rights:
+    """One instance for the process.  ``login_user`` is whom the RM runs as: always an administrator."""
+
+    def __init__(self, state: ClusterState, groups: Groups, rules: AccessRules, login_user: str) -> None:
+        self._state, self._groups, self._rules, self._login_user = state, groups, rules, login_user
+
+    def use_admin_acl(self, acl: Acl) -> None:
+        """From now on (refreshAdminAcls)."""
+        self._rules = replace(self._rules, admin_acl=acl)
+
+    @property
+    def are_acls_enabled(self) -> bool:
+        """yarn.acl.enable."""
+        return self._rules.is_view_checked
+
+    def is_admin(self, user: str) -> bool:
+        """Of the cluster."""
+        return user == self._login_user or self._rules.admin_acl.allows(user, self._groups.groups_of(user))
+
+    # --- applications ----------------------------------------------------------------------------------------------
+
+    def may_modify(self, application: Application, user: str) -> bool:
+        groups = self._groups.groups_of(user)
+        if self._rules.may_modify(user, groups, application):
+            return True
+        by_path = self._state.queues
+        return self.are_acls_enabled and queue_access.is_named_administrator(
+            by_path, application.submission.queue, user, groups
+        )
+
+    def require_modify(self, application: Application, user: str) -> None:
+        """Raises AccessDenied."""
+        if not self.may_modify(application, user):
+            raise AccessDenied(f"User {user} cannot perform operation MODIFY_APP on {application.id}")
+
+    def may_view(self, application: Application, user: str) -> bool:
+        return self.viewer(user)(application)
+
+    def viewer(self, user: str) -> Callable[[Application], bool]:
+        """``may_view`` for many applications at a time: the user's groups are asked for once."""
+        rules, groups = self._rules, self._groups.groups_of(user)
+        return lambda application: rules.may_view(user, groups, application)
+
+    def views_all(self, user: str) -> bool:
+        """Whether ``may_view`` is true of every application."""
+        return not self.are_acls_enabled or self._rules.admin_acl.allows(user, self._groups.groups_of(user))
+
+    # --- queues ----------------------------------------------------------------------------------------------------
+
+    def may_submit(self, path: str, user: str) -> bool:
+        """Whether a queue is for this user; everybody's where ``yarn.acl.enable`` is off."""
+        if not self.are_acls_enabled:
+            return True
+        groups = self._groups.groups_of(user)
+        is_admin = self._rules.admin_acl.allows(user, groups)
+        return is_admin or queue_access.may_submit(self._state.queues, path, user, groups)
+
+    def may_administer(self, path: str, user: str) -> bool:
+        """Whether a user administers a queue; everybody does where ``yarn.acl.enable`` is off."""
+        if not self.are_acls_enabled:
+            return True
+        groups = self._groups.groups_of(user)
+        is_admin = self._rules.admin_acl.allows(user, groups)
+        return is_admin or queue_access.may_administer(self._state.queues, path, user, groups)
