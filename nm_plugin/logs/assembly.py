@@ -14,7 +14,7 @@ from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.logs.uploading.journal import Journals
 from nm_plugin.logs.uploading.retention import Ledger
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
-from nm_plugin.logs.worker_pool import Publishers
+from nm_plugin.logs.worker_pool import WorkerPool
 from nm_plugin.settings import Settings
 
 
@@ -27,7 +27,7 @@ def build_aggregator(
     now_ms: Callable[[], int],
 ) -> LogAggregator:
     """Needs a running event loop; touches nothing yet."""
-    publishers = Publishers(
+    workers = WorkerPool(
         threads=threads,
         config_dir=settings.hadoop_conf_dir,
         slots=asyncio.Semaphore(settings.log_upload_processes),
@@ -37,7 +37,7 @@ def build_aggregator(
         directories=directories,
         users=users,
         threads=threads,
-        publishers=publishers,
+        workers=workers,
         journals=Journals(settings.state_dir),
         ledger=Ledger(settings.state_dir),
         tasks=tasks,
@@ -50,13 +50,13 @@ def build_recalls(settings: Settings, users: UserDatabase, threads: FileThreads)
     """None without aggregation.  Needs a running event loop."""
     if not settings.log_aggregation_enable:
         return None
-    publishers = Publishers(
+    workers = WorkerPool(
         threads=threads,
         config_dir=settings.hadoop_conf_dir,
         slots=asyncio.Semaphore(READERS_MAX),
         silence_s=settings.log_upload_silence_s,
     )
-    return Recalls(aggregation_settings(settings).layout, users, threads, publishers)
+    return Recalls(aggregation_settings(settings).layout, users, threads, workers)
 
 
 def aggregation_settings(settings: Settings) -> AggregationSettings:

@@ -1,6 +1,6 @@
 """The remote log directory's file system: ``file:`` and ``hdfs:``, with what aggregation needs and nothing more.
 
-Used in the publisher process only, which is the application owner; everything blocks.  Modes are exact whatever the
+Used in the worker process only, which is the application owner; everything blocks.  Modes are exact whatever the
 umask says.  "Already there" and "already gone" are successes.
 
 Refuses: other schemes.

@@ -1,4 +1,4 @@
-"""Starts publisher processes and follows what they say: a limited number, each for one user and one job.
+"""Starts worker processes and follows what they say: a limited number, each for one user and one job.
 
 A log of any size passes through its process only; the agent sees messages.  A process that says nothing for
 ``silence_s`` is taken for stuck (a NameNode that is away is asked by the client library again and again) and ended.
@@ -28,22 +28,22 @@ END_WAIT_S = 5.0
 EMPTY_CREDENTIALS_BYTES = 7
 
 
-class PublishFailed(YodelError):
+class JobFailed(YodelError):
     """A job did not succeed; it may be tried again."""
 
 
-class Publishing(Protocol):
+class Workers(Protocol):
     """Whoever does jobs."""
 
     async def run(self, job: Job, user: OsUser | None, credentials: bytes = b"") -> Any:
-        """The content of the answer; without a user as the agent itself.  Raises PublishFailed."""
+        """The content of the answer; without a user as the agent itself.  Raises JobFailed."""
 
     def stream(self, job: Job, user: OsUser | None, credentials: bytes = b"") -> AsyncGenerator[Any, None]:
-        """Bytes of logs, then the last message.  Raises PublishFailed."""
+        """Bytes of logs, then the last message.  Raises JobFailed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publishers:
+class WorkerPool:
     """``config_dir`` holds core-site.xml and hdfs-site.xml."""
 
     threads: FileThreads
@@ -57,7 +57,7 @@ class Publishers:
             async for answer in answers:
                 if not isinstance(answer, bytes):
                     return answer["done"]
-        raise PublishFailed("The publisher process ended early")
+        raise JobFailed("The worker process ended early")
 
     async def stream(self, job: Job, user: OsUser | None, credentials: bytes = b"") -> AsyncGenerator[Any, None]:
         async with self.slots:
@@ -79,7 +79,7 @@ class Publishers:
                         async for answer in answers:
                             yield answer
                 except (asyncio.IncompleteReadError, ConnectionError, ValueError, KeyError) as error:
-                    raise PublishFailed("The publisher process ended early") from error
+                    raise JobFailed("The worker process ended early") from error
                 finally:
                     await _end(process)
 
@@ -93,13 +93,13 @@ class Publishers:
                 async with asyncio.timeout(self.silence_s):
                     kind, data = await _frame(process.stdout)
             except TimeoutError as error:
-                raise PublishFailed(f"No progress within {self.silence_s:.0f} s") from error
+                raise JobFailed(f"No progress within {self.silence_s:.0f} s") from error
             if kind == DATA:
                 yield data
                 continue
             message = json.loads(data)
             if "error" in message:
-                raise PublishFailed(str(message["error"]))
+                raise JobFailed(str(message["error"]))
             if "progress" not in message:
                 yield message
                 return

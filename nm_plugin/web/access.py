@@ -3,7 +3,7 @@
 Follows ``ContainerLogsUtils``: what counts is whether the node still knows the application.  A container that the RM
 has acknowledged is forgotten by the container manager, but its logs are here until its application is over.
 
-Who calls was settled before (``web_rim``); who gives no name, where that is allowed, is the static web user.
+Who calls was settled before (``rim``); who gives no name, where that is allowed, is the static web user.
 """
 
 from __future__ import annotations

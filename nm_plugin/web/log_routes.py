@@ -22,7 +22,7 @@ from nm_plugin.host.users import FileThreads
 from nm_plugin.logs.reading import log_text
 from nm_plugin.logs.reading.files import LogFile, chunks, list_logs, open_log, page_range, size_range
 from nm_plugin.logs.uploading.aggregation import LogAggregator
-from nm_plugin.logs.worker_pool import PublishFailed
+from nm_plugin.logs.worker_pool import JobFailed
 from nm_plugin.web.access import UNKNOWN, Access, LogPlace
 from nm_plugin.web.answers import LONG_MAX, file_info, integer, page, text_type
 from nm_plugin.web.recall_routes import DEFAULT_START, RecallRoutes
@@ -64,7 +64,7 @@ class LogRoutes:
         found = [self._logs_info(place, "LOCAL", local)]
         try:
             uploaded = await self._logs.uploaded(place.container_id, place.user)
-        except PublishFailed as error:
+        except JobFailed as error:
             self._log.info("uploaded_logs_not_listed", container=str(place.container_id), reason=str(error)[:300])
         else:
             found += [
@@ -118,7 +118,7 @@ class LogRoutes:
                 place.container_id, place.user, name, LONG_MAX if size is None else size
             ):
                 yield data
-        except PublishFailed as error:
+        except JobFailed as error:
             # The head is sent: an error's status is out of reach, and the local log is the newer part anyway.
             self._log.info("uploaded_log_not_shown", container=str(place.container_id), reason=str(error)[:300])
 

@@ -23,7 +23,7 @@ from nm_plugin.logs.formats.random_file import BytesFile
 from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.uploading.aggregation import LogAggregator, LogStatus
 from nm_plugin.logs.uploading.journal import LogContext
-from nm_plugin.logs.worker_pool import Publishers
+from nm_plugin.logs.worker_pool import WorkerPool
 from tests.conformance.cluster import Cluster, wait_for
 from tests.support.hadoop_jars import client_jars
 from tests.support.hdfs import Hdfs
@@ -61,9 +61,9 @@ async def aggregator_on(hdfs: Hdfs, rig: LogRig, root: str) -> AsyncIterator[Log
     rig.changes["layout"] = RemoteLayout(root=f"{hdfs.url}{root}", suffix="logs", format=rig.format)
     rig.changes |= {"retry_min_s": 0.5, "retry_max_s": 1.0}
     threads = FileThreads(2)
-    publishers = Publishers(threads=threads, config_dir=hdfs.conf_dir, slots=Semaphore(2), silence_s=SILENCE_S)
+    workers = WorkerPool(threads=threads, config_dir=hdfs.conf_dir, slots=Semaphore(2), silence_s=SILENCE_S)
     try:
-        async with rig.aggregator(publishers) as aggregator:
+        async with rig.aggregator(workers) as aggregator:
             yield aggregator
     finally:
         threads.close()

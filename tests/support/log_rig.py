@@ -27,7 +27,7 @@ from nm_plugin.logs.uploading.journal import AppLogs, Journals, LogContext
 from nm_plugin.logs.uploading.retention import Ledger
 from nm_plugin.logs.uploading.uploads import AggregationSettings, AggregatorParts
 from nm_plugin.logs.worker import perform
-from nm_plugin.logs.worker_pool import PublishFailed
+from nm_plugin.logs.worker_pool import JobFailed
 from tests.support.node_agent import FakeUsers
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 
@@ -125,7 +125,7 @@ class InProcess:
         self.users.append(user)
         if self.away > 0:
             self.away -= 1
-            raise PublishFailed("Connection refused")
+            raise JobFailed("Connection refused")
         output = io.BytesIO()
         job = decode(encode(job))
         done = perform(job, SteppedFiles(self._steps), job.root.removeprefix("file://"), output)
@@ -201,7 +201,7 @@ class LogRig:
                     directories=Directories(local_dirs=(), log_dirs=self.log_dirs),
                     users=FakeUsers({self.user.name: self.user}),
                     threads=threads,
-                    publishers=publishing or InProcess(steps),
+                    workers=publishing or InProcess(steps),
                     journals=journals,
                     ledger=Ledger(self.root / "state"),
                     tasks=tasks,

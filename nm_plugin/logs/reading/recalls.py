@@ -1,6 +1,6 @@
 """The agent's side of reading aggregated logs back for its web port: whose, by whom, and how many at once.
 
-Reading is done by publisher processes that are the owner (``recalled``), never by the agent itself, and by others than
+Reading is done by worker processes that are the owner (``search``), never by the agent itself, and by others than
 those that upload: readers cannot hold up an upload.  A few may read at once, each for a bounded time; who would wait
 too long for a turn, or behind too many, is told to come back.
 
@@ -24,7 +24,7 @@ from nm_plugin.logs.jobs import Recall
 from nm_plugin.logs.layout import RemoteLayout, node_file_name
 from nm_plugin.logs.reading.search import FORBIDDEN, FOUND
 from nm_plugin.logs.viewers import Viewer
-from nm_plugin.logs.worker_pool import PublishFailed, Publishing
+from nm_plugin.logs.worker_pool import JobFailed, Workers
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import Unavailable, YodelError
 from yodel.hadoop_http.errors import forbidden, not_found
@@ -52,10 +52,10 @@ class Recalled:
 
 
 class Recalls:
-    """``publishers`` are these readers' own."""
+    """``workers`` are these readers' own."""
 
-    def __init__(self, layout: RemoteLayout, users: UserDatabase, threads: FileThreads, publishers: Publishing) -> None:
-        self._layout, self._users, self._threads, self._publishers = layout, users, threads, publishers
+    def __init__(self, layout: RemoteLayout, users: UserDatabase, threads: FileThreads, workers: Workers) -> None:
+        self._layout, self._users, self._threads, self._workers = layout, users, threads, workers
         self._waiting = 0
         self._log = structlog.get_logger(__name__)
 
@@ -67,7 +67,7 @@ class Recalls:
             Unavailable: it cannot be read now.
         """
         user = await self._user(asked)
-        done = await self._first(asked, lambda: self._publishers.run(self._job(asked), user))
+        done = await self._first(asked, lambda: self._workers.run(self._job(asked), user))
         _require_found(done, asked)
         return list(done["files"])
 
@@ -79,7 +79,7 @@ class Recalls:
             Unavailable: it cannot be read now.
         """
         user = await self._user(asked)
-        answers = self._publishers.stream(self._job(asked, name, size_bytes), user)
+        answers = self._workers.stream(self._job(asked, name, size_bytes), user)
         first = await self._first(asked, lambda: anext(answers))
         if not isinstance(first, bytes):
             await answers.aclose()
@@ -99,7 +99,7 @@ class Recalls:
                 async for answer in answers:
                     if isinstance(answer, bytes):
                         yield answer
-            except PublishFailed as error:
+            except JobFailed as error:
                 # The head is sent: an error's status is out of reach.
                 self._log.warning("recall_broke_off", container=str(asked.container_id), reason=str(error)[:300])
 
@@ -118,7 +118,7 @@ class Recalls:
                 return await answer()
         except TimeoutError as error:
             raise Unavailable(CROWDED) from error
-        except PublishFailed as error:
+        except JobFailed as error:
             self._log.info("not_recalled", container=str(asked.container_id), reason=str(error)[:300])
             raise Unavailable(f"The aggregated logs of {asked.container_id} cannot be read now") from error
         finally:

@@ -178,7 +178,7 @@ class LogAggregator:
     # What was uploaded of a container whose application goes on.
 
     async def uploaded(self, container_id: ContainerId, user: OsUser) -> list[Any]:
-        """Per file: its name and its logs' names, sizes and times (``shown.listed``).  Raises PublishFailed."""
+        """Per file: its name and its logs' names, sizes and times (``shown.listed``).  Raises JobFailed."""
         logs = self._applications.get(container_id.application_id)
         if logs is None or not logs.uploads:
             return []
@@ -187,12 +187,12 @@ class LogAggregator:
     async def uploaded_text(
         self, container_id: ContainerId, user: OsUser, name: str, size_bytes: int
     ) -> AsyncIterator[bytes]:
-        """A log in every upload, as ``yarn logs`` prints it.  Raises PublishFailed."""
+        """A log in every upload, as ``yarn logs`` prints it.  Raises JobFailed."""
         logs = self._applications.get(container_id.application_id)
         if logs is None or not logs.uploads:
             return
         job = self._uploads.show_job(logs, container_id, name, size_bytes)
-        async with contextlib.aclosing(self._parts.publishers.stream(job, user)) as answers:
+        async with contextlib.aclosing(self._parts.workers.stream(job, user)) as answers:
             async for answer in answers:
                 if isinstance(answer, bytes):
                     yield answer

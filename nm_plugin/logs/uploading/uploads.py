@@ -21,7 +21,7 @@ from nm_plugin.logs.layout import RemoteLayout, node_file_name
 from nm_plugin.logs.uploading import journal, policies
 from nm_plugin.logs.uploading.journal import AppLogs, Intent, Journals
 from nm_plugin.logs.uploading.retention import Kept, Ledger
-from nm_plugin.logs.worker_pool import PublishFailed, Publishing
+from nm_plugin.logs.worker_pool import JobFailed, Workers
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.errors import YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -51,7 +51,7 @@ class AggregatorParts:
     directories: Directories
     users: UserDatabase
     threads: FileThreads
-    publishers: Publishing
+    workers: Workers
     journals: Journals
     ledger: Ledger
     tasks: TaskOwner
@@ -75,7 +75,7 @@ class Uploads:
         """Intent, upload, tidying up; goes on where the journal ends.
 
         Raises:
-            PublishFailed, YodelError, OSError: try again.
+            JobFailed, YodelError, OSError: try again.
         """
         user = await self._parts.threads.run(self._parts.users.lookup, logs.origin.user)
         if logs.unsettled is None:
@@ -178,8 +178,8 @@ class Uploads:
 
     async def run(self, job: Job, user: OsUser | None, credentials: bytes) -> Any:
         try:
-            return await self._parts.publishers.run(job, user, credentials)
-        except PublishFailed:
+            return await self._parts.workers.run(job, user, credentials)
+        except JobFailed:
             self._has_root = False  # somebody may have removed it
             raise
 

@@ -11,12 +11,12 @@ import pytest
 
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.logs.jobs import Expire, MakeRoot, Publish, decode, encode
-from nm_plugin.logs.worker_pool import Publishers, PublishFailed
+from nm_plugin.logs.worker_pool import JobFailed, WorkerPool
 
 
 @pytest.fixture
-def publishers(threads: FileThreads) -> Publishers:
-    return Publishers(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
+def workers(threads: FileThreads) -> WorkerPool:
+    return WorkerPool(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
 
 
 def publish(root: Path, **changes: Any) -> Publish:
@@ -38,34 +38,34 @@ def publish(root: Path, **changes: Any) -> Publish:
     return Publish(**{**values, **changes})
 
 
-async def test_the_user_owns_what_its_process_makes(open_path: Path, alice: OsUser, publishers: Publishers) -> None:
-    await publishers.run(MakeRoot(root=f"file://{open_path}/remote", group=""), None)
+async def test_the_user_owns_what_its_process_makes(open_path: Path, alice: OsUser, workers: WorkerPool) -> None:
+    await workers.run(MakeRoot(root=f"file://{open_path}/remote", group=""), None)
     logs = open_path / "logs" / "application_1_0001" / "container_1_0001_01_000002"
     logs.mkdir(parents=True)
     (logs / "stdout").write_bytes(b"hello")
     os.chmod(logs / "stdout", 0o644)
     for format in ("tfile", "ifile"):
-        answer = await publishers.run(publish(open_path, format=format, file_name=format), alice)
+        answer = await workers.run(publish(open_path, format=format, file_name=format), alice)
         assert [name for _, name, _ in answer["uploaded"]] == ["stdout"]
         path = open_path / "remote" / "alice" / "application_1_0001" / format
         assert path.stat().st_uid == alice.uid
 
 
-async def test_refusals_are_told(open_path: Path, alice: OsUser, publishers: Publishers) -> None:
-    with pytest.raises(PublishFailed, match="ftp"):
-        await publishers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
-    with pytest.raises(PublishFailed, match="error"):
-        await publishers.run(publish(open_path, include="("), alice)
+async def test_refusals_are_told(open_path: Path, alice: OsUser, workers: WorkerPool) -> None:
+    with pytest.raises(JobFailed, match="ftp"):
+        await workers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
+    with pytest.raises(JobFailed, match="error"):
+        await workers.run(publish(open_path, include="("), alice)
     (open_path / "remote").write_text("no directory")
-    with pytest.raises(PublishFailed):
-        await publishers.run(Expire(root=f"file://{open_path}/remote", directories=("x",), before_ms=0), alice)
+    with pytest.raises(JobFailed):
+        await workers.run(Expire(root=f"file://{open_path}/remote", directories=("x",), before_ms=0), alice)
 
 
-async def test_slots_are_free_again_after_a_failure(open_path: Path, alice: OsUser, publishers: Publishers) -> None:
+async def test_slots_are_free_again_after_a_failure(open_path: Path, alice: OsUser, workers: WorkerPool) -> None:
     for _ in range(2):
-        with pytest.raises(PublishFailed):
-            await publishers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
-    assert not publishers.slots.locked()
+        with pytest.raises(JobFailed):
+            await workers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
+    assert not workers.slots.locked()
 
 
 def test_jobs_survive_the_pipe(open_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Logs of an application that is over, from a node that never had it: the agent, its publisher processes, a folder."""
+"""Logs of an application that is over, from a node that never had it: the agent, its worker processes, a folder."""
 
 from __future__ import annotations
 

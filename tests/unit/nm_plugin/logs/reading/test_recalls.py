@@ -16,7 +16,7 @@ from nm_plugin.logs.layout import RemoteLayout
 from nm_plugin.logs.reading import recalls
 from nm_plugin.logs.reading.recalls import Recalled, RecalledText, Recalls
 from nm_plugin.logs.viewers import Viewer
-from nm_plugin.logs.worker_pool import PublishFailed
+from nm_plugin.logs.worker_pool import JobFailed
 from tests.support.node_agent import FakeUsers, container_id, eventually
 from yodel.domain.ids import NodeId
 from yodel.errors import Unavailable
@@ -31,7 +31,7 @@ ASKED = Recalled(
 
 
 class Scripted:
-    """A publisher that answers what it is told to; an exception is raised, None hangs."""
+    """A worker that answers what it is told to; an exception is raised, None hangs."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers, self.jobs, self.users, self.open = answers, list[Job](), list[OsUser | None](), 0
@@ -61,28 +61,28 @@ def done(outcome: str, *files: Any) -> dict[str, Any]:
 @pytest.fixture
 def made(threads: FileThreads, alice: OsUser, open_path: Path) -> Callable[[Scripted], Recalls]:
     layout = RemoteLayout(root=f"file://{open_path}", suffix="logs", format="tfile")
-    return lambda publishers: Recalls(layout, FakeUsers({"alice": alice}), threads, publishers)
+    return lambda workers: Recalls(layout, FakeUsers({"alice": alice}), threads, workers)
 
 
 async def test_the_owner_reads_what_the_viewer_asked_for(made: Callable[[Scripted], Recalls], alice: OsUser) -> None:
-    publishers = Scripted(done("found", {"file": "node-1_8041", "logs": [["stdout", 5, 1]]}))
-    assert await made(publishers).listed(ASKED) == [{"file": "node-1_8041", "logs": [["stdout", 5, 1]]}]
-    assert publishers.users == [alice]
-    (job,) = publishers.jobs
+    workers = Scripted(done("found", {"file": "node-1_8041", "logs": [["stdout", 5, 1]]}))
+    assert await made(workers).listed(ASKED) == [{"file": "node-1_8041", "logs": [["stdout", 5, 1]]}]
+    assert workers.users == [alice]
+    (job,) = workers.jobs
     assert isinstance(job, Recall)
     assert (job.viewer, job.owner, job.node_file) == (ASKED.viewer, "alice", "node-1_8041")
     assert job.directories == ("alice", "bucket-logs-tfile", "0007", str(ASKED.container_id.application_id))
 
 
 async def test_text_is_passed_on_and_its_reader_ended(made: Callable[[Scripted], Recalls]) -> None:
-    publishers = Scripted(b"head", b"lines", done("found"))
-    parts = await made(publishers).text(ASKED, "stdout", -5)
+    workers = Scripted(b"head", b"lines", done("found"))
+    parts = await made(workers).text(ASKED, "stdout", -5)
     assert [part async for part in parts] == [b"head", b"lines"]
-    assert publishers.open == 0
-    left = await made(publishers).text(ASKED, "stdout")
-    assert publishers.open == 1
+    assert workers.open == 0
+    left = await made(workers).text(ASKED, "stdout")
+    assert workers.open == 1
     await left.aclose()
-    assert publishers.open == 0
+    assert workers.open == 0
 
 
 @pytest.mark.parametrize(
@@ -95,29 +95,29 @@ async def test_text_is_passed_on_and_its_reader_ended(made: Callable[[Scripted],
 async def test_refusals_come_before_the_first_byte(
     made: Callable[[Scripted], Recalls], outcome: str, status: int, words: str
 ) -> None:
-    publishers = Scripted(done(outcome))
-    for asking in (made(publishers).listed(ASKED), made(publishers).text(ASKED, "stdout")):
+    workers = Scripted(done(outcome))
+    for asking in (made(workers).listed(ASKED), made(workers).text(ASKED, "stdout")):
         with pytest.raises(RestError, match=words) as refused:
             await asking
         assert refused.value.status == status
-    assert publishers.open == 0
+    assert workers.open == 0
 
 
 async def test_owner_whom_the_node_does_not_know_has_no_logs(made: Callable[[Scripted], Recalls]) -> None:
-    publishers = Scripted()
+    workers = Scripted()
     asked = Recalled(container_id=ASKED.container_id, owner="../alice", viewer=ASKED.viewer, node_id=ASKED.node_id)
     with pytest.raises(RestError) as refused:
-        await made(publishers).listed(asked)
-    assert (refused.value.status, publishers.jobs) == (404, [])
+        await made(workers).listed(asked)
+    assert (refused.value.status, workers.jobs) == (404, [])
 
 
 async def test_failure_is_told_without_its_insides(made: Callable[[Scripted], Recalls]) -> None:
     with pytest.raises(Unavailable, match=r"container_\S+ cannot be read now$"):
-        await made(Scripted(PublishFailed("OSError: /secret/path"))).listed(ASKED)
+        await made(Scripted(JobFailed("OSError: /secret/path"))).listed(ASKED)
 
 
 async def test_failure_in_the_middle_ends_the_text(made: Callable[[Scripted], Recalls]) -> None:
-    parts = await made(Scripted(b"head", PublishFailed("gone"))).text(ASKED, "stdout")
+    parts = await made(Scripted(b"head", JobFailed("gone"))).text(ASKED, "stdout")
     assert [part async for part in parts] == [b"head"]
 
 
@@ -125,24 +125,24 @@ async def test_no_turn_in_time_is_unavailable(
     made: Callable[[Scripted], Recalls], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recalls, "FIRST_WORD_S", 0.0)
-    publishers = Scripted(None)
-    for asking in (made(publishers).listed(ASKED), made(publishers).text(ASKED, "stdout")):
+    workers = Scripted(None)
+    for asking in (made(workers).listed(ASKED), made(workers).text(ASKED, "stdout")):
         with pytest.raises(Unavailable, match="Too many"):
             await asking
-    assert publishers.open == 0
+    assert workers.open == 0
 
 
 async def test_behind_too_many_nobody_waits(made: Callable[[Scripted], Recalls]) -> None:
-    publishers = Scripted(None)
-    reading = made(publishers)
+    workers = Scripted(None)
+    reading = made(workers)
     async with asyncio.TaskGroup() as group:
         waiting = [group.create_task(reading.listed(ASKED)) for _ in range(recalls.WAITING_MAX)]
-        await eventually(lambda: publishers.open == recalls.WAITING_MAX)
+        await eventually(lambda: workers.open == recalls.WAITING_MAX)
         with pytest.raises(Unavailable, match="Too many"):
             await reading.text(ASKED, "stdout")
         for task in waiting:
             task.cancel()
-    publishers.answers = (done("found"),)
+    workers.answers = (done("found"),)
     assert await reading.listed(ASKED) == []
 
 
@@ -150,8 +150,8 @@ async def test_caller_that_reads_too_slowly_is_cut_off(
     made: Callable[[Scripted], Recalls], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recalls, "READ_S", 0.0)
-    publishers = Scripted(b"head", b"lines", done("found"))
-    answer = RecalledText(await made(publishers).text(ASKED, "stdout"), "text/plain")
+    workers = Scripted(b"head", b"lines", done("found"))
+    answer = RecalledText(await made(workers).text(ASKED, "stdout"), "text/plain")
 
     async def stuck(_: Message) -> None:
         await asyncio.Event().wait()
@@ -161,4 +161,4 @@ async def test_caller_that_reads_too_slowly_is_cut_off(
         raise AssertionError
 
     await answer({"type": "http", "asgi": {"spec_version": "2.4"}}, silent, stuck)
-    assert publishers.open == 0
+    assert workers.open == 0

@@ -277,9 +277,9 @@ class _Refusing(InProcess):
     """As the process does: an exception becomes a refusal."""
 
     async def run(self, job: Any, user: Any, credentials: bytes = b"") -> Any:
-        from nm_plugin.logs.worker_pool import PublishFailed
+        from nm_plugin.logs.worker_pool import JobFailed
 
         try:
             return await super().run(job, user, credentials)
         except Exception as error:
-            raise PublishFailed(str(error)) from error
+            raise JobFailed(str(error)) from error
