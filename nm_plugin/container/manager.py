@@ -19,6 +19,7 @@ from nm_plugin.container.counts import ContainerCounts
 from nm_plugin.container.life import Container, Effect, State
 from nm_plugin.container.records import Application
 from nm_plugin.container.resources import Localization
+from nm_plugin.container.signals import COMMANDS
 from nm_plugin.container.work import ContainerWork, Ledger
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.localization.plan import Wanted
@@ -104,7 +105,7 @@ class ContainerManager:
             return False
         delivered = await self._does.signal(container_id, name)
         text = (
-            f"Sent signal {_COMMANDS.get(name, '')} (SIG{name}) to pid {container.pid} as user {container.user} "
+            f"Sent signal {COMMANDS.get(name, '')} (SIG{name}) to pid {container.pid} as user {container.user} "
             f"for container {container_id}, result={'success' if delivered else 'failed'}"
         )
         container = self._book.get(container_id)
@@ -315,9 +316,6 @@ _RESUME: dict[State, tuple[Effect, ...]] = {
     State.KILLING: (Effect.TERMINATE,),
     State.DONE: (),
 }
-
-
-_COMMANDS = {"QUIT": "OUTPUT_THREAD_DUMP", "TERM": "GRACEFUL_SHUTDOWN", "KILL": "FORCEFUL_SHUTDOWN"}
 
 
 def _state_text(container: Container | None, container_id: ContainerId) -> str:

@@ -21,6 +21,7 @@ from nm_plugin.container.life import Container, State
 from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.resources import Localization
 from nm_plugin.container.retry import retry_of
+from nm_plugin.container.signals import SIGNALS
 from nm_plugin.container.statuses import container_status
 from nm_plugin.keys.token_secrets import ContainerGrant, InvalidToken, NmIdentity, TokenSecrets, nm_identity
 from nm_plugin.localization.plan import wanted_in_turns
@@ -40,7 +41,6 @@ from yodel.rpc_io.pieces import CONTAINERS_PIECE, PIECE, taking_turns
 PROTOCOL_NAME = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 REQUESTS_PER_CALL_MAX = 10_000
 ACLS_MAX = 10  # there are two kinds
-SIGNALS = {pb.OUTPUT_THREAD_DUMP: "QUIT", pb.GRACEFUL_SHUTDOWN: "TERM", pb.FORCEFUL_SHUTDOWN: "KILL"}
 
 
 class InvalidContainer(Refused):

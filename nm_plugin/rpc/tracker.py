@@ -24,12 +24,12 @@ from google.protobuf.message import Message
 
 from nm_plugin.container import diagnostics
 from nm_plugin.container.manager import ContainerManager
+from nm_plugin.container.signals import SIGNALS
 from nm_plugin.container.statuses import container_status, registration_status
 from nm_plugin.host.usage import Usage
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.logs.uploading.aggregation import LogAggregator, LogReport
 from nm_plugin.node.state import NodeState
-from nm_plugin.rpc.container_protocol import SIGNALS
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
