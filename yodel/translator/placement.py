@@ -25,7 +25,7 @@ RACK_LABEL = "topology.kubernetes.io/rack"
 HOSTS_MAX = 100
 """Hosts named in one pod's affinity; a wish that names more is as good as anywhere."""
 AVOID_MAX = 10_000
-"""As many as an ApplicationMaster may blacklist (services.beat_checks.BLACKLIST_MAX)."""
+"""As many as an ApplicationMaster may blacklist (services.masters.beat.BLACKLIST_MAX)."""
 CLOSED_MAX = 500
 """Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed anew."""
 _DIGEST = "sha256-"

@@ -6,7 +6,7 @@ from tests.support.playbook import NODE_SIZE, World, ask
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import EXTRA_AMOUNT_MAX, Resource
 from yodel.errors import InvalidResourceRequest, TooMuchBlacklisted
-from yodel.services.masters import beat_checks
+from yodel.services.masters import beat
 from yodel.services.masters import service as master_module
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult
 
@@ -82,7 +82,7 @@ async def test_beat_with_something_to_write_is_not(world: World) -> None:
 @pytest.mark.parametrize("field", ["asks", "releases", "blacklist_additions"])
 async def test_lists_of_a_beat_have_limits(world: World, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
     for name in ("ASKS_PER_BEAT_MAX", "RELEASES_PER_BEAT_MAX", "BLACKLIST_MAX"):
-        monkeypatch.setattr(beat_checks, name, 2)
+        monkeypatch.setattr(beat, name, 2)
     am = await world.running_am()
     items = {
         "asks": [ask(1)] * 3,
@@ -96,7 +96,7 @@ async def test_lists_of_a_beat_have_limits(world: World, monkeypatch: pytest.Mon
 async def test_blacklist_has_a_limit_and_what_is_beyond_it_is_refused_not_dropped(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beat_checks, "BLACKLIST_MAX", 3)
+    monkeypatch.setattr(beat, "BLACKLIST_MAX", 3)
     am = await world.running_am()
     runtime = world.rm.state.runtimes[am.attempt_id]
     await am.beat(blacklist_additions=["a", "b"])

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from yodel.domain import ask_rules
 from yodel.domain.application import Application
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.attempt import Attempt
@@ -52,7 +51,7 @@ from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Granted, Registration
-from yodel.services.masters.beat_checks import BeatChecks, blacklisted
+from yodel.services.masters.beat import BeatJudge, JudgedBeat
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.state import ask_key
@@ -89,7 +88,7 @@ class MasterService:
         rules: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._tokens, self._clock, self._rules = engine, tokens, clock, rules
-        self._checks = BeatChecks(engine, rules, require_allowed)
+        self._judge = BeatJudge(engine, rules, require_allowed)
         self._maximum = maximum_capability
         self._wake_scheduler = wake_scheduler
         self._busy: dict[ApplicationAttemptId, asyncio.Future[None]] = {}
@@ -150,10 +149,9 @@ class MasterService:
         runtime, replay = self._enter(attempt_id, request)
         if replay is not None:
             return replay
-        request = self._heard(runtime, request)
         if self._has_work(runtime, request):
             return None
-        self._record(runtime, request)
+        self._record(runtime, self._heard(runtime, request))
         return self._answer(runtime, self._counted(runtime))
 
     async def allocate_slow(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResult:
@@ -214,7 +212,7 @@ class MasterService:
     def _enter(
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest
     ) -> tuple[AttemptRuntime, AllocateResult | None]:
-        """Check who calls and the response id; a repeat of the last beat gets the stored response."""
+        """Who calls, and the response id; a repeat of the last beat gets the stored response."""
         attempt, runtime = self._live(attempt_id)
         if attempt is None or runtime is None:
             raise AttemptNotServed(attempt_id)
@@ -225,7 +223,6 @@ class MasterService:
             )
         runtime.last_seen_s = self._clock.monotonic_s()
         if request.response_id == runtime.response_id:
-            self._checks.check(request, runtime)
             return runtime, None
         stored = runtime.last_response
         if (request.response_id + 1) & RESPONSE_ID_MASK == runtime.response_id and isinstance(stored, AllocateResult):
@@ -235,48 +232,45 @@ class MasterService:
             f"{runtime.response_id}, but get {request.response_id}"
         )
 
-    def _heard(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateRequest:
+    def _heard(self, runtime: AttemptRuntime, request: AllocateRequest) -> JudgedBeat:
         """Of an ApplicationMaster that has unregistered nothing but that it lives: it is answered with
         EMPTY_ALLOCATION and the ends there are (DefaultAMSProcessor)."""
+        beat = self._judge.judged(request, runtime)
         if self._engine.state.attempts[runtime.attempt_id].state is not AttemptState.FINISHING:
-            return request
+            return beat
         runtime.granted.clear()
-        return AllocateRequest(response_id=request.response_id, progress=request.progress)
+        return JudgedBeat(progress=beat.progress)
 
     def _has_work(self, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
-        url = request.tracking_url
-        url_changed = bool(url) and url != self._engine.state.attempts[runtime.attempt_id].tracking_url
+        """Something has to be written, or collected: looked at before the beat is judged, which happens once."""
+        attempt, url = self._engine.state.attempts[runtime.attempt_id], request.tracking_url
+        is_heard = attempt.state is not AttemptState.FINISHING
         return (
-            bool(request.releases or runtime.granted or runtime.completed or runtime.changed_nodes or runtime.delivered)
-            or bool(request.updates or runtime.updated or runtime.update_errors or runtime.updates_delivered)
-            or bool(runtime.rejected)
-            or url_changed
+            bool(runtime.completed or runtime.changed_nodes or runtime.delivered or runtime.rejected)
+            or bool(runtime.updated or runtime.update_errors or runtime.updates_delivered)
+            or (is_heard and bool(request.releases or request.updates or runtime.granted))
+            or (is_heard and bool(url) and url != attempt.tracking_url)
         )
 
-    def _record(self, runtime: AttemptRuntime, request: AllocateRequest) -> None:
+    def _record(self, runtime: AttemptRuntime, beat: JudgedBeat) -> None:
         """What lives in memory only: asks, blacklist, progress.  What of it a decision reads wakes the scheduler."""
         self._engine.state.pulse += 1
-        is_changed = bool(request.asks or request.scheduling_asks)
+        is_changed = bool(beat.asks)
         if is_changed:
-            label = self._engine.state.applications[runtime.attempt_id.application_id].submission.node_label
-            asks = [ask_rules.checked(ask, self._rules, label) for ask in request.asks]
-            requests = [ask_rules.merged(asked, runtime.constraints) for asked in request.scheduling_asks]
-            runtime.asks.take([*asks, *requests], self._rules.count_max)  # all or nothing: nothing was changed so far
-        if request.blacklist_additions or request.blacklist_removals:
-            wanted = blacklisted(request, runtime)
-            is_changed |= wanted != runtime.blacklist
-            runtime.blacklist = wanted
-        progress = request.progress
-        runtime.progress = 0.0 if progress != progress or progress < 0 else min(progress, 1.0)
+            runtime.asks.take(beat.asks, self._rules.count_max)  # all or nothing: nothing was changed so far
+        if beat.blacklist is not None:
+            is_changed |= beat.blacklist != runtime.blacklist
+            runtime.blacklist = beat.blacklist
+        runtime.progress = beat.progress
         if is_changed:
             self._wake_scheduler()
 
     async def _process(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
-        owner, request = runtime.attempt_id, self._heard(runtime, request)
-        self._record(runtime, request)
+        owner, beat = runtime.attempt_id, self._heard(runtime, request)
+        self._record(runtime, beat)
         acknowledged, seen_updates = tuple(runtime.delivered), dict(runtime.updates_delivered)
         offered = runtime.granted[:GRANTS_PER_BEAT_MAX]
-        updates = self._judged(runtime, request)
+        updates = self._judged_updates(runtime, beat)
 
         def work(tx: Transaction) -> list[ContainerId]:
             for container_id in acknowledged:
@@ -288,7 +282,7 @@ class MasterService:
             for container_id, target in updates.decreases.items():
                 if tx.has(container_id):
                     tx.tell(container_id, DecreaseRequested(target))
-            for container_id in request.releases:
+            for container_id in beat.releases:
                 if container_id.application_id == owner.application_id and tx.has(container_id):
                     event = StopRequested(ContainerExitStatus.ABORTED, "Container released by application", tx.now_ms)
                     tx.tell(container_id, event)
@@ -300,8 +294,8 @@ class MasterService:
                 # Acquired and still offered: the beat that took it was given up before its answer was made.
                 if state in (ContainerState.ALLOCATED, ContainerState.ACQUIRED):
                     taken.append(container_id)
-            if request.tracking_url:
-                tx.tell(owner, TrackingUrlChanged(request.tracking_url[:TEXT_LENGTH_MAX]))
+            if beat.tracking_url:
+                tx.tell(owner, TrackingUrlChanged(beat.tracking_url[:TEXT_LENGTH_MAX]))
             return taken
 
         taken = await self._engine.do(work)
@@ -327,12 +321,12 @@ class MasterService:
         )
         return self._answer(runtime, result)
 
-    def _judged(self, runtime: AttemptRuntime, request: AllocateRequest) -> Updates:
+    def _judged_updates(self, runtime: AttemptRuntime, beat: JudgedBeat) -> Updates:
         def own(container_id: ContainerId) -> Container | None:
             is_own = container_id.application_id == runtime.attempt_id.application_id
             return self._engine.state.containers.get(container_id) if is_own else None
 
-        return judge(request.updates, own, SizeLimits(minimum=self._rules.minimum, maximum=self._maximum))
+        return judge(beat.updates, own, SizeLimits(minimum=self._rules.minimum, maximum=self._maximum))
 
     def _take_increases(self, runtime: AttemptRuntime, updates: Updates) -> None:
         """An increase waits in memory until there is room, as an ask does; a newer word replaces an older one."""

@@ -1,0 +1,138 @@
+"""A heartbeat is judged whole, once, before anything of it counts (ApplicationMasterService, RMServerUtils)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from yodel.domain import ask_rules
+from yodel.domain.application import Submission
+from yodel.domain.ask_book import Ask, SchedulingAsk
+from yodel.domain.ask_rules import AskRules
+from yodel.domain.container_update import UpdateRequest
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.resource import Resource
+from yodel.errors import InvalidReleaseRequest, TooMuchAsked, TooMuchBlacklisted
+from yodel.services.masters.allocate import AllocateRequest
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.engine import Engine
+
+ASKS_PER_BEAT_MAX = 20_000
+RELEASES_PER_BEAT_MAX = 20_000
+BLACKLIST_MAX = 10_000
+UPDATES_PER_BEAT_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedBeat:
+    """What of a heartbeat counts; all of it, for the rest was refused.
+
+    ``asks`` have the submission's label and the constraints that were registered for their tags.  ``blacklist`` is all
+    that the attempt avoids from now on; None: the heartbeat does not say.  ``progress`` is 0 to 1.
+    """
+
+    progress: float
+    asks: Sequence[Ask | SchedulingAsk] = ()
+    releases: Sequence[ContainerId] = ()
+    updates: Sequence[UpdateRequest] = ()
+    blacklist: set[str] | None = None
+    tracking_url: str | None = None
+
+
+class BeatJudge:
+    """``require_allowed`` raises InvalidResourceRequest for a size that no container may have."""
+
+    def __init__(self, engine: Engine, rules: AskRules, require_allowed: Callable[[Resource], None]) -> None:
+        self._engine, self._rules, self._require_allowed = engine, rules, require_allowed
+
+    def judged(self, request: AllocateRequest, runtime: AttemptRuntime) -> JudgedBeat:
+        """Raises InvalidResourceRequest, InvalidBlacklistRequest, InvalidReleaseRequest."""
+        progress = request.progress
+        progress = 0.0 if progress != progress or progress < 0 else min(progress, 1.0)
+        if not _says_more(request):
+            return JudgedBeat(progress=progress, tracking_url=request.tracking_url)
+        _check_lengths(request)
+        submission = self._engine.state.applications[runtime.attempt_id.application_id].submission
+        asks: list[Ask | SchedulingAsk] = [*self._asks(request, submission), *self._scheduling_asks(request, runtime)]
+        ask_rules.check_blacklist(request.blacklist_additions)
+        blacklist = _blacklist(request, runtime)
+        _check_blacklist_length(len(blacklist or ()))
+        if not submission.keep_containers_across_attempts:
+            _check_releases(request.releases, runtime.attempt_id)
+        return JudgedBeat(
+            progress=progress,
+            asks=asks,
+            releases=request.releases,
+            updates=request.updates,
+            blacklist=blacklist,
+            tracking_url=request.tracking_url,
+        )
+
+    def _asks(self, request: AllocateRequest, submission: Submission) -> Iterator[Ask]:
+        queue_name = submission.queue.rsplit(".", 1)[-1]
+        known_labels = self._engine.state.node_labels if self._rules.are_node_labels_enabled else ()
+        for ask in request.asks:
+            yield ask_rules.checked(ask, self._rules, submission.node_label, queue_name, known_labels)
+            self._require_allowed(ask.key.capability)
+
+    def _scheduling_asks(self, request: AllocateRequest, runtime: AttemptRuntime) -> Iterator[SchedulingAsk]:
+        for ask in request.scheduling_asks:
+            ask_rules.check_count(ask, self._rules)
+            self._require_allowed(ask.key.capability)
+            yield ask_rules.merged(ask, runtime.constraints)
+
+
+def _says_more(request: AllocateRequest) -> bool:
+    """Than that its sender lives, how far it is, and where its pages are."""
+    return bool(
+        request.asks
+        or request.releases
+        or request.updates
+        or request.scheduling_asks
+        or request.blacklist_additions
+        or request.blacklist_removals
+    )
+
+
+def _check_lengths(request: AllocateRequest) -> None:
+    """Raises TooMuchAsked."""
+    for name, items, most in (
+        ("ask", request.asks, ASKS_PER_BEAT_MAX),
+        ("release", request.releases, RELEASES_PER_BEAT_MAX),
+        ("blacklist_additions", request.blacklist_additions, BLACKLIST_MAX),
+        ("update_requests", request.updates, UPDATES_PER_BEAT_MAX),
+        ("scheduling_requests", request.scheduling_asks, ASKS_PER_BEAT_MAX),
+    ):
+        if len(items) > most:
+            text = f"{name}: {len(items)} entries in one allocate call; at most {most}"
+            raise TooMuchAsked("allocate_entries", len(items), most, text)
+
+
+def _blacklist(request: AllocateRequest, runtime: AttemptRuntime) -> set[str] | None:
+    """What the attempt avoids from this heartbeat on; None: it is not said anew."""
+    if not request.blacklist_additions and not request.blacklist_removals:
+        return None
+    return runtime.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
+
+
+def _check_blacklist_length(length: int) -> None:
+    """Dropping names without a word would put containers where their ApplicationMaster does not want them.
+
+    Raises TooMuchBlacklisted.
+    """
+    if length > BLACKLIST_MAX:
+        raise TooMuchBlacklisted(
+            "blacklist_names",
+            length,
+            BLACKLIST_MAX,
+            f"Cannot add to the blacklist: {length} names with those of earlier heartbeats; at most {BLACKLIST_MAX}",
+        )
+
+
+def _check_releases(releases: Sequence[ContainerId], attempt_id: ApplicationAttemptId) -> None:
+    """RMServerUtils.validateContainerReleaseRequest.  Raises InvalidReleaseRequest."""
+    for container_id in releases:
+        if container_id.attempt_id != attempt_id:
+            raise InvalidReleaseRequest(
+                f"Cannot release container : {container_id} not belonging to this application attempt : {attempt_id}"
+            )
