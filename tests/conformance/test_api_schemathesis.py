@@ -20,7 +20,7 @@ from tests.support.rest_world import rest_world
 from yodel.rm_api.server import serve
 
 ENDLESS = "/events/stream"
-START_TIMEOUT_S, RUN_TIMEOUT_S = 30.0, 240.0
+START_TIMEOUT_S, RUN_TIMEOUT_S = 30.0, 480.0
 
 
 class Served:
