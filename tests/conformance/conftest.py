@@ -14,6 +14,7 @@ import pytest
 
 from tests.conformance.cluster import Cluster, running
 from tests.conformance.spark_submit import Spark
+from tests.support.hadoop import Hadoop, running_hadoop
 from tests.support.hdfs import hdfs
 
 
@@ -22,6 +23,14 @@ def cluster() -> Iterator[Cluster]:
     """One ``yodel local`` with two nodes of 8 GiB; at the end nothing of it may be left."""
     with running() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def rig() -> Iterator[Hadoop]:
+    """HDFS and JobHistoryServer of a real Hadoop, for tests that bring a ResourceManager."""
+    with running_hadoop() as hadoop:
+        hadoop.start_history()
+        yield hadoop
 
 
 @pytest.fixture(scope="session", params=["4.x", "3.5.x"])

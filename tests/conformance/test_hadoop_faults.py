@@ -35,7 +35,7 @@ from tests.conformance.held_mapreduce import (
 from tests.conformance.rest_words import new_id, polled_to_the_end, post
 from tests.conformance.rest_words import shell as shell_body
 from tests.support import hiding
-from tests.support.hadoop import Hadoop, running_hadoop
+from tests.support.hadoop import Hadoop
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
 from tests.support.processes import has_ended
 from tests.support.shuffle import Ask, Reducer, fetch
@@ -50,14 +50,6 @@ BACK_TIMEOUT_S = 60
 # What a cluster gives its jobs where the NameNode is one process: a client waits for it.
 PATIENT = {"dfs_client_retry_policy_enabled": "true", "dfs_client_retry_policy_spec": "1000,300"}
 EARLY = {"mapreduce_job_reduce_slowstart_completedmaps": "0.05"}
-
-
-@pytest.fixture(scope="module")
-def rig() -> Iterator[Hadoop]:
-    """HDFS and JobHistoryServer."""
-    with running_hadoop() as hadoop:
-        hadoop.start_history()
-        yield hadoop
 
 
 @pytest.fixture(scope="module")

@@ -11,20 +11,13 @@ import pytest
 from tests.conformance.clients import shell
 from tests.conformance.clients.target import Target
 from tests.conformance.cluster import Cluster, wait_for
-from tests.support.hadoop import Hadoop, running_hadoop
+from tests.support.hadoop import Hadoop
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
 
 pytestmark = pytest.mark.timeout(900)
 RUNNING_TIMEOUT_S = 120
 REJECTED_TIMEOUT_S = 240
 TAG = "tag.yodel.io/"
-
-
-@pytest.fixture(scope="module")
-def rig() -> Iterator[Hadoop]:
-    """HDFS only."""
-    with running_hadoop() as hadoop:
-        yield hadoop
 
 
 @pytest.fixture(scope="module")
