@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.playbook import SMALL, Am, Options, World, ask, complete, key, running
-from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, FinalApplicationStatus

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from yodel.domain.allocation.decide import AllocationLimits, Capacity, Demand, decide
+from yodel.domain.allocation.decide import decide
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
 from yodel.domain.ask_book import ANY, Ask, AskBook, AskKey
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.resource import NONE, Resource

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 from tests.support.laws import check_nothing_is_owed
 from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_book import ANY, Ask, AskKey
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules

@@ -82,3 +82,25 @@ def rounded_up(ask: Resource, minimum: Resource) -> Resource:
         return max(step, -(-value // step) * step)
 
     return Resource(up(ask.memory_mib, minimum.memory_mib), up(ask.vcores, minimum.vcores), ask.extras)
+
+
+def part_of(whole: Resource, share: float) -> Resource:
+    """A part of 0 to 1 of every amount, rounded down (Resources.multiply).
+
+    Of what comes out a hair below a whole number by floating point, the whole number counts.
+    """
+
+    def down(value: int) -> int:
+        return int(value * share + 1e-6)
+
+    extras = tuple((name, down(value)) for name, value in whole.extras)
+    return Resource(down(whole.memory_mib), down(whole.vcores), extras)
+
+
+def rounded_down(amount: Resource, minimum: Resource) -> Resource:
+    """To multiples of the minimum allocation (Resources.roundDown); further types stay."""
+    return Resource(
+        amount.memory_mib // minimum.memory_mib * minimum.memory_mib,
+        amount.vcores // minimum.vcores * minimum.vcores,
+        amount.extras,
+    )

@@ -21,7 +21,8 @@ from yodel.domain.activities import (
     pods_activity,
     request_activity,
 )
-from yodel.domain.allocation.decide import AllocationLimits, Capacity, Demand, decide
+from yodel.domain.allocation.decide import decide
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey, SchedulingAsk, Wish
 from yodel.domain.constraints import Single, Target

@@ -6,7 +6,8 @@ import pytest
 
 from tests.support.records import a_container_id, an_attempt_id
 from tests.unit.domain.test_places import the_places
-from yodel.domain.allocation.decide import AllocationLimits, Capacity, Decision, Demand, Increase, TakeBack, decide
+from yodel.domain.allocation.decide import decide
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, TakeBack
 from yodel.domain.ask_book import AskKey, SchedulingAsk, Wish
 from yodel.domain.constraints import Single, Target
 from yodel.domain.container import Placement

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from tests.support.playbook import SMALL, Options, World
-from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.domain.resource import Resource

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.playbook import Am, Options, World, ask, key
-from yodel.domain.allocation.decide import Misfit
+from yodel.domain.allocation.demands import Misfit
 from yodel.domain.ask_book import SchedulingAsk
 from yodel.domain.constraints import Single, Target
 from yodel.domain.ids import NodeId

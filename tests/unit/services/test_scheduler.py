@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from tests.support.playbook import LIMITS, SMALL, Options, World, ask
-from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, ContainerType
 from yodel.errors import Unavailable

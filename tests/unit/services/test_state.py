@@ -17,7 +17,7 @@ from tests.support.records import (
     an_attempt,
     an_attempt_id,
 )
-from yodel.domain.allocation.decide import Misfit
+from yodel.domain.allocation.demands import Misfit
 from yodel.domain.ids import NodeId
 from yodel.domain.node import Node
 from yodel.domain.resource import NONE, Resource

@@ -1,131 +1,41 @@
 """One tick's decision: which containers to plan, which planned ones to take back.  Pure: a snapshot in, plans out.
 
-Applications are served first in, first out, higher priority first.  What is decided is *how much*; the Kubernetes
-scheduler decides the node.  A plan is made only while the cluster's usable capacity is not yet given away, so pods that
-cannot run do not pile up, and an application that does not fit does not hold up one that does.
+The queue that has least of its guarantee is served next (``turns``), and in it the application that its ordering policy
+names; the ``Ledger`` says what limits leave.  What is decided is *how much*; the Kubernetes scheduler decides the node.
+A plan is made only while the cluster's usable capacity is not yet given away, so pods that cannot run do not pile up,
+and an application that does not fit does not hold up one that does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 from yodel.domain.allocation.constrained import spots_within
-from yodel.domain.allocation.locality import LocalityDelays, Patience, Spots, spots_near
+from yodel.domain.allocation.demands import (
+    HINDERED_MAX,
+    AllocationLimits,
+    Capacity,
+    Decision,
+    Demand,
+    Hindered,
+    Increase,
+    Misfit,
+    Plan,
+    TakeBack,
+)
+from yodel.domain.allocation.locality import Patience, Spots, spots_near
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
-from yodel.domain.allocation.places import Places
+from yodel.domain.allocation.purse import Purse
+from yodel.domain.allocation.turns import Turns
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
-from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
-from yodel.domain.resource import NONE, Resource, rounded_up
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Increase:
-    """A container that is to become larger where it is."""
-
-    container_id: ContainerId
-    node_id: NodeId
-    target: Resource
-    extra: Resource
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """What one attempt wants and has under way."""
-
-    attempt_id: ApplicationAttemptId
-    priority: int
-    submitted_ms: int
-    am_capability: Resource | None = None
-    """Set while the AM's own container has not been planned."""
-    am_placement: Placement = Placement()
-    wishes: Sequence[Wish] = ()
-    in_flight: Mapping[AskKey, int] = field(default_factory=dict)
-    avoid: tuple[str, ...] = ()
-    increases: Sequence[Increase] = ()
-    waited_s: Mapping[AskKey, float] = field(default_factory=dict)
-    """How long a wish has waited for the places it prefers; one that is not named has waited long enough."""
-    may_have_rules: bool = True
-    """Kubernetes' scheduler chooses the nodes, so it may keep what it can of the constraints."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
-    """What there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs;
-    ``free_on`` is what is left on the nodes of containers that are to become larger.  Without ``places`` nothing is
-    looked at but amounts."""
-
-    total: Resource
-    used: Resource
-    am_used: Resource = NONE
-    in_flight: int = 0
-    free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
-    places: Places | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllocationLimits:
-    """``am_share`` is the part of the cluster AMs may hold (yarn.scheduler.capacity.maximum-am-resource-percent)."""
-
-    minimum: Resource = Resource(1024, 1)
-    maximum: Resource = Resource(8192, 4)
-    am_share: float = 0.5
-    in_flight_max: int = 1000
-    per_tick_max: int = 200
-    delays: LocalityDelays = field(default_factory=LocalityDelays)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Create one container.  ``key`` is None for the attempt's AM."""
-
-    attempt_id: ApplicationAttemptId
-    key: AskKey | None
-    capability: Resource
-    placement: Placement = Placement()
-    tags: tuple[str, ...] = ()
-    is_local: bool = False
-    """It was planned for a place that was asked for, before the patience for it was over."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misfit:
-    """A wish that no node can serve as things are.  ``key`` is None for the attempt's AM; ``is_constraint`` when only
-    its placement constraint is in the way."""
-
-    attempt_id: ApplicationAttemptId
-    key: AskKey | None
-    count: int
-    capability: Resource
-    reason: str
-    is_constraint: bool = False
-
-    def __str__(self) -> str:
-        what = "the ApplicationMaster" if self.key is None else f"priority {self.key.priority}"
-        return f"Cannot be placed: {self.count} of {self.capability} ({what}): {self.reason}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakeBack:
-    """The AM wants fewer of this key than are in flight."""
-
-    attempt_id: ApplicationAttemptId
-    key: AskKey
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    plans: tuple[Plan, ...]
-    take_backs: tuple[TakeBack, ...]
-    increases: tuple[Increase, ...] = ()
-    misfits: tuple[Misfit, ...] = ()
-    again_in_s: float = inf
-    """When patience with a wish's locality ends: look again then."""
-    outcomes: tuple[Outcome, ...] = ()
-    """Of every wish of the attempts that are watched, in the order they were served."""
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.queues.ledger import Hindrance, Ledger
+from yodel.domain.queues.queue import ROOT
+from yodel.domain.queues.shares import Tree
+from yodel.domain.resource import Resource, rounded_up
 
 
 def decide(
@@ -133,21 +43,29 @@ def decide(
     capacity: Capacity,
     limits: AllocationLimits,
     watched: Container[ApplicationAttemptId] = (),
+    ledger: Ledger | None = None,
 ) -> Decision:
-    """One tick.  Never plans beyond the capacity, the in-flight limit and the per-tick limit.
+    """One tick.  Never plans beyond the capacity, the in-flight limit, the per-tick limit and what the ledger leaves.
 
-    What became of the wishes of ``watched`` attempts is told.
+    What became of the wishes of ``watched`` attempts is told.  Without a ledger all applications stand in one line.
     """
-    tick = _Tick(capacity, limits, watched)
-    for demand in sorted(demands, key=lambda d: (-d.priority, d.submitted_ms, d.attempt_id)):
-        if demand.am_capability is not None:
-            tick.serve_am(demand, demand.am_capability)
-            continue
-        tick.increase(demand)
-        for wish in demand.wishes:
-            count = wish.count - demand.in_flight.get(wish.key, 0)
-            if count > 0:
-                tick.serve(_Order(demand, wish, rounded_up(wish.key.capability, limits.minimum), count))
+    if ledger is None:
+        ledger = in_one_line(capacity, limits)
+        demands = [replace(demand, queue=ROOT) for demand in demands]
+    tick = _Tick(capacity, limits, watched, ledger)
+    turns = Turns(ledger, demands)
+    ledger.use_active(turns.users)
+    while (line := turns.next_line()) is not None:
+        demand, wish = line.head
+        if wish is None:
+            tick.serve_first(demand)
+            line.advance()
+        else:
+            size = rounded_up(wish.key.capability, limits.minimum)
+            before = len(tick.plans)
+            is_over = tick.serve(demand, wish, line.at_most(size, turns))
+            line.served((len(tick.plans) - before) * size.memory_mib, is_over=is_over)
+        turns.served(line)
     tick.serve_postponed()
     return Decision(
         plans=tuple(tick.plans),
@@ -156,10 +74,24 @@ def decide(
         misfits=tuple(tick.misfits),
         again_in_s=tick.patience.again_in_s,
         outcomes=tuple(tick.outcomes.values()),
+        hindered=tuple(tick.hindered.values()),
     )
 
 
+def in_one_line(capacity: Capacity, limits: AllocationLimits) -> Ledger:
+    """A ledger that knows of no queues: the cluster's room and one share of AMs limit."""
+    use = _Use(capacity.used, capacity.am_used)
+    tree = Tree.of_one(capacity.total)
+    return Ledger(tree, {ROOT: use}, {}, minimum=limits.minimum, am_share=limits.am_share)
+
+
 @dataclass(frozen=True, slots=True)
+class _Use:
+    resource: Resource
+    am_resource: Resource
+
+
+@dataclass(slots=True)
 class _Order:
     """What is to be planned of one wish."""
 
@@ -167,6 +99,11 @@ class _Order:
     wish: Wish
     capability: Resource
     count: int
+    planned: int = 0
+
+    @property
+    def left(self) -> int:
+        return self.count - self.planned
 
     @property
     def placement(self) -> Placement:
@@ -187,70 +124,111 @@ class _Order:
 class _Tick:
     """What one decision has made so far."""
 
-    def __init__(self, capacity: Capacity, limits: AllocationLimits, watched: Container[ApplicationAttemptId]) -> None:
-        self._purse, self._places, self._watched = _Purse(capacity, limits), capacity.places, watched
+    def __init__(
+        self, capacity: Capacity, limits: AllocationLimits, watched: Container[ApplicationAttemptId], ledger: Ledger
+    ) -> None:
+        self._purse, self._places, self._watched = Purse(capacity, limits), capacity.places, watched
+        self._limits, self._ledger = limits, ledger
+        self._order: _Order | None = None
         self.outcomes: dict[tuple[ApplicationAttemptId, AskKey | None], Outcome] = {}
+        self.hindered: dict[tuple[ApplicationAttemptId, AskKey | None], Hindered] = {}
         self.patience = Patience(limits.delays)
         self.plans: list[Plan] = []
         self.increases: list[Increase] = []
         self.misfits: list[Misfit] = []
         self._postponed: list[_Order] = []
 
-    def serve_am(self, demand: Demand, capability: Resource) -> None:
-        attempt_id, placement = demand.attempt_id, demand.am_placement
-        reason = self._places.why_never(placement, capability) if self._places is not None else ""
-        if reason:
-            self.misfits.append(Misfit(attempt_id=attempt_id, key=None, count=1, capability=capability, reason=reason))
-            hurdle = Hurdle.NODES
-        else:
-            hurdle = self._purse.pay_for_am(capability)
-        if hurdle is Hurdle.NONE:
-            self.plans.append(Plan(attempt_id=attempt_id, key=None, capability=capability, placement=placement))
-        if attempt_id in self._watched:
-            self._tell_of_am(demand, capability, hurdle, reason)
+    def serve_first(self, demand: Demand) -> None:
+        """The AM, or larger containers: before all wishes."""
+        if demand.am_capability is not None:
+            self._serve_am(demand, demand.am_capability)
+            return
+        for increase in demand.increases:
+            if self._ledger.why_not(demand.queue, demand.user, increase.extra) is None and self._purse.pay_for_more(
+                increase
+            ):
+                self._ledger.take(demand.queue, demand.user, increase.extra)
+                self.increases.append(increase)
 
-    def increase(self, demand: Demand) -> None:
-        self.increases += [increase for increase in demand.increases if self._purse.pay_for_more(increase)]
-
-    def serve(self, order: _Order) -> None:
-        spots = self._plan(order)
+    def serve(self, demand: Demand, wish: Wish, at_most: int) -> bool:
+        """Plan so many of a wish.  True when it has had its turn: whole, or nothing more can be done for it."""
+        order = self._order
+        if order is None or order.wish is not wish or order.demand is not demand:
+            capability = rounded_up(wish.key.capability, self._limits.minimum)
+            count = wish.count - demand.in_flight.get(wish.key, 0)
+            order = self._order = _Order(demand, wish, capability, count)
+        before, wanted = order.planned, min(order.left, at_most)
+        spots = self._plan(order, wanted)
+        if order.planned - before == wanted and order.left > 0:
+            return False
         if spots.is_constraint:
             self._postponed.append(order)
         elif spots.why_none:
             self.misfits.append(order.misfit(spots))
+        return True
 
     def serve_postponed(self) -> None:
         """What a constraint stood in the way of may have got its neighbour since: once more, as long as that helps."""
         waiting = self._postponed
         while waiting:
-            results = [(order, self._plan(order)) for order in waiting]
+            results = [(order, self._plan(order, order.left)) for order in waiting]
             still = [(order, spots) for order, spots in results if spots.is_constraint]
             if len(still) == len(waiting):
                 self.misfits += [order.misfit(spots) for order, spots in still]
                 return
             waiting = [order for order, _ in still]
 
-    def _tell_of_am(self, demand: Demand, capability: Resource, hurdle: Hurdle, reason: str) -> None:
-        self.outcomes[demand.attempt_id, None] = Outcome(
-            attempt_id=demand.attempt_id,
-            key=None,
-            wanted=1,
-            planned=1 if hurdle is Hurdle.NONE else 0,
-            capability=capability,
-            placement=demand.am_placement,
-            hurdle=hurdle,
-            free=self._purse.free,
-            reason=self._purse.am_share if hurdle is Hurdle.AM_SHARE else reason,
+    def _serve_am(self, demand: Demand, capability: Resource) -> None:
+        attempt_id, placement = demand.attempt_id, demand.am_placement
+        reason = self._places.why_never(placement, capability) if self._places is not None else ""
+        if reason:
+            self.misfits.append(Misfit(attempt_id=attempt_id, key=None, count=1, capability=capability, reason=reason))
+            hurdle = Hurdle.NODES
+        else:
+            hurdle, reason = self._pay_for_am(demand, capability)
+        if hurdle is Hurdle.NONE:
+            self.plans.append(Plan(attempt_id=attempt_id, key=None, capability=capability, placement=placement))
+        if attempt_id in self._watched:
+            self.outcomes[attempt_id, None] = Outcome(
+                attempt_id=attempt_id,
+                key=None,
+                wanted=1,
+                planned=1 if hurdle is Hurdle.NONE else 0,
+                capability=capability,
+                placement=placement,
+                hurdle=hurdle,
+                free=self._purse.free,
+                reason=reason,
+            )
+
+    def _pay_for_am(self, demand: Demand, capability: Resource) -> tuple[Hurdle, str]:
+        hindrance = self._ledger.why_no_am(demand.queue, demand.user, capability)
+        if hindrance is not None:
+            self._hinder(demand, None, 1, hindrance)
+            return hindrance.hurdle, hindrance.figures or hindrance.reason
+        hurdle = self._purse.pay(capability)
+        if hurdle is Hurdle.NONE:
+            self._ledger.take(demand.queue, demand.user, capability, is_am=True)
+        return hurdle, ""
+
+    def _hinder(self, demand: Demand, key: AskKey | None, count: int, hindrance: Hindrance) -> None:
+        if hindrance.hurdle is Hurdle.ROOM or len(self.hindered) >= HINDERED_MAX:
+            return  # that the cluster is full is seen without words
+        self.hindered[demand.attempt_id, key] = Hindered(
+            attempt_id=demand.attempt_id, key=key, count=count, hurdle=hindrance.hurdle, reason=hindrance.reason
         )
 
-    def _tell(self, order: _Order, spots: Spots, planned: int) -> None:
-        if planned >= order.count:
+    def _tell(self, order: _Order, spots: Spots, hindrance: Hindrance | None) -> None:
+        reason = spots.why_none
+        if order.left <= 0:
             hurdle = Hurdle.NONE
         elif spots.why_none:
             hurdle = Hurdle.CONSTRAINT if spots.is_constraint else Hurdle.NODES
         elif self._purse.pods_left <= 0:
             hurdle = Hurdle.PODS
-        elif planned < len(spots.placements):
+        elif hindrance is not None:
+            hurdle, reason = hindrance.hurdle, "" if hindrance.hurdle is Hurdle.ROOM else hindrance.reason
+        elif not order.capability.fits_in(self._purse.free):
             hurdle = Hurdle.ROOM
         else:
             hurdle = Hurdle.LOCALITY if order.wish.request is None else Hurdle.NEIGHBOURS
@@ -258,24 +236,27 @@ class _Tick:
             attempt_id=order.demand.attempt_id,
             key=order.wish.key,
             wanted=order.count,
-            planned=planned,
+            planned=order.planned,
             capability=order.capability,
             placement=order.placement,
             hurdle=hurdle,
             free=self._purse.free,
-            reason=spots.why_none,
+            reason=reason,
             request=order.wish.request,
         )
 
-    def _plan(self, order: _Order) -> Spots:
-        spots = self._spots(order)
-        request, planned_before = order.wish.request, len(self.plans)
+    def _plan(self, order: _Order, wanted: int) -> Spots:
+        demand, request = order.demand, order.wish.request
+        allowed = self._ledger.count(demand.queue, demand.user, order.capability, wanted)
+        spots = self._spots(order, allowed) if allowed or wanted <= 0 else self._never(order)
         for placement in spots.placements:
-            if not self._purse.pay(order.capability):
+            if self._purse.pay(order.capability) is not Hurdle.NONE:
                 break
+            self._ledger.take(demand.queue, demand.user, order.capability)
+            order.planned += 1
             self.plans.append(
                 Plan(
-                    attempt_id=order.demand.attempt_id,
+                    attempt_id=demand.attempt_id,
                     key=order.wish.key,
                     capability=order.capability,
                     placement=placement,
@@ -283,13 +264,24 @@ class _Tick:
                     is_local=spots.is_local,
                 )
             )
-        if order.demand.attempt_id in self._watched:
-            self._tell(order, spots, len(self.plans) - planned_before)
+        hindrance = None
+        if order.left > 0 and not spots.why_none:
+            hindrance = self._ledger.why_not(demand.queue, demand.user, order.capability)
+            if hindrance is not None:
+                self._hinder(demand, order.wish.key, order.left, hindrance)
+        if demand.attempt_id in self._watched:
+            self._tell(order, spots, hindrance)
         return spots
 
-    def _spots(self, order: _Order) -> Spots:
+    def _never(self, order: _Order) -> Spots:
+        """No spot, for a limit stands in the way; what no node can ever take is told all the same."""
+        if self._places is None:
+            return Spots()
+        return Spots(why_none=self._places.why_never(order.placement, order.capability))
+
+    def _spots(self, order: _Order, wanted: int) -> Spots:
         demand, request, places = order.demand, order.wish.request, self._places
-        count = min(order.count, self._purse.pods_left)
+        count = min(wanted, self._purse.pods_left)
         if places is None or count <= 0:
             return Spots.anywhere(order.placement, count)
         if request is None:
@@ -315,61 +307,3 @@ def _take_backs(demands: Sequence[Demand]) -> list[TakeBack]:
             if excess > 0:
                 found.append(TakeBack(attempt_id=demand.attempt_id, key=key, count=excess))
     return found
-
-
-class _Purse:
-    """What is left to give in this tick."""
-
-    def __init__(self, capacity: Capacity, limits: AllocationLimits) -> None:
-        self._free = capacity.total - capacity.used
-        self._free_on = dict(capacity.free_on)
-        self._am_used = _memory_and_cores(capacity.am_used)
-        self._am_limit = Resource(
-            int(capacity.total.memory_mib * limits.am_share), int(capacity.total.vcores * limits.am_share)
-        )
-        self._pods_left = min(limits.per_tick_max, max(0, limits.in_flight_max - capacity.in_flight))
-
-    @property
-    def pods_left(self) -> int:
-        """Pods that may still be planned, whatever their size."""
-        return self._pods_left
-
-    @property
-    def free(self) -> Resource:
-        return self._free
-
-    @property
-    def am_share(self) -> str:
-        """What of the share of AMs is held, in the CapacityScheduler's words."""
-        return f"Queue Resource Limit for AM = {self._am_limit}; Queue AM Resource Usage = {self._am_used}"
-
-    def pay(self, capability: Resource) -> bool:
-        if self._pods_left <= 0 or not capability.fits_in(self._free):
-            return False
-        self._free -= capability
-        self._pods_left -= 1
-        return True
-
-    def pay_for_more(self, increase: Increase) -> bool:
-        """An increase needs room in the cluster and on its own node; it makes no pod."""
-        on_node = self._free_on.get(increase.node_id, NONE)
-        if not increase.extra.fits_in(on_node) or not increase.extra.fits_in(self._free):
-            return False
-        self._free -= increase.extra
-        self._free_on[increase.node_id] = on_node - increase.extra
-        return True
-
-    def pay_for_am(self, capability: Resource) -> Hurdle:
-        """The first AM may always have what it needs, or nothing would ever start on a small cluster."""
-        am_used = self._am_used + _memory_and_cores(capability)
-        if self._am_used != NONE and not am_used.fits_in(self._am_limit):
-            return Hurdle.AM_SHARE
-        if not self.pay(capability):
-            return Hurdle.PODS if self._pods_left <= 0 else Hurdle.ROOM
-        self._am_used = am_used
-        return Hurdle.NONE
-
-
-def _memory_and_cores(resource: Resource) -> Resource:
-    """The share of AMs is of these two only."""
-    return Resource(resource.memory_mib, resource.vcores)

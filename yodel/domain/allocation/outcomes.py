@@ -12,12 +12,14 @@ from yodel.domain.resource import Resource
 
 
 class Hurdle(Enum):
-    """What kept a wish from being planned whole: nothing; the cluster's room; the share of AMs; the limit of pods under
-    way; every node; the placement constraint; neighbours whose place is not known, or no room beside them; patience
-    with its places."""
+    """What kept a wish from being planned whole: nothing; the cluster's room; the maximum of its queue or of one above;
+    its user's limit; the share of AMs; the limit of pods under way; every node; the placement constraint; neighbours
+    whose place is not known, or no room beside them; patience with its places."""
 
     NONE = "none"
     ROOM = "room"
+    QUEUE_LIMIT = "queue limit"
+    USER_LIMIT = "user limit"
     AM_SHARE = "am share"
     PODS = "pods"
     NODES = "nodes"

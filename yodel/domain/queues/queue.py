@@ -1,5 +1,5 @@
 """Queues: rows of a tree: the root and the leaves that are configured, ``root.default`` alone unless told otherwise.
-All leaves are served as one line, first in, first out; the tree's own rules come with quotas.
+What a queue may hold comes from its shares (``shares``), and who is served next from what it holds (``ledger``).
 
 Names follow the CapacityScheduler: a queue is named by its full path, and found by its leaf name while that is unique.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 ROOT = "root"
 DEFAULT_PATH = "root.default"
@@ -22,6 +22,23 @@ class QueueState(IntEnum):
     STOPPED = 1
     RUNNING = 2
     DRAINING = 3
+
+
+class Ordering(Enum):
+    """Who is served first in a leaf (ordering-policy)."""
+
+    FIFO = "fifo"
+    """By priority, then by time of submission."""
+    FAIR = "fair"
+    """Who holds least memory, then by time of submission."""
+
+
+class Enforcement(Enum):
+    """Whether the tree's limits count.  Kept with the root."""
+
+    OBSERVE = "observe"
+    """All applications stand in one line, and what limits would refuse is only shown."""
+    LIMIT = "limit"
 
 
 LIFETIME_S_MAX = 100 * 365 * 86_400
@@ -45,6 +62,24 @@ class Queue:
     """acl_submit_applications; None: nothing is said (``yodel.domain.queues.access``)."""
     administer_acl: str | None = None
     """acl_administer_queue, likewise."""
+    weight: float | None = None
+    """The capacity was written as a weight (``3w``); ``capacity_percent`` is what that is among its siblings."""
+    user_limit_factor: float = 1.0
+    """A user holds at most this many times the queue's guarantee (user-limit-factor); -1: no limit of users."""
+    minimum_user_limit_percent: float = 100.0
+    """Of the queue, what each of its active users may have at least (minimum-user-limit-percent)."""
+    user_weights: tuple[tuple[str, float], ...] = ()
+    """user-settings.NAME.weight by user, sorted; 1 where nothing is said."""
+    am_share: float | None = None
+    """maximum-am-resource-percent, a part of 0 to 1; None: the scheduler's."""
+    maximum_applications: int = -1
+    """Applications under way (maximum-applications); negative: from the queue's capacity."""
+    ordering: Ordering = Ordering.FIFO
+    enforcement: Enforcement = Enforcement.LIMIT
+    """Of the root: for the whole tree."""
+
+    def weight_of(self, user: str) -> float:
+        return dict(self.user_weights).get(user, 1.0)
 
     @property
     def name(self) -> str:
@@ -131,6 +166,8 @@ def leaves_under_root(names: Iterable[str], *, maximum_lifetime_s: int, default_
             capacity_percent=share_percent,
             maximum_lifetime_s=maximum_lifetime_s,
             default_lifetime_s=default_lifetime_s,
+            # Who names queues and nothing more has said nothing of users: each may use all that its queue may.
+            user_limit_factor=1.0 if len(wanted) == 1 else -1.0,
         )
         for name in wanted
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.access import administer_acl, submit_acl
 from yodel.domain.queues.queue import Queue, absolute_percent, shown_state
 from yodel.domain.resource import NONE, Resource

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from yodel.domain import ask_rules
-from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.application import Application, Submission
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.events import AttemptKillRequested, KillRequested

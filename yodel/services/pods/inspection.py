@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from yodel.domain.allocation.decide import Misfit
+from yodel.domain.allocation.demands import Misfit
 from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId, pod_name

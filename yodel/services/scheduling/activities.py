@@ -22,7 +22,7 @@ from yodel.domain.activities import (
     pods_activity,
     request_activity,
 )
-from yodel.domain.allocation.decide import Decision, Demand, Plan
+from yodel.domain.allocation.demands import Decision, Demand, Plan
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId

@@ -12,7 +12,7 @@ from typing import Literal
 
 import structlog
 
-from yodel.domain.allocation.decide import Decision, Demand, Misfit
+from yodel.domain.allocation.demands import Decision, Demand, Misfit
 from yodel.domain.ask_book import AskKey
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.ports.clock import Clock

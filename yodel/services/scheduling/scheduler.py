@@ -14,16 +14,8 @@ from math import inf
 
 import structlog
 
-from yodel.domain.allocation.decide import (
-    AllocationLimits,
-    Capacity,
-    Decision,
-    Demand,
-    Increase,
-    Plan,
-    TakeBack,
-    decide,
-)
+from yodel.domain.allocation.decide import decide
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, Plan, TakeBack
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Container, Placement
 from yodel.domain.effects import Reconcile

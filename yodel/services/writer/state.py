@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from yodel.domain.allocation.decide import Misfit
+from yodel.domain.allocation.demands import Misfit
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskKey, Tally
 from yodel.domain.attempt import Attempt

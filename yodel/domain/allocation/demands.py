@@ -1,0 +1,143 @@
+"""What a decision reads and what it says.  Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from yodel.domain.allocation.locality import LocalityDelays
+from yodel.domain.allocation.outcomes import Hurdle, Outcome
+from yodel.domain.allocation.places import Places
+from yodel.domain.ask_book import AskKey, Wish
+from yodel.domain.container import Placement
+from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
+from yodel.domain.queues.queue import ROOT
+from yodel.domain.resource import NONE, Resource
+
+HINDERED_MAX = 1000
+"""Wishes whose limit is told: a view for people, not a list of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Increase:
+    """A container that is to become larger where it is."""
+
+    container_id: ContainerId
+    node_id: NodeId
+    target: Resource
+    extra: Resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What one attempt wants and has under way."""
+
+    attempt_id: ApplicationAttemptId
+    priority: int
+    submitted_ms: int
+    queue: str = ROOT
+    user: str = ""
+    held_mib: int = 0
+    """Memory of its containers, by which a fair queue serves."""
+    am_capability: Resource | None = None
+    """Set while the AM's own container has not been planned."""
+    am_placement: Placement = Placement()
+    wishes: Sequence[Wish] = ()
+    in_flight: Mapping[AskKey, int] = field(default_factory=dict)
+    avoid: tuple[str, ...] = ()
+    increases: Sequence[Increase] = ()
+    waited_s: Mapping[AskKey, float] = field(default_factory=dict)
+    """How long a wish has waited for the places it prefers; one that is not named has waited long enough."""
+    may_have_rules: bool = True
+    """Kubernetes' scheduler chooses the nodes, so it may keep what it can of the constraints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs;
+    ``free_on`` is what is left on the nodes of containers that are to become larger.  Without ``places`` nothing is
+    looked at but amounts."""
+
+    total: Resource
+    used: Resource
+    am_used: Resource = NONE
+    in_flight: int = 0
+    free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
+    places: Places | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationLimits:
+    """``am_share`` is the part of the cluster AMs may hold (yarn.scheduler.capacity.maximum-am-resource-percent)."""
+
+    minimum: Resource = Resource(1024, 1)
+    maximum: Resource = Resource(8192, 4)
+    am_share: float = 0.5
+    in_flight_max: int = 1000
+    per_tick_max: int = 200
+    delays: LocalityDelays = field(default_factory=LocalityDelays)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Create one container.  ``key`` is None for the attempt's AM."""
+
+    attempt_id: ApplicationAttemptId
+    key: AskKey | None
+    capability: Resource
+    placement: Placement = Placement()
+    tags: tuple[str, ...] = ()
+    is_local: bool = False
+    """It was planned for a place that was asked for, before the patience for it was over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """A wish that no node can serve as things are.  ``key`` is None for the attempt's AM; ``is_constraint`` when only
+    its placement constraint is in the way."""
+
+    attempt_id: ApplicationAttemptId
+    key: AskKey | None
+    count: int
+    capability: Resource
+    reason: str
+    is_constraint: bool = False
+
+    def __str__(self) -> str:
+        what = "the ApplicationMaster" if self.key is None else f"priority {self.key.priority}"
+        return f"Cannot be placed: {self.count} of {self.capability} ({what}): {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hindered:
+    """A wish that a limit keeps waiting.  ``key`` is None for the attempt's AM."""
+
+    attempt_id: ApplicationAttemptId
+    key: AskKey | None
+    count: int
+    hurdle: Hurdle
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeBack:
+    """The AM wants fewer of this key than are in flight."""
+
+    attempt_id: ApplicationAttemptId
+    key: AskKey
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    plans: tuple[Plan, ...]
+    take_backs: tuple[TakeBack, ...]
+    increases: tuple[Increase, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
+    again_in_s: float = inf
+    """When patience with a wish's locality ends: look again then."""
+    hindered: tuple[Hindered, ...] = ()
+    """What a limit of a queue or of a user stood in the way of, at most ``HINDERED_MAX``."""
+    outcomes: tuple[Outcome, ...] = ()
+    """Of every wish of the attempts that are watched, in the order they were served."""

@@ -1,0 +1,162 @@
+"""Who is served next: queues by what they hold of their guarantee, applications by their ordering policy.  Pure.
+
+The CapacityScheduler gives one container and sorts anew.  Here a queue is given as many at once as it would get in a
+row: until it holds more of its guarantee than the next of its siblings, on each level of the tree.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from math import inf
+
+from yodel.domain.allocation.demands import Demand
+from yodel.domain.ask_book import Wish
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.queue import ROOT, Ordering
+from yodel.domain.queues.shares import dominant
+from yodel.domain.resource import Resource
+
+AT_ONCE_MAX = 1_000_000
+Head = tuple[Demand, Wish | None]
+"""What is served next of an application: None is what comes before its wishes, its AM or larger containers."""
+
+
+class Line:
+    """The applications of one leaf that want something, in the order they are served."""
+
+    def __init__(self, path: str, ordering: Ordering, demands: Sequence[Demand]) -> None:
+        self.path, self._is_fair = path, ordering is Ordering.FAIR
+        if self._is_fair:
+            self._heap = [(d.held_mib, d.submitted_ms, d.attempt_id, _heads(d), d) for d in demands]
+        else:
+            self._heap = [(-d.priority, d.submitted_ms, d.attempt_id, _heads(d), d) for d in demands]
+        self._heap.sort(key=lambda entry: entry[:3])
+        self._head: Head | None = None
+        self.advance()
+
+    @property
+    def is_done(self) -> bool:
+        return self._head is None
+
+    @property
+    def head(self) -> Head:
+        assert self._head is not None
+        return self._head
+
+    def advance(self) -> None:
+        """The next wish of the application, or the next application."""
+        self._head = None
+        while self._heap:
+            self._head = next(self._heap[0][3], None)
+            if self._head is not None:
+                return
+            heapq.heappop(self._heap)
+
+    def at_most(self, capability: Resource, turns: Turns) -> int:
+        """How many containers of this size it is given before somebody else's turn."""
+        count = turns.in_a_row(self.path, capability)
+        if self._is_fair and len(self._heap) > 1:
+            ahead = min(entry[0] for entry in self._heap[1:3]) - self._heap[0][0]
+            count = min(count, max(0, ahead) // max(1, capability.memory_mib) + 1)
+        return count
+
+    def served(self, memory_mib: int, *, is_over: bool) -> None:
+        """The head was given so much, and has had its turn if ``is_over``.  In a fair queue who was given something
+        goes back in the line."""
+        if not self._is_fair or not memory_mib:
+            if is_over:
+                self.advance()
+            return
+        held_mib, submitted_ms, attempt_id, heads, demand = self._heap[0]
+        rest = heads if is_over else chain([self.head], heads)
+        heapq.heapreplace(self._heap, (held_mib + memory_mib, submitted_ms, attempt_id, rest, demand))
+        self.advance()
+
+
+def _heads(demand: Demand) -> Iterator[Head]:
+    if demand.am_capability is not None:
+        yield demand, None
+        return
+    if demand.increases:
+        yield demand, None
+    for wish in demand.wishes:
+        if wish.count > demand.in_flight.get(wish.key, 0):
+            yield demand, wish
+
+
+class Turns:
+    """All lines, and whose turn it is.  ``users`` are those of each leaf that want something."""
+
+    def __init__(self, ledger: Ledger, demands: Sequence[Demand]) -> None:
+        self._ledger = ledger
+        by_leaf: dict[str, list[Demand]] = {}
+        self.users: dict[str, set[str]] = {}
+        for demand in demands:
+            by_leaf.setdefault(demand.queue, []).append(demand)
+            if next(_heads(demand), None) is not None:
+                self.users.setdefault(demand.queue, set()).add(demand.user)
+        self._lines: dict[str, Line] = {}
+        self._heaps: dict[str, list[tuple[tuple[bool, float, float], str]]] = {}
+        for path, of_leaf in by_leaf.items():
+            line = Line(path, ledger.share(path).queue.ordering, of_leaf)
+            if not line.is_done:
+                self._lines[path] = line
+        for path in self._lines:
+            self._enter(path)
+        for heap in self._heaps.values():
+            heapq.heapify(heap)
+
+    def next_line(self) -> Line | None:
+        """The line whose queue has least of its guarantee, on every level of the tree; None: all had their turn."""
+        if not self._lines:
+            return None
+        path = ROOT
+        while path not in self._lines:
+            path = self._heaps[path][0][1]
+        return self._lines[path]
+
+    def in_a_row(self, path: str, capability: Resource) -> int:
+        """How many containers a leaf is given before a sibling, its own or of a queue above it, has less."""
+        count = AT_ONCE_MAX
+        way = self._ledger.share(path).path
+        for own, above in pairwise(way):
+            heap = self._heaps[above]
+            if len(heap) > 1:
+                count = min(count, self._until(own, min(heap[1:3])[0], capability))
+        return count
+
+    def _until(self, path: str, other: tuple[bool, float, float], capability: Resource) -> int:
+        without_guarantee, ratio, _ = other
+        standing = self._ledger.standing(path)
+        if standing[0] != without_guarantee:
+            return AT_ONCE_MAX  # the other has no guarantee and comes after
+        share = self._ledger.share(path)
+        step = dominant(capability, self._ledger.tree.total if without_guarantee else share.guaranteed)
+        if step in (0.0, inf):
+            return 1
+        return min(AT_ONCE_MAX, max(0, int((ratio - standing[1]) / step)) + 1)
+
+    def served(self, line: Line) -> None:
+        """What the queue holds has changed, or it wants nothing more."""
+        way = self._ledger.share(line.path).path
+        gone = line.is_done
+        if gone:
+            del self._lines[line.path]
+        for own, above in pairwise(way):
+            heap = self._heaps[above]
+            if gone:
+                heapq.heappop(heap)
+                gone = not heap
+            else:
+                heapq.heapreplace(heap, (self._ledger.standing(own), own))
+
+    def _enter(self, path: str) -> None:
+        """A leaf and the queues above it stand among their siblings, those with something to serve."""
+        way = self._ledger.share(path).path
+        for own, above in pairwise(way):
+            is_new = above not in self._heaps
+            self._heaps.setdefault(above, []).append((self._ledger.standing(own), own))
+            if not is_new:
+                return

@@ -1,0 +1,295 @@
+"""Who holds what in each queue, and what of it may still grow: the limits of one decision.  Pure.
+
+A container may start when it fits under the maximum of its queue and of every queue above, and within its user's limit
+there (AbstractCSQueue.canAssignToThisQueue, AbstractLeafQueue.canAssignToUser, UsersManager.computeUserLimit).  One
+thing is stricter than in the CapacityScheduler: a user's limit is passed by no container but his first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from yodel.domain.allocation.outcomes import Hurdle
+from yodel.domain.queues.queue import ROOT, Queue
+from yodel.domain.queues.shares import Share, Tree, dominant, smaller
+from yodel.domain.resource import NONE, Resource, part_of, rounded_down, rounded_up
+
+NO_USE = (NONE, NONE)
+
+
+class Use(Protocol):
+    """What live containers hold, those of ApplicationMasters apart too."""
+
+    @property
+    def resource(self) -> Resource: ...
+
+    @property
+    def am_resource(self) -> Resource: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """Which limit keeps a container from starting, in words with its figures, and for the share of AMs the figures
+    alone."""
+
+    hurdle: Hurdle
+    reason: str
+    figures: str = ""
+
+
+class Ledger:
+    """What is held, with what the decision under way has added.
+
+    ``by_queue`` has every queue that something is held in, parents too; ``by_user`` leaves and users.  ``active`` are
+    the users of a leaf that want something.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
+    maximum-am-resource-percent as a part of 0 to 1.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        by_queue: Mapping[str, Use],
+        by_user: Mapping[tuple[str, str], Use],
+        *,
+        minimum: Resource,
+        am_share: float,
+        active: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
+        self.tree, self._minimum, self._am_share = tree, minimum, am_share
+        self._by_queue, self._by_user, self._active = by_queue, by_user, active or {}
+        self._queue_now: dict[str, tuple[Resource, Resource]] = {}
+        self._user_now: dict[tuple[str, str], tuple[Resource, Resource]] = {}
+        self._strays: dict[str, Share] = {}
+        self._limits: dict[str, tuple[Resource, Resource]] = {}
+
+    def use_active(self, active: Mapping[str, Collection[str]]) -> None:
+        self._active = active
+
+    def share(self, path: str) -> Share:
+        """Of a leaf.  One that is in no row any more has no guarantee, and the root's maximum."""
+        found = self.tree.shares.get(path)
+        if found is None:
+            found = self._strays.get(path)
+        if found is None:
+            above = self.tree.shares[ROOT]
+            stray = Queue(path=path, capacity_percent=0.0, user_limit_factor=-1.0)
+            found = Share(stray, 0.0, above.maximum_capacity, NONE, above.maximum, (path, *above.path))
+            self._strays[path] = found
+        return found
+
+    def used(self, path: str) -> Resource:
+        return self._of_queue(path)[0]
+
+    def used_by(self, path: str, user: str) -> Resource:
+        return self._of_user(path, user)[0]
+
+    def standing(self, path: str) -> tuple[bool, float, float]:
+        """Least first is served first: queues without a guarantee after all others, then by the used part of the
+        guarantee; among equals the greater guarantee (PriorityUtilizationQueueOrderingPolicy)."""
+        share = self.share(path)
+        used = self.used(path)
+        if share.capacity <= 0:
+            return True, dominant(used, self.tree.total), 0.0
+        return False, dominant(used, share.guaranteed) if used != NONE else 0.0, -share.capacity
+
+    def take(self, path: str, user: str, amount: Resource, *, is_am: bool = False) -> None:
+        for above in self.share(path).path:
+            held, masters = self._of_queue(above)
+            self._queue_now[above] = held + amount, masters + amount if is_am else masters
+        held, masters = self._of_user(path, user)
+        self._user_now[path, user] = held + amount, masters + amount if is_am else masters
+
+    def count(self, path: str, user: str, capability: Resource, wanted: int) -> int:
+        """How many of these containers the limits let start now, 0 to ``wanted``."""
+        share = self.share(path)
+        room = self._own_room(share)
+        if share.queue.user_limit_factor < 0:
+            return min(wanted, _times(capability, room))
+        used = self.used_by(path, user)
+        by_user = _times(capability, self.user_limit(share, user) - used)
+        if used == NONE:
+            by_user = max(1, by_user)
+        return min(wanted, _times(capability, room), by_user)
+
+    def why_not(self, path: str, user: str, capability: Resource) -> Hindrance | None:
+        """The limit that keeps one more such container from starting; None: none does."""
+        share = self.share(path)
+        for above in share.path[:-1]:  # whether the cluster has room is seen elsewhere
+            maximum, used = self.share(above).maximum, self.used(above)
+            if not (used + capability).fits_in(maximum):
+                text = f"Queue {above} is at its maximum capacity: {maximum}, used {used}, asked {capability}."
+                return Hindrance(Hurdle.QUEUE_LIMIT, text)
+        if share.queue.user_limit_factor < 0:
+            return None
+        used, limit = self.used_by(path, user), self.user_limit(share, user)
+        if used != NONE and not (used + capability).fits_in(limit):
+            text = (
+                f"User capacity has reached its maximum limit, user limit is {limit}, resource used by {user} is "
+                f"{used}. Queue {path}, asked {capability}."
+            )
+            return Hindrance(Hurdle.USER_LIMIT, text)
+        return None
+
+    def why_no_am(self, path: str, user: str, capability: Resource) -> Hindrance | None:
+        """As ``why_not`` for an ApplicationMaster; the first of a queue may always start, or nothing ever would
+        (AbstractLeafQueue.activateApplications)."""
+        share = self.share(path)
+        size = _memory_and_cores(capability)
+        masters, own = self._of_queue(path)[1], self._of_user(path, user)[1]
+        if masters != NONE:
+            limit = self.am_limit(share)
+            by_user = self.user_am_limit(share, user, limit)
+            queue_full = not (_memory_and_cores(masters) + size).fits_in(limit)
+            user_full = not (_memory_and_cores(own) + size).fits_in(by_user)
+            if queue_full or user_full:
+                return _no_am(capability, limit, by_user, masters, queue_full=queue_full)
+        return self.why_not(path, user, capability)
+
+    def _own_room(self, share: Share) -> Resource | None:
+        """As ``queue_room`` below the root; None: there is nothing below it."""
+        room: Resource | None = None
+        for above in share.path[:-1]:
+            left = self.share(above).maximum - self.used(above)
+            room = left if room is None else smaller(room, left)
+        return room
+
+    def queue_room(self, share: Share) -> Resource:
+        """What the maxima of the leaf and of all above it leave; negative where one is passed."""
+        room = share.maximum - self.used(share.queue.path)
+        for above in share.path[1:]:
+            room = smaller(room, self.share(above).maximum - self.used(above))
+        return room
+
+    def headroom(self, path: str, user: str) -> Resource:
+        """What a user may still get there, without looking at what is free (CapacityHeadroomProvider)."""
+        share = self.share(path)
+        room = self.queue_room(share)
+        if share.queue.user_limit_factor >= 0:
+            room = smaller(room, self.user_limit(share, user) - self.used_by(path, user))
+        return room.at_least_zero()
+
+    def user_limit(self, share: Share, user: str) -> Resource:
+        """UsersManager.computeUserLimit, for the default partition."""
+        queue = share.queue
+        limit = self._common_limit(share, user)
+        weight = queue.weight_of(user)
+        if weight != 1.0:
+            limit = rounded_down(_times_float(limit, weight, _floor), self._minimum)
+        return limit
+
+    def am_limit(self, share: Share) -> Resource:
+        """Of all ApplicationMasters of the leaf (AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition)."""
+        current = self.used(share.queue.path) + self.queue_room(share).at_least_zero()
+        base = current if share.guaranteed.fits_in(current) else share.guaranteed
+        return self._up(part_of(_memory_and_cores(base), self._am_part(share)))
+
+    def user_am_limit(self, share: Share, user: str, am_limit: Resource) -> Resource:
+        """AbstractLeafQueue.getUserAMResourceLimitPerPartition; where users have no limit, the queue's."""
+        queue = share.queue
+        if queue.user_limit_factor < 0:
+            return am_limit
+        users = max(1, len(self._active.get(queue.path, ())))
+        part = min(1.0, max(queue.minimum_user_limit_percent / 100.0, 1.0 / users) * queue.weight_of(user))
+        own = _memory_and_cores(share.guaranteed)
+        own = _times_float(own, self._am_part(share) * part * queue.user_limit_factor, _floor)
+        return smaller(am_limit, self._up(own))
+
+    def _am_part(self, share: Share) -> float:
+        return self._am_share if share.queue.am_share is None else share.queue.am_share
+
+    def _common_limit(self, share: Share, user: str) -> Resource:
+        """Of a user with weight 1; the same for all who want something."""
+        queue, path = share.queue, share.queue.path
+        used = self.used(path)
+        is_active = user in self._active.get(path, ())
+        kept = self._limits.get(path) if is_active else None
+        if kept is not None and kept[0] is used:
+            return kept[1]
+        whole, least = self.tree.total, self._minimum
+        guaranteed = _at_least(share.guaranteed, least)
+        consumed = rounded_up(used, least) if used != NONE else NONE
+        now = guaranteed if dominant(consumed, whole) < dominant(guaranteed, whole) else consumed + least
+        active = set(self._active.get(path, ())) | {user}
+        weights = sum(map(queue.weight_of, active)) or 1.0
+        held = NONE
+        for name in active:
+            held += self.used_by(path, name)
+        share_of_active = _times_float(held + least, 1.0 / weights, _ceil)
+        floor = _times_float(now, queue.minimum_user_limit_percent / 100.0, _ceil)
+        limit = share_of_active if dominant(share_of_active, whole) > dominant(floor, whole) else floor
+        top = share.maximum if share.capacity <= 0 else _times_float(guaranteed, queue.user_limit_factor, _floor)
+        limit = self._up(smaller(limit, top))
+        if is_active:
+            self._limits[path] = used, limit
+        return limit
+
+    def _up(self, amount: Resource) -> Resource:
+        return rounded_up(amount, self._minimum)
+
+    def _of_queue(self, path: str) -> tuple[Resource, Resource]:
+        now = self._queue_now.get(path)
+        if now is not None:
+            return now
+        use = self._by_queue.get(path)
+        return (use.resource, use.am_resource) if use is not None else NO_USE
+
+    def _of_user(self, path: str, user: str) -> tuple[Resource, Resource]:
+        now = self._user_now.get((path, user))
+        if now is not None:
+            return now
+        use = self._by_user.get((path, user))
+        return (use.resource, use.am_resource) if use is not None else NO_USE
+
+
+def _no_am(capability: Resource, limit: Resource, by_user: Resource, used: Resource, *, queue_full: bool) -> Hindrance:
+    """In the words of CSAMContainerLaunchDiagnosticsConstants."""
+    whose = "Queue's AM resource limit exceeded. " if queue_full else "User's AM resource limit exceeded. "
+    words = (
+        f"Application is added to the scheduler and is not yet activated. {whose} Details : AM Partition = "
+        f"<DEFAULT_PARTITION>; AM Resource Request = {capability}; Queue Resource Limit for AM = {limit}; "
+        f"User AM Resource Limit of the queue = {by_user}; Queue AM Resource Usage = {used}; "
+    )
+    figures = f"Queue Resource Limit for AM = {limit}; Queue AM Resource Usage = {_memory_and_cores(used)}"
+    return Hindrance(Hurdle.AM_SHARE, words, figures)
+
+
+def _times(capability: Resource, room: Resource | None) -> int:
+    """How many fit into a room; None: as many as are wanted."""
+    most = 2**31 - 1
+    if room is None:
+        return most
+    have = dict(room.extras)
+    pairs = [(capability.memory_mib, room.memory_mib), (capability.vcores, room.vcores)]
+    pairs += [(value, have.get(name, 0)) for name, value in capability.extras]
+    for size, left in pairs:
+        if size > 0:
+            most = min(most, max(0, left) // size)
+        elif left < 0:
+            return 0
+    return most
+
+
+def _times_float(amount: Resource, factor: float, whole: Callable[[float], int]) -> Resource:
+    extras = tuple((name, whole(value * factor)) for name, value in amount.extras)
+    return Resource(whole(amount.memory_mib * factor), whole(amount.vcores * factor), extras)
+
+
+def _floor(value: float) -> int:
+    """A hair below a whole number by floating point is that number."""
+    return math.floor(value + 1e-6)
+
+
+def _ceil(value: float) -> int:
+    return math.ceil(value - 1e-6)
+
+
+def _at_least(amount: Resource, least: Resource) -> Resource:
+    return Resource(max(amount.memory_mib, least.memory_mib), max(amount.vcores, least.vcores), amount.extras)
+
+
+def _memory_and_cores(resource: Resource) -> Resource:
+    """The share of ApplicationMasters is of these two only."""
+    return Resource(resource.memory_mib, resource.vcores)
