@@ -60,7 +60,7 @@ node_ids = st.builds(NodeId, st.from_regex(r"[A-Za-z0-9._-]{1,253}", fullmatch=T
 _BY_TYPE: dict[object, st.SearchStrategy[Any]] = {
     str: texts,
     int: integers,
-    float: st.floats(allow_nan=False),
+    float: st.floats(allow_nan=False, allow_infinity=False),
     bool: st.booleans(),
     bytes: st.binary(max_size=50),
     Resource: resources,
@@ -88,9 +88,10 @@ def _of_type(hint: Any) -> st.SearchStrategy[Any]:
     if hint in _BY_TYPE:
         return _BY_TYPE[hint]
     if get_origin(hint) is tuple:
-        item, ellipsis = get_args(hint)
-        assert ellipsis is ..., f"no strategy for {hint}"
-        return st.lists(_of_type(item), max_size=3).map(tuple)
+        items = get_args(hint)
+        if items[-1] is ...:
+            return st.lists(_of_type(items[0]), max_size=3).map(tuple)
+        return st.tuples(*map(_of_type, items))
     if get_origin(hint) is UnionType:
         return st.one_of([st.none() if part is type(None) else _of_type(part) for part in get_args(hint)])
     if isinstance(hint, type) and issubclass(hint, Enum):

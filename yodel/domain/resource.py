@@ -104,3 +104,12 @@ def rounded_down(amount: Resource, minimum: Resource) -> Resource:
         amount.vcores // minimum.vcores * minimum.vcores,
         amount.extras,
     )
+
+
+def smaller(one: Resource, other: Resource) -> Resource:
+    """By type (Resources.componentwiseMin); a type that one of them lacks is nothing."""
+    if not one.extras and not other.extras:
+        return Resource(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores))
+    ours, theirs = dict(one.extras), dict(other.extras)
+    extras = tuple((name, min(ours.get(name, 0), theirs.get(name, 0))) for name in sorted({*ours, *theirs}))
+    return Resource(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), extras)

@@ -82,6 +82,12 @@ class Settings(BaseSettings):
     maximum_allocation_mib: int = Field(default=8192, ge=1, description="yarn.scheduler.maximum-allocation-mb")
     maximum_allocation_vcores: int = Field(default=4, ge=1, description="yarn.scheduler.maximum-allocation-vcores")
     am_share: float = Field(default=0.5, gt=0, le=1, description="yarn.scheduler.capacity.maximum-am-resource-percent")
+    queue_enforcement: Literal["observe", "limit"] | None = Field(
+        default=None,
+        description="whether capacities and limits of queues count; observe: all applications stand in one line, and "
+        "`/api/v1/queues` shows what is over its limit; without it a new installation limits, and one that had several "
+        "queues before limits existed observes",
+    )
     opportunistic_containers: Literal["as-guaranteed", "refused"] = Field(
         default="as-guaranteed", description="what becomes of an ask for an opportunistic container"
     )

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from yodel.domain.queues.queue import Queue, QueueState
+from yodel.domain.queues.queue import Enforcement, Ordering, Queue, QueueState
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import tables
+
+_PLAIN = (*("weight", "user_limit_factor", "minimum_user_limit_percent", "am_share", "maximum_applications"),)
+"""Fields of a queue that are kept among its limits as they are."""
 
 
 def queue_values(queue: Queue) -> dict[str, Any]:
@@ -21,10 +24,27 @@ def queue_values(queue: Queue) -> dict[str, Any]:
         "default_lifetime_s": queue.default_lifetime_s,
         "submit_acl": queue.submit_acl,
         "administer_acl": queue.administer_acl,
+        "limits": _limits(queue),
     }
 
 
+def _limits(queue: Queue) -> dict[str, Any] | None:
+    """What is not as a row without limits has it; None: everything is."""
+    plain = Queue(path=queue.path)
+    found: dict[str, Any] = {
+        name: getattr(queue, name) for name in _PLAIN if getattr(queue, name) != getattr(plain, name)
+    }
+    if queue.user_weights:
+        found["user_weights"] = [list(pair) for pair in queue.user_weights]
+    if queue.ordering is not plain.ordering:
+        found["ordering"] = queue.ordering.value
+    if queue.enforcement is not plain.enforcement:
+        found["enforcement"] = queue.enforcement.value
+    return found or None
+
+
 def queue_from(row: Mapping[Any, Any]) -> Queue:
+    limits: Mapping[str, Any] = row["limits"] or {}
     return Queue(
         path=row["path"],
         state=QueueState[row["state"]],
@@ -35,6 +55,10 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
         default_lifetime_s=row["default_lifetime_s"],
         submit_acl=row["submit_acl"],
         administer_acl=row["administer_acl"],
+        user_weights=tuple((name, weight) for name, weight in limits.get("user_weights", ())),
+        ordering=Ordering(limits.get("ordering", Ordering.FIFO.value)),
+        enforcement=Enforcement(limits.get("enforcement", Enforcement.LIMIT.value)),
+        **{name: limits[name] for name in _PLAIN if name in limits},
     )
 
 

@@ -76,6 +76,8 @@ class QueueColumns(TypedColumns):
     default_lifetime_s = Column(BigInteger, nullable=False)
     submit_acl = Column(AnyText)
     administer_acl = Column(AnyText)
+    limits = Column(JSON(none_as_null=True))
+    """What is not as a row without limits has it (``yodel.store.queue_rows``)."""
 
 
 class NodeColumns(TypedColumns):

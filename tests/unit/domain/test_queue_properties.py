@@ -16,7 +16,7 @@ from yodel.domain.queues.properties import (
     properties_of,
     require_passable,
 )
-from yodel.domain.queues.queue import Queue, QueueState, default_queues, leaves_under_root
+from yodel.domain.queues.queue import Ordering, Queue, QueueState, default_queues, leaves_under_root
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled
 from yodel.errors import Refused
 
@@ -45,6 +45,45 @@ def conf(**changes: str) -> dict[str, str]:
 def test_queues_come_back_from_their_properties() -> None:
     found = described(properties_of(TREE, 0.5))
     assert (found.queues, found.am_share) == (TREE, 0.5)
+
+
+def test_limits_come_back_from_their_properties() -> None:
+    root = Queue(path="root", is_leaf=False, submit_acl="*")
+    limited = Queue(
+        path="root.a",
+        capacity_percent=75.0,
+        weight=3.0,
+        user_limit_factor=-1.0,
+        minimum_user_limit_percent=25.0,
+        user_weights=(("alice", 2.5), ("bob", 0.5)),
+        am_share=0.25,
+        maximum_applications=7,
+        ordering=Ordering.FAIR,
+    )
+    plain = Queue(path="root.b", capacity_percent=25.0, weight=1.0)
+    assert described(properties_of((root, limited, plain), 0.5)).queues == (root, limited, plain)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"root.a.capacity": "3w"}, "have children queue used mixed of  weight mode, percentage and absolute mode"),
+        ({"root.a.capacity": "20001w", "root.b.capacity": "1w"}, "Illegal weight=20001.0 for queue=root.alabel="),
+        (
+            {"root.a.capacity": "3w", "root.b.capacity": "1w", "root.a.maximum-capacity": "50"},
+            r"\(abs-capacity=0.75\) > \(abs-maximum-capacity=0.5\)",
+        ),
+        (
+            {"root.a.user-settings.alice.weight": "2"},
+            r'Weight \(2.0\) for user "alice" must be between 0 and',
+        ),
+        ({"root.a.user-settings.alice.weight": "-1"}, r'Weight \(-1.0\) for user "alice"'),
+        ({"root.a.user-settings.alice.weight": "heavy"}, "user-settings.alice.weight"),
+    ],
+)
+def test_limits_that_cannot_be_kept_are_refused(changes: dict[str, str], text: str) -> None:
+    with pytest.raises(Refused, match=text):
+        described(conf(**changes))
 
 
 def test_configuration_reads_as_hadoops_file_does() -> None:
@@ -123,14 +162,24 @@ def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, st
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("root.a.capacity", "2w"),
+        ("root.a.capacity", "xw"),
         ("root.a.capacity", "[memory=1024,vcores=1]"),
         ("root.a.capacity", "nan"),
         ("root.a.state", "DRAINING"),
         ("root.a.maximum-application-lifetime", "a day"),
         ("root.a.maximum-application-lifetime", "99999999999999"),
-        ("root.a.user-limit-factor", "2"),
-        ("root.a.maximum-applications", "10"),
+        ("root.a.user-limit-factor", "-0.5"),
+        ("root.a.user-limit-factor", "1_0"),
+        ("root.a.user-limit-factor", "inf"),
+        ("root.user-limit-factor", "2"),
+        ("root.a.minimum-user-limit-percent", "101"),
+        ("root.a.maximum-am-resource-percent", "1.1"),
+        ("root.maximum-am-resource-percent", "0.5"),
+        ("root.a.maximum-applications", "10.5"),
+        ("root.a.maximum-applications", "-2"),
+        ("root.a.ordering-policy", "utilization"),
+        ("root.ordering-policy", "fifo"),
+        ("root.a.user-settings..weight", "1"),
         ("root.gone.capacity", "10"),
         ("root.a.acl_submit_applications", "a\x00b"),
         ("root.a.acl_submit_applications", "a" * 5000),

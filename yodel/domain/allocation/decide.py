@@ -74,6 +74,7 @@ def decide(
         misfits=tuple(tick.misfits),
         again_in_s=tick.patience.again_in_s,
         outcomes=tuple(tick.outcomes.values()),
+        active=turns.users,
         hindered=tuple(tick.hindered.values()),
     )
 
@@ -129,7 +130,7 @@ class _Tick:
     ) -> None:
         self._purse, self._places, self._watched = Purse(capacity, limits), capacity.places, watched
         self._limits, self._ledger = limits, ledger
-        self._order: _Order | None = None
+        self._begun: dict[tuple[ApplicationAttemptId, AskKey], _Order] = {}
         self.outcomes: dict[tuple[ApplicationAttemptId, AskKey | None], Outcome] = {}
         self.hindered: dict[tuple[ApplicationAttemptId, AskKey | None], Hindered] = {}
         self.patience = Patience(limits.delays)
@@ -152,14 +153,16 @@ class _Tick:
 
     def serve(self, demand: Demand, wish: Wish, at_most: int) -> bool:
         """Plan so many of a wish.  True when it has had its turn: whole, or nothing more can be done for it."""
-        order = self._order
-        if order is None or order.wish is not wish or order.demand is not demand:
+        which = demand.attempt_id, wish.key
+        order = self._begun.pop(which, None)
+        if order is None:
             capability = rounded_up(wish.key.capability, self._limits.minimum)
             count = wish.count - demand.in_flight.get(wish.key, 0)
-            order = self._order = _Order(demand, wish, capability, count)
+            order = _Order(demand, wish, capability, count)
         before, wanted = order.planned, min(order.left, at_most)
         spots = self._plan(order, wanted)
         if order.planned - before == wanted and order.left > 0:
+            self._begun[which] = order
             return False
         if spots.is_constraint:
             self._postponed.append(order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -137,6 +137,8 @@ class Decision:
     misfits: tuple[Misfit, ...] = ()
     again_in_s: float = inf
     """When patience with a wish's locality ends: look again then."""
+    active: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By leaf, the users that want something."""
     hindered: tuple[Hindered, ...] = ()
     """What a limit of a queue or of a user stood in the way of, at most ``HINDERED_MAX``."""
     outcomes: tuple[Outcome, ...] = ()

@@ -133,10 +133,12 @@ class Turns:
         if standing[0] != without_guarantee:
             return AT_ONCE_MAX  # the other has no guarantee and comes after
         share = self._ledger.share(path)
-        step = dominant(capability, self._ledger.tree.total if without_guarantee else share.guaranteed)
-        if step in (0.0, inf):
+        step = dominant(capability, self._ledger.measure(share))
+        if ratio == inf:
+            return AT_ONCE_MAX
+        if step in (0.0, inf) or standing[1] == inf:
             return 1
-        return min(AT_ONCE_MAX, max(0, int((ratio - standing[1]) / step)) + 1)
+        return int(min(AT_ONCE_MAX, max(0.0, (ratio - standing[1]) / step))) + 1
 
     def served(self, line: Line) -> None:
         """What the queue holds has changed, or it wants nothing more."""

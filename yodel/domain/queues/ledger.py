@@ -14,8 +14,8 @@ from typing import Protocol
 
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.queue import ROOT, Queue
-from yodel.domain.queues.shares import Share, Tree, dominant, smaller
-from yodel.domain.resource import NONE, Resource, part_of, rounded_down, rounded_up
+from yodel.domain.queues.shares import Share, Tree, dominant
+from yodel.domain.resource import NONE, Resource, part_of, rounded_down, rounded_up, smaller
 
 NO_USE = (NONE, NONE)
 
@@ -88,12 +88,17 @@ class Ledger:
 
     def standing(self, path: str) -> tuple[bool, float, float]:
         """Least first is served first: queues without a guarantee after all others, then by the used part of the
-        guarantee; among equals the greater guarantee (PriorityUtilizationQueueOrderingPolicy)."""
+        guarantee; among equals the greater guarantee (PriorityUtilizationQueueOrderingPolicy,
+        CSQueueUtils.updateUsedCapacity)."""
         share = self.share(path)
         used = self.used(path)
         if share.capacity <= 0:
             return True, dominant(used, self.tree.total), 0.0
-        return False, dominant(used, share.guaranteed) if used != NONE else 0.0, -share.capacity
+        return False, dominant(used, self.measure(share)), -share.capacity
+
+    def measure(self, share: Share) -> Resource:
+        """What a queue's use is measured by: its guarantee, or the least container if that is more."""
+        return self.tree.total if share.capacity <= 0 else _at_least(share.guaranteed, self._minimum)
 
     def take(self, path: str, user: str, amount: Resource, *, is_am: bool = False) -> None:
         for above in self.share(path).path:
@@ -110,7 +115,7 @@ class Ledger:
             return min(wanted, _times(capability, room))
         used = self.used_by(path, user)
         by_user = _times(capability, self.user_limit(share, user) - used)
-        if used == NONE:
+        if _is_nothing(used):
             by_user = max(1, by_user)
         return min(wanted, _times(capability, room), by_user)
 
@@ -125,7 +130,7 @@ class Ledger:
         if share.queue.user_limit_factor < 0:
             return None
         used, limit = self.used_by(path, user), self.user_limit(share, user)
-        if used != NONE and not (used + capability).fits_in(limit):
+        if not _is_nothing(used) and not (used + capability).fits_in(limit):
             text = (
                 f"User capacity has reached its maximum limit, user limit is {limit}, resource used by {user} is "
                 f"{used}. Queue {path}, asked {capability}."
@@ -139,7 +144,7 @@ class Ledger:
         share = self.share(path)
         size = _memory_and_cores(capability)
         masters, own = self._of_queue(path)[1], self._of_user(path, user)[1]
-        if masters != NONE:
+        if not _is_nothing(masters):
             limit = self.am_limit(share)
             by_user = self.user_am_limit(share, user, limit)
             queue_full = not (_memory_and_cores(masters) + size).fits_in(limit)
@@ -288,6 +293,11 @@ def _ceil(value: float) -> int:
 
 def _at_least(amount: Resource, least: Resource) -> Resource:
     return Resource(max(amount.memory_mib, least.memory_mib), max(amount.vcores, least.vcores), amount.extras)
+
+
+def _is_nothing(resource: Resource) -> bool:
+    """Of memory and cores; further types may be named without an amount."""
+    return resource.memory_mib <= 0 and resource.vcores <= 0
 
 
 def _memory_and_cores(resource: Resource) -> Resource:

@@ -2,17 +2,17 @@
 
 Three kinds.  What has an effect here is read and kept.  What this scheduler does in one way only may be said with the
 value that says so, because managing tools write these properties with every queue.  Everything else is refused by its
-name: a configuration that is accepted and does nothing would be a lie.  Capacities are shown to clients and have to add
-up, and limit nothing yet (docs/decisions/0042).
+name: a configuration that is accepted and does nothing would be a lie.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from yodel.domain.queues.access import submit_acl
+from yodel.domain.queues.limit_properties import limits, limits_of, user_of
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.scheduler_conf import PREFIX, children
 from yodel.errors import Refused
@@ -21,6 +21,7 @@ QUEUES_MAX = 1000
 """Queues in the tree: all are shown in one answer."""
 DEPTH_MAX = 10
 VALUE_LENGTH_MAX = 4096
+WEIGHT_MAX = 10_000.0
 TOLERANCE = 0.0005  # CSQueueUtils.EPSILON is finer; AbstractParentQueue.PRECISION
 MAXIMUM_AM_SHARE = f"{PREFIX}maximum-am-resource-percent"
 
@@ -28,14 +29,13 @@ QUEUE_PROPERTIES = frozenset(
     {
         *("queues", "capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
         *("maximum-application-lifetime", "default-application-lifetime"),
+        *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
+        "ordering-policy",
     }
 )
 """Of one queue, with an effect."""
 
 AS_IT_IS: Mapping[str, frozenset[str]] = {
-    "user-limit-factor": frozenset({"1", "1.0", "-1", "-1.0"}),
-    "minimum-user-limit-percent": frozenset({"100", "100.0"}),
-    "ordering-policy": frozenset({"fifo", "utilization"}),
     "priority": frozenset({"0"}),
     "default-application-priority": frozenset({"0"}),
     "disable_preemption": frozenset({"true"}),
@@ -79,7 +79,8 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         if below:
             found[f"{own}queues"] = ",".join(below)
         if queue.path != ROOT:
-            found[f"{own}capacity"] = _number(queue.capacity_percent)
+            weight = queue.weight
+            found[f"{own}capacity"] = _number(queue.capacity_percent) if weight is None else f"{_number(weight)}w"
             found[f"{own}maximum-capacity"] = _number(queue.maximum_capacity_percent)
             found[f"{own}state"] = (
                 QueueState.RUNNING if queue.state is QueueState.RUNNING else QueueState.STOPPED
@@ -89,7 +90,7 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         if queue.administer_acl is not None:
             found[f"{own}acl_administer_queue"] = queue.administer_acl
         if queue.is_leaf:
-            found[f"{own}user-limit-factor"] = "1"
+            found |= {own + name: text for name, text in limits_of(queue).items()}
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
             found[f"{own}default-application-lifetime"] = str(queue.default_lifetime_s)
     return found
@@ -125,7 +126,11 @@ def _walk(properties: Mapping[str, str], path: str, parent: Queue | None, found:
     below = len(found)
     for name in names:
         _walk(properties, f"{path}.{name}", queue, found)
-    _require_sum(queue, [child for child in found[below:] if child.parent_path == path])
+    places = [place for place in range(below, len(found)) if found[place].parent_path == path]
+    children_now = _weighed(queue, [found[place] for place in places])
+    for place, child in zip(places, children_now, strict=True):
+        found[place] = child
+    _require_sum(queue, children_now)
 
 
 def _queue(properties: Mapping[str, str], path: str, parent: Queue | None, *, is_leaf: bool) -> Queue:
@@ -134,7 +139,9 @@ def _queue(properties: Mapping[str, str], path: str, parent: Queue | None, *, is
     def text(name: str, default: str) -> str:
         return properties.get(own + name, default).strip()
 
-    capacity = _percent(own, "capacity", text("capacity", "100" if parent is None else "0"), path)
+    written = text("capacity", "100" if parent is None else "0")
+    weight = _weight(own + "capacity", written, path) if parent is not None else None
+    capacity = _percent(own, "capacity", written, path) if weight is None else 0.0
     if parent is None and capacity != 100.0:
         raise Refused(f"Illegal capacity of {capacity / 100.0} for queue {path}. Must be 100.0")
     maximum = _percent(own, "maximum-capacity", text("maximum-capacity", "100"), path)
@@ -157,6 +164,8 @@ def _queue(properties: Mapping[str, str], path: str, parent: Queue | None, *, is
         default_lifetime_s=usual_s,
         submit_acl=properties.get(own + "acl_submit_applications"),
         administer_acl=properties.get(own + "acl_administer_queue"),
+        weight=weight,
+        **limits(properties, own, path, parent, is_leaf=is_leaf),
     )
 
 
@@ -174,8 +183,47 @@ def _state(name: str, text: str, path: str, parent: Queue | None) -> QueueState:
     return state
 
 
+def _weight(name: str, text: str, path: str) -> float | None:
+    """``3w``; None: it is not a weight."""
+    if not text.endswith("w"):
+        return None
+    value = _float(name, text.removesuffix("w"))
+    if not 0.0 <= value <= WEIGHT_MAX:
+        raise Refused(
+            f"Illegal weight={value} for queue={path}label=. Acceptable values: [0, 10000], -1 is same as not set"
+        )
+    return value
+
+
+def _weighed(parent: Queue, below: Sequence[Queue]) -> list[Queue]:
+    """Weights as percents of their sum; siblings are written in one way (AbstractParentQueue.setChildQueues)."""
+    weights = [child.weight for child in below if child.weight is not None]
+    if not weights:
+        return list(below)
+    if len(weights) < len(below):
+        ways = "".join(
+            f"{{Queue={child.path}, label= uses {'weight' if child.weight is not None else 'percentage'} mode}}. "
+            for child in below
+        )
+        raise Refused(
+            f"Parent queue '{parent.path}' have children queue used mixed of  weight mode, percentage and absolute "
+            f"mode, it is not allowed, please double check, details:{ways}"
+        )
+    total = sum(weights)
+    parts = [100.0 * weight / total if total else 0.0 for weight in weights]
+    for child, part in zip(below, parts, strict=True):
+        if part > child.maximum_capacity_percent:
+            raise Refused(
+                f"Illegal queue capacity setting, (abs-capacity={part / 100.0}) > (abs-maximum-capacity="
+                f"{child.maximum_capacity_percent / 100.0}). When label=[]"
+            )
+    return [replace(child, capacity_percent=part) for child, part in zip(below, parts, strict=True)]
+
+
 def _require_sum(parent: Queue, below: Sequence[Queue]) -> None:
     """AbstractParentQueue.setChildQueues."""
+    if any(child.weight is not None for child in below):
+        return
     total = sum(child.capacity_percent for child in below) / 100.0
     if abs(total - 1.0) <= TOLERANCE or (total == 0.0 and parent.capacity_percent == 0.0):
         return
@@ -195,7 +243,7 @@ def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
         if name == MAXIMUM_AM_SHARE:
             continue
         path, own = _owner(short, paths)
-        if name.startswith(PREFIX) and path and own in QUEUE_PROPERTIES:
+        if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own)):
             continue
         allowed = AS_IT_IS.get(own) if path else ALL_AS_IT_IS.get(short)
         if allowed is None or not name.startswith(PREFIX):
@@ -229,7 +277,7 @@ def _float(name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError as error:
-        raise _refused(name, text, "a number; weights and absolute resources are not supported") from error
+        raise _refused(name, text, "a number; absolute resources are not supported") from error
     if not math.isfinite(value):
         raise _refused(name, text, "a number")
     return value

@@ -13,6 +13,8 @@ from enum import Enum, IntEnum
 
 ROOT = "root"
 DEFAULT_PATH = "root.default"
+APPLICATIONS_MAX = 10_000
+"""yarn.scheduler.capacity.maximum-applications: under way in the whole cluster."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
@@ -135,6 +137,22 @@ def stopped(queue: Queue, application_id: object) -> str:
     return f"Queue {queue.path} is STOPPED. Cannot accept submission of application: {application_id}"
 
 
+def applications_max(queue: Queue, capacity: float) -> int:
+    """Applications that may be under way in a leaf with this part of the cluster, 0 to 1
+    (AbstractLeafQueue.updateMaximumApplications)."""
+    if queue.maximum_applications >= 0:
+        return queue.maximum_applications
+    return int(APPLICATIONS_MAX * capacity + 1e-6)
+
+
+def applications_max_of_user(queue: Queue, capacity: float) -> int:
+    """The same of one user in it."""
+    most = applications_max(queue, capacity)
+    if queue.user_limit_factor < 0:
+        return most
+    return min(most, int(most * queue.minimum_user_limit_percent / 100.0 * queue.user_limit_factor + 1e-6))
+
+
 def absolute_percent(queues: Mapping[str, Queue], queue: Queue, *, is_maximum: bool = False) -> float:
     """Of the cluster: the product of the shares along the path."""
     own = queue.maximum_capacity_percent if is_maximum else queue.capacity_percent
@@ -172,6 +190,13 @@ def leaves_under_root(names: Iterable[str], *, maximum_lifetime_s: int, default_
         for name in wanted
     )
     return (Queue(path=ROOT, is_leaf=False), *leaves)
+
+
+def with_enforcement(wanted: Iterable[Queue], stored: Mapping[str, Queue], said: Enforcement | None) -> list[Queue]:
+    """The queues, with the root's enforcement as it is said, or else as it is stored."""
+    root = stored.get(ROOT)
+    enforcement = said or (root.enforcement if root is not None else Enforcement.LIMIT)
+    return [replace(queue, enforcement=enforcement) if queue.path == ROOT else queue for queue in wanted]
 
 
 def differing(present: Iterable[Queue], wanted: Iterable[Queue]) -> list[Queue]:

@@ -71,12 +71,3 @@ def _ratio(amount: int, whole: int) -> float:
     if amount <= 0:
         return 0.0
     return amount / whole if whole > 0 else float("inf")
-
-
-def smaller(one: Resource, other: Resource) -> Resource:
-    """By type (Resources.componentwiseMin); a type that one of them lacks is nothing."""
-    if not one.extras and not other.extras:
-        return Resource(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores))
-    ours, theirs = dict(one.extras), dict(other.extras)
-    extras = tuple((name, min(ours.get(name, 0), theirs.get(name, 0))) for name in sorted({*ours, *theirs}))
-    return Resource(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), extras)

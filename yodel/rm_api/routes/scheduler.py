@@ -15,7 +15,8 @@ from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
 from yodel.rm_api.wire import scheduler as wire
 from yodel.rm_api.wire.cluster import overview as overview_shape
-from yodel.services.writer.state import ClusterState, Usage
+from yodel.services.writer.queue_use import Usage
+from yodel.services.writer.state import ClusterState
 
 QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 

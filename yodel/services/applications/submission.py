@@ -23,6 +23,7 @@ from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceReque
 from yodel.services.access.rights import Rights
 from yodel.services.applications.given_ids import Asker, GivenIds
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.submission_room import SubmissionRoom
 from yodel.services.writer.transaction import Transaction
 from yodel.telemetry.limits import EXTRA_RESOURCE_AMOUNT, REFUSALS
@@ -71,10 +72,12 @@ class SubmissionService:
         rights: Rights,
         limits: SubmissionLimits,
         allocation: AllocationLimits,
+        quotas: Quotas,
         asks: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._rights = engine, rights
         self._limits, self._allocation, self._asks = limits, allocation, asks
+        self._quotas = quotas
         identity = engine.state.identity
         self._next = self._reserved = identity.application_sequence
         self.ids = GivenIds(engine.clock, ApplicationId(identity.cluster_timestamp_ms, self._next))
@@ -137,11 +140,12 @@ class SubmissionService:
             if tx.has(application_id):
                 return
             refusal = queues.refusal(self._engine.state.queues.values(), checked.queue, checked.user, application_id)
-            if refusal is not None:
-                tx.put(_refused(application_id, checked, refusal, tx.now_ms))
-                return
             queue = queues.find(self._engine.state.queues.values(), checked.queue)
-            assert queue is not None
+            if refusal is None and queue is not None:
+                refusal = self._quotas.refusal(queue, checked.user, application_id)
+            if refusal is not None or queue is None:
+                tx.put(_refused(application_id, checked, refusal or "", tx.now_ms))
+                return
             if not self._rights.may_submit(queue.path, checked.user):
                 raise AccessDenied(
                     f"User {checked.user} does not have permission to submit {application_id} to queue {checked.queue}"

@@ -29,7 +29,7 @@ from yodel.domain.events import (
     TrackingUrlChanged,
 )
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import Resource
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -54,6 +54,7 @@ from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Gra
 from yodel.services.masters.beat import BeatJudge, JudgedBeat
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ask_key
 from yodel.services.writer.transaction import Transaction
 
@@ -70,7 +71,6 @@ class _Counts:
     """Of the whole cluster, as long as no row changes."""
 
     version: int = -1
-    headroom: Resource = NONE
     cores: int = 0
 
 
@@ -85,12 +85,13 @@ class MasterService:
         require_allowed: Callable[[Resource], None],
         maximum_capability: Resource,
         wake_scheduler: Callable[[], None],
+        quotas: Quotas,
         rules: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._tokens, self._clock, self._rules = engine, tokens, clock, rules
         self._judge = BeatJudge(engine, rules, require_allowed)
         self._maximum = maximum_capability
-        self._wake_scheduler = wake_scheduler
+        self._wake_scheduler, self._quotas = wake_scheduler, quotas
         self._busy: dict[ApplicationAttemptId, asyncio.Future[None]] = {}
         self._counts = _Counts()
         self._log_contexts: dict[ApplicationId, bytes] = {}
@@ -409,14 +410,14 @@ class MasterService:
     def _counted(self, runtime: AttemptRuntime) -> AllocateResult:
         """The next answer, with nothing in it but counts."""
         state = self._engine.state
-        counts = self._cluster_counts()
+        submission = state.applications[runtime.attempt_id.application_id].submission
         return AllocateResult(
             response_id=(runtime.response_id + 1) & RESPONSE_ID_MASK,
-            headroom=counts.headroom,
+            headroom=self._quotas.headroom(submission.queue, submission.user),
             node_count=state.usable_count,
-            priority=state.applications[runtime.attempt_id.application_id].submission.priority,
+            priority=submission.priority,
             pending_count=state.wanted.count + state.awaited_masters,
-            active_cores=counts.cores,
+            active_cores=self._cluster_counts().cores,
         )
 
     def _answer(self, runtime: AttemptRuntime, result: AllocateResult) -> AllocateResult:
@@ -427,9 +428,5 @@ class MasterService:
         state = self._engine.state
         if self._counts.version != state.version:
             total, used = state.total_resource, state.cluster_usage.resource
-            self._counts = _Counts(
-                version=state.version,
-                headroom=(total - used).at_least_zero(),
-                cores=max(total.vcores, used.vcores),
-            )
+            self._counts = _Counts(version=state.version, cores=max(total.vcores, used.vcores))
         return self._counts

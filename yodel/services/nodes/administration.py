@@ -22,7 +22,7 @@ from yodel.domain.acl import Acl
 from yodel.domain.events import NodeCapabilityOrdered
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.queue import Queue, differing
+from yodel.domain.queues.queue import Queue, differing, with_enforcement
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.ports.identity import Groups
@@ -114,7 +114,8 @@ class AdminService:
             if self._engine.state.scheduler_conf.is_ours:
                 log.warning("queues are not those of the settings: they were changed through the ResourceManager")
                 return
-            tx.queues.rows += differing(self._engine.state.queues.values(), settings.queues)
+            present = self._engine.state.queues
+            tx.queues.rows += differing(present.values(), with_enforcement(settings.queues, present, None))
 
         await self._engine.do(work)
 

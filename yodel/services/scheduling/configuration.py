@@ -15,7 +15,7 @@ from itertools import accumulate
 import structlog
 
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, described, properties_of, require_passable
-from yodel.domain.queues.queue import Queue, differing
+from yodel.domain.queues.queue import Queue, differing, with_enforcement
 from yodel.domain.scheduler_conf import ConfUpdate, SchedulerConf, assembled
 from yodel.errors import AccessDenied, Refused
 from yodel.services.writer.engine import Engine
@@ -127,6 +127,7 @@ class SchedulerConfService:
 
     def _write(self, tx: Transaction, conf: SchedulerConf, queues: Sequence[Queue]) -> None:
         present = self._engine.state.queues
+        queues = with_enforcement(queues, present, None)
         wanted = {queue.path for queue in queues}
         stay = [queue for path, queue in present.items() if path in wanted]
         tx.queues.rows += [conf, *differing(stay, queues)]

@@ -27,7 +27,9 @@ from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
-from yodel.services.writer.state import ClusterState, Usage
+from yodel.services.writer.queue_use import Usage
+from yodel.services.writer.quotas import Quotas
+from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import Totals
 
 WAITS_SHOWN_MAX = 5
@@ -148,8 +150,12 @@ class QueueView:
 class Queries:
     """Reads; one instance for the process."""
 
-    def __init__(self, state: ClusterState, clock: Clock, tokens: TokenIssuer, limits: AllocationLimits) -> None:
+    def __init__(
+        self, state: ClusterState, clock: Clock, tokens: TokenIssuer, limits: AllocationLimits, quotas: Quotas
+    ) -> None:
         self.state, self._clock, self._tokens, self._limits = state, clock, tokens, limits
+        self.quotas = quotas
+        """What queues and users may hold, as the scheduler sees it."""
 
     @property
     def limits(self) -> AllocationLimits:
@@ -268,7 +274,7 @@ class Queries:
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
         now_ms = self._clock.now_ms()
-        if (state.waits or state.misfits) and (wait := self._wait(app)):
+        if (state.waits or state.misfits or state.hindrances) and (wait := self._wait(app)):
             app = replace(app, diagnostics=wait)
         return ApplicationView(
             application=app,
@@ -318,8 +324,11 @@ class Queries:
         own = [c for c in self.state.containers_of(attempt_id) if c.id in waits] if waits else []
         if app.state is ApplicationState.ACCEPTED:
             misfit = self.state.misfits.get((attempt_id, None))
-            return next((waits[c.id] for c in own if c.is_am), str(misfit) if misfit is not None else "")
+            limit = next((hindered.reason for hindered in self.state.hindrances.get(attempt_id, ())), "")
+            return next((waits[c.id] for c in own if c.is_am), str(misfit) if misfit is not None else limit)
         lines = [str(misfit) for key, misfit in self.state.misfits.items() if key[0] == attempt_id]
+        # A limit of the queue or of the user is one line, however many wishes it keeps waiting.
+        lines += dict.fromkeys(hindered.reason for hindered in self.state.hindrances.get(attempt_id, ()))
         lines += [waits[c.id] for c in own]
         more = f"\n… and {len(lines) - WAITS_SHOWN_MAX} more" if len(lines) > WAITS_SHOWN_MAX else ""
         return "\n".join(lines[:WAITS_SHOWN_MAX]) + more

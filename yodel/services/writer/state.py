@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from yodel.domain.allocation.demands import Misfit
+from yodel.domain.allocation.demands import Hindered, Misfit
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskKey, Tally
 from yodel.domain.attempt import Attempt
@@ -24,16 +24,8 @@ from yodel.domain.states import AttemptState, ContainerState, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.queue_use import QueueUse, Usage
 from yodel.services.writer.totals import TotalsBook
-
-
-@dataclass(slots=True)
-class Usage:
-    """Live containers of an application or of the cluster."""
-
-    resource: Resource = NONE
-    containers: int = 0
-    am_resource: Resource = NONE
 
 
 @dataclass(slots=True)
@@ -94,6 +86,11 @@ class ClusterState:
         self.runtimes: dict[ApplicationAttemptId, AttemptRuntime] = {}
         self.cluster_usage = Usage()
         self.used_by_application: dict[ApplicationId, Usage] = {}
+        self.queue_use = QueueUse()
+        self.queues_version = 0
+        """Grows with every row of a queue."""
+        self.hindrances: dict[ApplicationAttemptId, tuple[Hindered, ...]] = {}
+        """What limits of queues and users keep waiting, as the last decision found it."""
         self.used_by_node: dict[NodeId, Usage] = {}
         self.seconds_by_application: dict[ApplicationId, ResourceSeconds] = {}
         self.past_usage: dict[PastUsageId, PastUsage] = {}
@@ -161,6 +158,7 @@ class ClusterState:
                     self._weigh(old, -1)
                     self._weigh(row, 1)
                     self.totals.count_application(row, old)
+                    self.queue_use.publish(row, old, self.used_by_application.get(row.id))
                     self.applications[row.id] = row
                     self.stirs += old is None or _standing(old) != _standing(row)
                 case Attempt():
@@ -169,6 +167,8 @@ class ClusterState:
                     self._publish_node(row)
                 case Queue():
                     self.queues[row.path] = row
+                    self.queues_version += 1
+                    self.stirs += 1
                 case SchedulerConf():
                     self.scheduler_conf = row
                 case PastUsage():
@@ -249,6 +249,12 @@ class ClusterState:
             self.waits[container_id] = reason
             self.version += 1
 
+    def explain_hindrances(self, found: dict[ApplicationAttemptId, tuple[Hindered, ...]]) -> None:
+        """All of the last decision."""
+        if found != self.hindrances:
+            self.hindrances = found
+            self.version += 1
+
     def explain_misfit(self, key: tuple[ApplicationAttemptId, AskKey | None], misfit: Misfit | None) -> None:
         """Why a wish is not served; None: it is, or nobody wants it any more."""
         if misfit is None:
@@ -264,6 +270,9 @@ class ClusterState:
 
     def remove_queue(self, path: str) -> None:
         self.queues.pop(path, None)
+        self.queue_use.remove_queue(path)
+        self.queues_version += 1
+        self.stirs += 1
         self.totals.remove_queue(path)
         self.version += 1
 
@@ -272,6 +281,7 @@ class ClusterState:
             self.remove_attempt(attempt.id)
         self._attempts_of.pop(application_id, None)
         self._weigh(self.applications[application_id], -1)
+        self.queue_use.forget(self.applications[application_id])
         self.index.remove(self.applications.pop(application_id))
         self.used_by_application.pop(application_id, None)
         self.seconds_by_application.pop(application_id, None)
@@ -390,11 +400,10 @@ class ClusterState:
         usages = [self.cluster_usage, self.used_by_application.setdefault(container.id.application_id, Usage())]
         if container.node_id is not None:
             usages.append(self.used_by_node.setdefault(container.node_id, Usage()))
+        held = Usage(container.reserved, 1, container.reserved if container.is_am else NONE)
         for usage in usages:
-            usage.resource += container.reserved * sign
-            usage.containers += sign
-            if container.is_am:
-                usage.am_resource += container.reserved * sign
+            usage.add(held, sign)
+        self.queue_use.charge(self.applications[container.id.application_id], held, sign)
         if container.state is ContainerState.PLANNED:
             self.planned_count += sign
 

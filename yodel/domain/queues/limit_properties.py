@@ -1,0 +1,129 @@
+"""CapacityScheduler properties that limit a queue's users, ApplicationMasters and applications, both ways.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from yodel.domain.queues.queue import Ordering, Queue
+from yodel.errors import Refused
+
+FACTOR_MAX = 1_000_000.0
+WEIGHT_MAX = 1_000_000.0
+APPLICATIONS_MAX = 2**31 - 1
+USERS_MAX = 1000
+"""Users with a weight of their own in one queue."""
+_USER = ("user-settings.", ".weight")
+
+
+def user_of(name: str) -> str:
+    """Whose weight a property is: ``user-settings.NAME.weight``; empty: it is another one."""
+    before, after = _USER
+    if not name.startswith(before) or not name.endswith(after):
+        return ""
+    return name[len(before) : -len(after)]
+
+
+def limits(
+    properties: Mapping[str, str], own: str, path: str, parent: Queue | None, *, is_leaf: bool
+) -> dict[str, Any]:
+    """Fields of a ``Queue``.  ``own`` is the prefix of its properties.
+
+    Raises:
+        Refused: a malformed value, or a limit of users on a queue that has none.
+    """
+    percent = _number(properties, own, "minimum-user-limit-percent", 100.0, 0.0, 100.0)
+    weights = dict(parent.user_weights) if parent is not None else {}
+    weights |= _weights(properties, own, path, percent)
+    found: dict[str, Any] = {
+        "user_limit_factor": _factor(properties, own),
+        "minimum_user_limit_percent": percent,
+        "user_weights": tuple(sorted(weights.items())),
+        "ordering": _ordering(properties, own, is_leaf=is_leaf),
+        "maximum_applications": int(_number(properties, own, "maximum-applications", -1.0, -1.0, APPLICATIONS_MAX)),
+    }
+    if own + "maximum-am-resource-percent" in properties:
+        found["am_share"] = _number(properties, own, "maximum-am-resource-percent", 0.0, 0.0, 1.0)
+    for name, is_plain in (
+        ("user-limit-factor", found["user_limit_factor"] == 1.0),
+        ("minimum-user-limit-percent", percent == 100.0),
+        ("maximum-am-resource-percent", "am_share" not in found),
+    ):
+        if not is_leaf and not is_plain:
+            raise Refused(f"Property {own}{name} is not supported: nothing would come of it, {path} is no leaf queue")
+    return found
+
+
+def limits_of(queue: Queue) -> dict[str, str]:
+    """The properties that say what a leaf has, by their own names."""
+    found = {"user-limit-factor": _text(queue.user_limit_factor)}
+    if queue.minimum_user_limit_percent != 100.0:
+        found["minimum-user-limit-percent"] = _text(queue.minimum_user_limit_percent)
+    if queue.am_share is not None:
+        found["maximum-am-resource-percent"] = _text(queue.am_share)
+    if queue.maximum_applications >= 0:
+        found["maximum-applications"] = str(queue.maximum_applications)
+    if queue.ordering is not Ordering.FIFO:
+        found["ordering-policy"] = queue.ordering.value
+    before, after = _USER
+    return found | {f"{before}{user}{after}": _text(weight) for user, weight in queue.user_weights}
+
+
+def _factor(properties: Mapping[str, str], own: str) -> float:
+    value = _number(properties, own, "user-limit-factor", 1.0, -1.0, FACTOR_MAX)
+    if -1.0 < value < 0.0:
+        raise _refused(f"{own}user-limit-factor", str(value), "a factor of at least 0, or -1 for no limit")
+    return value
+
+
+def _ordering(properties: Mapping[str, str], own: str, *, is_leaf: bool) -> Ordering:
+    name = own + "ordering-policy"
+    text = properties.get(name, "").strip().lower()
+    known = {ordering.value for ordering in Ordering} if is_leaf else {"utilization"}
+    if text and text not in known:
+        raise _refused(name, properties[name], " or ".join(sorted(known)))
+    return Ordering(text) if text and is_leaf else Ordering.FIFO
+
+
+def _weights(properties: Mapping[str, str], own: str, path: str, percent: float) -> dict[str, float]:
+    """UserWeights.validateForLeafQueue."""
+    most = 100.0 / min(100.0, percent) if percent else WEIGHT_MAX
+    found: dict[str, float] = {}
+    for name in properties:
+        user = user_of(name.removeprefix(own)) if name.startswith(own) else ""
+        if not user:
+            continue
+        weight = _number(properties, own, name.removeprefix(own), 1.0, -math.inf, math.inf)
+        if not 0.0 <= weight <= most:
+            raise Refused(
+                f'Weight ({weight}) for user "{user}" must be between 0 and 100 / {percent} (= {most}, the number of '
+                f"concurrent active users in {path})"
+            )
+        found[user] = weight
+        if len(found) > USERS_MAX:
+            raise Refused(f"Too many users with a weight in {path}: at most {USERS_MAX}")
+    return found
+
+
+def _number(properties: Mapping[str, str], own: str, name: str, default: float, least: float, most: float) -> float:
+    text = properties.get(own + name)
+    if text is None or not text.strip():
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or not least <= value <= most or "_" in text:
+        raise _refused(own + name, text, f"a number from {least:g} to {most:g}" if math.isfinite(least) else "a number")
+    if name == "maximum-applications" and value != int(value):
+        raise _refused(own + name, text, "a whole number")
+    return value
+
+
+def _refused(name: str, value: str, expected: str) -> Refused:
+    return Refused(f"Invalid {name}: {value[:80]!r}; expected {expected}")
+
+
+def _text(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,76 @@
+"""What is held in each queue and by each of its users, kept as rows are published."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate
+
+from yodel.domain.application import Application
+from yodel.domain.resource import NONE, Resource
+
+
+@dataclass(slots=True)
+class Usage:
+    """Live containers of an application, a node, a queue or the cluster."""
+
+    resource: Resource = NONE
+    containers: int = 0
+    am_resource: Resource = NONE
+
+    def add(self, other: Usage, sign: int) -> None:
+        self.resource += other.resource * sign
+        self.containers += other.containers * sign
+        self.am_resource += other.am_resource * sign
+
+
+class QueueUse:
+    """An application's containers count in the queue it is in now, whatever queue they were started in."""
+
+    def __init__(self) -> None:
+        self.by_queue: dict[str, Usage] = {}
+        """Queues that something was held in, parents too, by path."""
+        self.by_user: dict[tuple[str, str], Usage] = {}
+        """By leaf and user; only what is held."""
+        self.live_by_queue: Counter[str] = Counter()
+        """Applications under way, by leaf."""
+        self.live_count = 0
+        """Of the whole cluster."""
+        self.live_by_user: Counter[tuple[str, str]] = Counter()
+        """The same by leaf and user."""
+
+    def charge(self, application: Application, held: Usage, sign: int) -> None:
+        queue, user = application.submission.queue, application.submission.user
+        of_user = self.by_user.setdefault((queue, user), Usage())
+        of_user.add(held, sign)
+        if not of_user.containers:
+            del self.by_user[queue, user]
+        for path in accumulate(queue.split("."), "{}.{}".format):
+            self.by_queue.setdefault(path, Usage()).add(held, sign)
+
+    def publish(self, application: Application, old: Application | None, held: Usage | None) -> None:
+        """A row of an application that holds so much."""
+        if old is not None:
+            self._count(old, -1)
+            if held is not None and old.submission.queue != application.submission.queue:
+                self.charge(old, held, -1)
+                self.charge(application, held, 1)
+        self._count(application, 1)
+
+    def forget(self, application: Application) -> None:
+        self._count(application, -1)
+
+    def remove_queue(self, path: str) -> None:
+        self.by_queue.pop(path, None)
+
+    def _count(self, application: Application, sign: int) -> None:
+        if application.state.is_final:
+            return
+        queue, user = application.submission.queue, application.submission.user
+        self.live_count += sign
+        self.live_by_queue[queue] += sign
+        self.live_by_user[queue, user] += sign
+        if not self.live_by_queue[queue]:
+            del self.live_by_queue[queue]
+        if not self.live_by_user[queue, user]:
+            del self.live_by_user[queue, user]

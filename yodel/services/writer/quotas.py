@@ -1,0 +1,110 @@
+"""What queues and users may hold, as it is now: the tree's shares of the cluster, and the ledger of a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from yodel.domain.allocation.demands import Decision, Hindered
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.queue import (
+    APPLICATIONS_MAX,
+    ROOT,
+    Enforcement,
+    Queue,
+    applications_max,
+    applications_max_of_user,
+)
+from yodel.domain.queues.shares import Tree
+from yodel.domain.resource import Resource, rounded_down, smaller
+from yodel.services.writer.state import ClusterState
+
+
+class Quotas:
+    """One instance for the process.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
+    maximum-am-resource-percent as a part of 0 to 1."""
+
+    def __init__(self, state: ClusterState, minimum: Resource, am_share: float) -> None:
+        self._state, self._minimum, self.am_share = state, minimum, am_share
+        self._tree_of: tuple[int, Resource] | None = None
+        self._tree = Tree((), state.total_resource)
+        self._active: Mapping[str, Collection[str]] = {}
+        self._headrooms: dict[tuple[str, str], Resource] = {}
+        self._headrooms_of: tuple[object, ...] = ()
+
+    def use_am_share(self, am_share: float) -> None:
+        """From now on (maximum-am-resource-percent)."""
+        self.am_share = am_share
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether limits count; otherwise all applications stand in one line, and limits are only shown."""
+        root = self._state.queues.get(ROOT)
+        return root is not None and root.enforcement is Enforcement.LIMIT
+
+    @property
+    def tree(self) -> Tree:
+        """The queues with their shares of what there is, made anew when either changed."""
+        of = (self._state.queues_version, self._state.total_resource)
+        if of != self._tree_of:
+            self._tree, self._tree_of = Tree(self._state.queues.values(), of[1]), of
+        return self._tree
+
+    def ledger(self) -> Ledger:
+        """What is held now, for one decision."""
+        use = self._state.queue_use
+        return Ledger(
+            self.tree,
+            use.by_queue,
+            use.by_user,
+            minimum=self._minimum,
+            am_share=self.am_share,
+            active=self._active,
+        )
+
+    def note(self, decision: Decision) -> None:
+        """What the last decision found: who wants something, and what limits keep waiting."""
+        if decision.active != self._active:
+            self._active = decision.active
+            self._headrooms_of = ()
+        found: dict[ApplicationAttemptId, tuple[Hindered, ...]] = {}
+        for hindered in decision.hindered:
+            found[hindered.attempt_id] = (*found.get(hindered.attempt_id, ()), hindered)
+        self._state.explain_hindrances(found)
+
+    def refusal(self, queue: Queue, user: str, application_id: object) -> str | None:
+        """Why a leaf takes no further application, in the CapacityScheduler's words; None when it does
+        (AbstractLeafQueue.validateSubmitApplication)."""
+        if not self.is_enforced:
+            return None
+        use, capacity = self._state.queue_use, self.tree.shares[queue.path].capacity
+        if use.live_count >= APPLICATIONS_MAX:
+            return f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
+        count = use.live_by_queue[queue.path]
+        whose = f"Queue {queue.path} already has"
+        if count >= applications_max(queue, capacity):
+            return f"{whose} {count} applications, cannot accept submission of application: {application_id}"
+        count = use.live_by_user[queue.path, user]
+        if count >= applications_max_of_user(queue, capacity):
+            return (
+                f"{whose} {count} applications from user {user} cannot accept submission of application: "
+                f"{application_id}"
+            )
+        return None
+
+    def headroom(self, queue: str, user: str) -> Resource:
+        """What an ApplicationMaster may still ask for: what its user and its queues may hold, and what is free
+        (CapacityHeadroomProvider.getHeadroom).  The same for all applications of a user in a queue; kept until a row
+        changes."""
+        state = self._state
+        of = (state.version, self._tree_of)
+        if of != self._headrooms_of:
+            self._headrooms_of = of
+            self._headrooms.clear()
+        found = self._headrooms.get((queue, user))
+        if found is None:
+            free = state.total_resource - state.cluster_usage.resource
+            if self.is_enforced:
+                free = rounded_down(smaller(free, self.ledger().headroom(queue, user)), self._minimum)
+            found = self._headrooms[queue, user] = free.at_least_zero()
+        return found
