@@ -12,7 +12,7 @@ def check_nothing_is_owed(scheduler: Scheduler) -> None:
     """Wanted, possible and nothing under way: planned within one round.  Whoever changes what a decision reads wakes
     the decision, so that one made now, of which nobody thought, finds nothing to do."""
     demands = scheduler.demands()
-    owed = decide(demands, scheduler.capacity(demands), scheduler.limits)
+    owed = decide(demands, scheduler.capacity(demands), scheduler.limits, ledger=scheduler.ledger())
     assert not owed.plans, f"wanted and possible, and nobody woke the scheduler: {owed.plans[:3]}"
     assert not owed.increases, f"a larger size is wanted and possible, and nobody woke the scheduler: {owed.increases}"
     assert not owed.take_backs, f"not wanted any more, and nobody woke the scheduler: {owed.take_backs}"

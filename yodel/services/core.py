@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yodel.domain.acl import AccessRules
-from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queues.queue import Queue
@@ -55,6 +55,7 @@ from yodel.services.scheduling.surroundings import NodeNames, Surroundings
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import GangKind
 from yodel.translator.placement import Landmarks
@@ -134,6 +135,7 @@ class Core:
         self._tick_wanted = asyncio.Event()
         self.state = ClusterState.of(stored)
         self.engine = Engine(self.state, ports.store, ports.clock, limits.company_s, ask_again_s=limits.ask_again_s)
+        self.quotas = Quotas(self.state, limits.allocation.minimum, limits.allocation.am_share)
         self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms)
         self.rights = Rights(self.state, ports.users, limits.access, limits.delegation.login_user)
         self._wire_pods()
@@ -217,6 +219,7 @@ class Core:
             clock,
             surroundings,
             self.misfits,
+            self.quotas,
             self._tick_wanted,
             lambda queue: self.maker.profiles.of(queue).binds,
         )
@@ -224,7 +227,9 @@ class Core:
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
         ports, limits, clock = self._ports, self._limits, self._ports.clock
-        self.submission = SubmissionService(self.engine, self.rights, limits.submission, limits.allocation, limits.asks)
+        self.submission = SubmissionService(
+            self.engine, self.rights, limits.submission, limits.allocation, self.quotas, limits.asks
+        )
         self.master = MasterService(
             self.engine,
             self.tokens,
@@ -232,13 +237,14 @@ class Core:
             self.submission.require_allowed,
             limits.allocation.maximum,
             self._tick_wanted.set,
+            self.quotas,
             limits.asks,
         )
         self.amrm_keys = AmrmKeys(self.engine, self.tokens, clock, ports.random_bytes, limits.amrm_rolling_interval_s)
         self.changes = ApplicationChanges(self.engine, self.rights, self.submission.capped_priority)
         self.delegation_tokens = DelegationTokens(self.engine, clock, ports.random_bytes, limits.delegation, stored)
         self.log_aggregation = LogAggregation(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
-        self.queries = Queries(self.state, clock, self.tokens, limits.allocation)
+        self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
 
     def _wire_administration(self) -> None:
         ports, limits = self._ports, self._limits

@@ -17,7 +17,7 @@ import structlog
 from yodel.domain.ask_book import AskBook
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.queues.queue import Queue, differing
+from yodel.domain.queues.queue import Enforcement, Queue, differing, with_enforcement
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Snapshot, Store
@@ -34,16 +34,25 @@ BATCH = 500
 log = structlog.get_logger("yodel.recovery")
 
 
-async def opened(store: Store, clock: Clock, queues: Sequence[Queue], random_bytes: Callable[[int], bytes]) -> Snapshot:
+async def opened(
+    store: Store,
+    clock: Clock,
+    queues: Sequence[Queue],
+    random_bytes: Callable[[int], bytes],
+    enforcement: Enforcement | None = None,
+) -> Snapshot:
     """What is stored.  Keys that a new store lacks, and ``queues`` of the settings that it has otherwise, are written
-    first; queues that were changed through the ResourceManager stay, whatever the settings say.
+    first; queues that were changed through the ResourceManager stay, whatever the settings say.  ``enforcement`` is
+    what these say of limits; None: as it is stored.
 
     Raises:
         Unavailable, InvalidValue: the store cannot be used.
     """
-    found = await store.open(now_ms=clock.now_ms(), default_queues=queues)
+    found = await store.open(now_ms=clock.now_ms(), default_queues=with_enforcement(queues, {}, enforcement))
     new_keys = missing_keys(found.master_keys, random_bytes)
-    changed = [] if found.scheduler_conf.is_ours else differing(found.queues, queues)
+    stored = {queue.path: queue for queue in found.queues}
+    wanted = found.queues if found.scheduler_conf.is_ours else queues
+    changed = differing(found.queues, with_enforcement(wanted, stored, enforcement))
     if new_keys or changed:
         await store.commit(Commit(rows=changed, master_keys=new_keys))
     by_path = {queue.path: queue for queue in (*found.queues, *changed)}

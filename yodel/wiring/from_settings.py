@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.allocation.decide import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
-from yodel.domain.queues.queue import Queue, leaves_under_root
+from yodel.domain.queues.queue import Enforcement, Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
 from yodel.host.users import OsUsers
@@ -95,6 +95,11 @@ def queues(settings: Settings) -> tuple[Queue, ...]:
         maximum_lifetime_s=settings.queue_maximum_lifetime_s,
         default_lifetime_s=settings.queue_default_lifetime_s,
     )
+
+
+def enforcement(settings: Settings) -> Enforcement | None:
+    """None: as it is stored."""
+    return Enforcement(settings.queue_enforcement) if settings.queue_enforcement is not None else None
 
 
 def pace_limits(settings: Settings) -> PaceLimits:

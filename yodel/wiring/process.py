@@ -151,7 +151,8 @@ class _Serving:
         store = SqlStore(self._settings.store_url, lead=lead)
         try:
             queues = from_settings.queues(self._settings)
-            stored = await recovery.opened(store, self._clock, queues, secrets.token_bytes)
+            enforcement = from_settings.enforcement(self._settings)
+            stored = await recovery.opened(store, self._clock, queues, secrets.token_bytes, enforcement)
             rm = Rm(self._settings, self._clock, store, stored, self._reload, lead)
             self._health.not_ready = rm.not_ready
             await rm.run(stop, self._on_ready)

@@ -64,7 +64,7 @@ async def test_attempt_that_ended_while_the_plan_waited_gets_nothing(world: Worl
 async def test_loop_ticks_when_woken_and_survives_a_store_that_is_away(world: World) -> None:
     rm = world.rm
     surroundings, misfits = Surroundings(rm.state), Misfits(rm.state, world.clock)
-    scheduler = Scheduler(rm.engine, LIMITS, world.clock, surroundings, misfits, asyncio.Event())
+    scheduler = Scheduler(rm.engine, LIMITS, world.clock, surroundings, misfits, rm.quotas, asyncio.Event())
     await world.register_node()
     await world.submit()
     loop = asyncio.create_task(scheduler.run())

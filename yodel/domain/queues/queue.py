@@ -195,8 +195,11 @@ def leaves_under_root(names: Iterable[str], *, maximum_lifetime_s: int, default_
 def with_enforcement(wanted: Iterable[Queue], stored: Mapping[str, Queue], said: Enforcement | None) -> list[Queue]:
     """The queues, with the root's enforcement as it is said, or else as it is stored."""
     root = stored.get(ROOT)
-    enforcement = said or (root.enforcement if root is not None else Enforcement.LIMIT)
-    return [replace(queue, enforcement=enforcement) if queue.path == ROOT else queue for queue in wanted]
+    if said is None and root is not None:
+        said = root.enforcement
+    if said is None:
+        return list(wanted)
+    return [replace(queue, enforcement=said) if queue.path == ROOT else queue for queue in wanted]
 
 
 def differing(present: Iterable[Queue], wanted: Iterable[Queue]) -> list[Queue]:

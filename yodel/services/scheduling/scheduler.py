@@ -21,6 +21,7 @@ from yodel.domain.container import Container, Placement
 from yodel.domain.effects import Reconcile
 from yodel.domain.events import IncreaseDecided, StopRequested
 from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.queues.ledger import Ledger
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
@@ -30,6 +31,7 @@ from yodel.services.scheduling.misfits import Misfits
 from yodel.services.scheduling.surroundings import Surroundings
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
 
 AM_PRIORITY = 0  # RMAppAttemptImpl.AM_CONTAINER_PRIORITY
@@ -50,6 +52,7 @@ class Scheduler:
         clock: Clock,
         surroundings: Surroundings,
         misfits: Misfits,
+        quotas: Quotas,
         wanted: asyncio.Event,
         binds_itself: Callable[[str], bool] = lambda _: False,
     ) -> None:
@@ -57,6 +60,7 @@ class Scheduler:
         pods; Kubernetes' scheduler keeps no constraints there."""
         self._engine, self.limits, self._clock = engine, limits, clock
         self._surroundings, self._misfits, self._binds_itself = surroundings, misfits, binds_itself
+        self._quotas = quotas
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
         self.activities.wake = self.wake
@@ -81,6 +85,7 @@ class Scheduler:
     def use_limits(self, limits: AllocationLimits) -> None:
         """From the next tick on."""
         self.limits = limits
+        self._quotas.use_am_share(limits.am_share)
         self.wake()
 
     async def run(self) -> None:
@@ -103,7 +108,9 @@ class Scheduler:
         self._wanted.clear()
         demands = self.demands()
         capacity, asked = self.capacity(demands), self.activities.asked(demands)
-        decision = decide(demands, capacity, self.limits, asked.attempts if asked is not None else ())
+        watched = asked.attempts if asked is not None else ()
+        decision = decide(demands, capacity, self.limits, watched, self.ledger())
+        self._quotas.note(decision)
         again_in_s = self._misfits.note(demands, decision)
         self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
         stranded = self._stranded()
@@ -126,6 +133,10 @@ class Scheduler:
         for increase in decision.increases:
             self._forget_increase(increase)
         return len(decision.plans) >= self.limits.per_tick_max
+
+    def ledger(self) -> Ledger | None:
+        """What queues and users may hold, as a decision reads it; None where limits are only observed."""
+        return self._quotas.ledger() if self._quotas.is_enforced else None
 
     def capacity(self, demands: Sequence[Demand]) -> Capacity:
         """What there is to give, as a decision reads it."""
@@ -156,10 +167,14 @@ class Scheduler:
         needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
         wishes = () if attempt.state is not AttemptState.RUNNING else runtime.asks.wishes()
         in_flight = {key: len(ids) for key, ids in runtime.in_flight.items()}
+        used = state.used_by_application.get(application.id)
         return Demand(
             attempt_id=attempt.id,
             priority=application.submission.priority,
             submitted_ms=application.submitted_ms,
+            queue=application.submission.queue,
+            user=application.submission.user,
+            held_mib=used.resource.memory_mib if used is not None else 0,
             am_capability=application.submission.am_capability if needs_am else None,
             am_placement=self._am_placement(application.submission.am_node_label) if needs_am else ANYWHERE,
             wishes=wishes,

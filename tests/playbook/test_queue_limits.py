@@ -1,0 +1,175 @@
+"""Queues that limit: who starts, who waits and why, and what ApplicationMasters are told they may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from tests.support.playbook import SMALL, Am, Options, World, ask
+from yodel.domain.queues.queue import Enforcement, Queue
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ApplicationState
+
+ROOT = Queue(path="root", is_leaf=False)
+A = Queue(path="root.a", capacity_percent=50.0, maximum_capacity_percent=75.0, user_limit_factor=-1.0)
+B = Queue(path="root.b", capacity_percent=50.0, user_limit_factor=-1.0)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """Sixteen small containers: a is guaranteed eight and may hold twelve."""
+    async with World(Options(queues=(ROOT, A, B))) as world:
+        yield world
+
+
+def held(world: World, path: str) -> int:
+    use = world.rm.state.queue_use.by_queue.get(path)
+    return use.resource.vcores if use is not None else 0
+
+
+async def test_queue_stops_at_its_maximum_and_says_so(world: World) -> None:
+    am = await world.running_am(queue="a")
+    answer = await am.beat(ask(20))
+    assert answer.headroom == SMALL * 11
+    await world.settle()
+    assert held(world, "root.a") == 12
+    view = world.rm.queries.application(am.application_id)
+    assert view.application.diagnostics == (
+        "Queue root.a is at its maximum capacity: <memory:12288, vCores:12>, used <memory:12288, vCores:12>, asked "
+        "<memory:1024, vCores:1>."
+    )
+    assert (await am.beat()).headroom == NONE
+
+    await world.pass_time(1)
+    await am.beat(ask(0))
+    await world.settle()
+    assert world.rm.queries.application(am.application_id).application.diagnostics == ""
+
+
+async def test_queue_under_its_guarantee_is_served_before_who_came_first(world: World) -> None:
+    first = await world.running_am(queue="a")
+    second = await world.running_am(queue="b")
+    await first.beat(ask(10))
+    await second.beat(ask(10))
+    await world.settle()
+    assert (held(world, "root.a"), held(world, "root.b")) == (8, 8)
+
+
+async def test_what_is_free_is_lent_and_comes_back_as_containers_end(world: World) -> None:
+    borrower = await world.running_am(queue="a")
+    tasks = await borrower.obtain(11)
+    owner = await world.running_am(queue="b")
+    await owner.beat(ask(7))
+    await world.settle()
+    assert (held(world, "root.a"), held(world, "root.b")) == (12, 4)
+    await borrower.beat(ask(10), releases=tasks[:6])
+    await world.settle()
+    await world.pass_time(5)
+    assert held(world, "root.b") == 8
+    assert held(world, "root.a") == 8
+
+
+async def test_user_is_held_to_his_limit_while_another_starts() -> None:
+    limited = replace(B, user_limit_factor=0.5)
+    async with World(Options(queues=(ROOT, A, limited))) as world:
+        alice = await world.running_am(queue="b", user="alice")
+        assert (await alice.beat(ask(9))).headroom == SMALL * 3
+        await world.settle()
+        assert held(world, "root.b") == 4
+        text = world.rm.queries.application(alice.application_id).application.diagnostics
+        assert text.startswith("User capacity has reached its maximum limit, user limit is <memory:4096, vCores:4>")
+        bob = await world.running_am(queue="b", user="bob")
+        await bob.beat(ask(9))
+        await world.settle()
+        assert held(world, "root.b") == 8
+
+
+async def test_master_over_its_queues_share_waits_with_hadoops_words_and_starts_when_there_is_room() -> None:
+    queues = (ROOT, replace(A, am_share=0.1), B)
+    async with World(Options(queues=queues)) as world:
+        first = await world.running_am(queue="a")
+        waiting = await world.submit(queue="a")
+        await world.settle()
+        assert world.application(waiting).state is ApplicationState.ACCEPTED
+        text = world.rm.queries.application(waiting).application.diagnostics
+        assert text.startswith(
+            "Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.  "
+            "Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:1024, vCores:1>; "
+        )
+        other = await world.running_am(queue="b")
+        assert other.container.is_live
+        await first.finish()
+        await first.exit()
+        await world.pass_time(5)
+        await world.bind_and_settle()
+        am = Am(world, world.application(waiting).current_attempt_id)
+        assert world.container(am.container.id).is_live
+
+
+async def test_application_that_is_moved_takes_its_use_along(world: World) -> None:
+    am = await world.running_am(queue="a")
+    await am.obtain(3)
+    await world.run(world.rm.changes.move(am.application_id, "alice", "b"))
+    assert (held(world, "root.a"), held(world, "root.b"), held(world, "root")) == (0, 4, 4)
+    assert world.rm.state.queue_use.by_user.keys() == {("root.b", "alice")}
+    await world.restart()
+    await world.settle()
+    assert (held(world, "root.a"), held(world, "root.b")) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("limits", "user", "says"),
+    [
+        ({"maximum_applications": 1}, "bob", "Queue root.a already has 1 applications, cannot accept submission of "),
+        (
+            {"maximum_applications": 2, "user_limit_factor": 0.5},
+            "alice",
+            "Queue root.a already has 1 applications from user alice cannot accept submission of application: ",
+        ),
+        ({"maximum_applications": 2, "user_limit_factor": 0.5}, "bob", ""),
+    ],
+)
+async def test_queue_with_enough_applications_takes_no_more(limits: dict[str, float], user: str, says: str) -> None:
+    async with World(Options(queues=(ROOT, replace(A, **limits), B))) as world:  # type: ignore[arg-type]
+        await world.submit(queue="a", user="alice")
+        refused = world.application(await world.submit(queue="a", user=user))
+        assert refused.diagnostics.startswith(says)
+        assert (refused.state is ApplicationState.FAILED) == bool(says)
+        assert world.rm.state.queue_use.live_by_queue["root.a"] == (1 if says else 2)
+
+
+async def test_tree_that_only_observes_keeps_nobody_waiting() -> None:
+    queues = (replace(ROOT, enforcement=Enforcement.OBSERVE), replace(A, maximum_applications=1), B)
+    async with World(Options(queues=queues)) as world:
+        am = await world.running_am(queue="a")
+        assert (await am.beat(ask(15))).headroom == SMALL * 15
+        await world.settle()
+        assert held(world, "root.a") == 16
+        waiting = world.application(await world.submit(queue="a"))
+        assert waiting.state is not ApplicationState.FAILED
+
+
+async def test_limit_that_is_raised_wakes_who_waits(world: World) -> None:
+    am = await world.running_am(queue="a")
+    await am.beat(ask(15))
+    await world.settle()
+    assert held(world, "root.a") == 12
+
+    def raised(tx: object) -> None:
+        tx.queues.rows.append(replace(A, maximum_capacity_percent=100.0))  # type: ignore[attr-defined]
+
+    await world.run(world.rm.engine.do(raised))
+    await world.settle()
+    assert held(world, "root.a") == 16
+
+
+async def test_headroom_follows_what_others_hold(world: World) -> None:
+    am = await world.running_am(queue="a")
+    other = await world.running_am(queue="b")
+    assert (await am.beat()).headroom == SMALL * 11
+    await other.obtain(7)
+    assert (await am.beat()).headroom == SMALL * 7
+    await world.register_node(capability=Resource(32_768, 32))
+    assert (await am.beat()).headroom == SMALL * 23
