@@ -76,6 +76,7 @@ def tree_of(api: Api) -> wire.Tree:
         loads=loads,
         cluster=state.usable_resource,
         limits=queries.limits,
+        ledger=queries.quotas.ledger(),
         started_ms=api.services.settings.started_ms,
     )
 

@@ -1,6 +1,6 @@
 """CapacitySchedulerInfo: the queue tree as exporters and consoles walk it.
 
-A leaf is known by its ``type``, the root by ``scheduler.schedulerInfo.type``.  Limits that are not enforced are shown
+A leaf is known by its ``type``, the root by ``scheduler.schedulerInfo.type``.  Limits that do not exist here are shown
 as the values that limit nothing.
 """
 
@@ -12,13 +12,19 @@ from typing import Any
 
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.access import administer_acl, submit_acl
-from yodel.domain.queues.queue import Queue, absolute_percent, shown_state
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.queue import (
+    Queue,
+    absolute_percent,
+    applications_max,
+    applications_max_of_user,
+    shown_state,
+)
 from yodel.domain.resource import NONE, Resource
 from yodel.hadoop_http.java_numbers import java_float
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition
 
-APPLICATIONS_MAX = 10_000  # CapacitySchedulerConfiguration.DEFAULT_MAXIMUM_SYSTEM_APPLICATIONS
 _EVERYBODY = "*"
 
 
@@ -60,6 +66,7 @@ class Tree:
     loads: dict[str, QueueLoad]
     cluster: Resource
     limits: AllocationLimits
+    ledger: Ledger
     started_ms: int
 
     def children(self, path: str) -> Iterable[Queue]:
@@ -84,8 +91,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "capacity": java_float(root.capacity_percent),
                 "usedCapacity": used,
                 "maxCapacity": java_float(root.maximum_capacity_percent),
-                "weight": -1.0,
-                "normalizedWeight": 0.0,
+                **_weight(root),
                 "queueCapacityVectorInfo": _vector(root.capacity_percent),
                 "queueName": root.name,
                 "queuePath": root.path,
@@ -118,8 +124,7 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "absoluteCapacity": java_float(tree.absolute_capacity(queue)),
         "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
         "absoluteUsedCapacity": absolute_used,
-        "weight": -1.0,
-        "normalizedWeight": 0.0,
+        **_weight(queue),
         "numApplications": load.active_apps + load.pending_apps,
         "maxParallelApps": INT_MAX,
         "queueName": queue.name,
@@ -132,13 +137,13 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "reservedContainers": 0,
         "pendingContainers": int32(load.pending_containers),
         "capacities": _capacities(tree, queue),
-        "resources": _usage(tree, load, is_user=False),
+        "resources": _usage(tree, queue, load, is_user=False),
         "minEffectiveCapacity": resource(effective_minimum),
         "maxEffectiveCapacity": resource(effective_maximum),
         "maximumAllocation": resource(tree.limits.maximum),
         "queueAcls": _acls(queue),
         "queuePriority": 0,
-        "orderingPolicyInfo": "fifo" if queue.is_leaf else "utilization",
+        "orderingPolicyInfo": queue.ordering.value if queue.is_leaf else "utilization",
         "autoCreateChildQueueEnabled": False,
         "leafQueueTemplate": {},
         **_modes(queue),
@@ -151,22 +156,22 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
 def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
     found = tree.load(queue)
     load = found.total
-    am_limit = _am_limit(tree)
-    applications_max = int(APPLICATIONS_MAX * tree.absolute_capacity(queue) / 100.0)
+    share = tree.ledger.share(queue.path)
+    am_limit = tree.ledger.am_limit(share)
     users = [_user(tree, queue, name, own) for name, own in sorted(found.users.items())]
     return {
         "numActiveApplications": load.active_apps,
         "numPendingApplications": load.pending_apps,
         "numContainers": int32(load.containers),
-        "maxApplications": applications_max,
-        "maxApplicationsPerUser": applications_max,
-        "userLimit": 100.0,
+        "maxApplications": applications_max(queue, share.capacity),
+        "maxApplicationsPerUser": applications_max_of_user(queue, share.capacity),
+        "userLimit": java_float(queue.minimum_user_limit_percent),
         "users": {"user": users} if users else {},
-        "userLimitFactor": 1.0,
-        "configuredMaxAMResourceLimit": java_float(tree.limits.am_share),
+        "userLimitFactor": java_float(queue.user_limit_factor),
+        "configuredMaxAMResourceLimit": java_float(_am_share(tree, queue)),
         "AMResourceLimit": resource(am_limit),
         "usedAMResource": resource(load.am_used),
-        "userAMResourceLimit": resource(am_limit),
+        "userAMResourceLimit": resource(tree.ledger.user_am_limit(share, "", am_limit)),
         "preemptionDisabled": True,
         "intraQueuePreemptionDisabled": True,
         "defaultPriority": 0,
@@ -183,9 +188,9 @@ def _user(tree: Tree, queue: Queue, name: str, load: Load) -> dict[str, Any]:
         "numPendingApplications": load.pending_apps,
         "numActiveApplications": load.active_apps,
         "AMResourceUsed": resource(load.am_used),
-        "userResourceLimit": resource(_effective(tree, queue)[1]),
-        "resources": _usage(tree, load, is_user=True),
-        "userWeight": 1.0,
+        "userResourceLimit": resource(_user_limit(tree, queue, name)),
+        "resources": _usage(tree, queue, load, is_user=True),
+        "userWeight": java_float(queue.weight_of(name)),
         "isActive": load.pending_containers > 0,
     }
 
@@ -206,9 +211,8 @@ def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
                 "absoluteCapacity": java_float(tree.absolute_capacity(queue)),
                 "absoluteUsedCapacity": absolute_used,
                 "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
-                "maxAMLimitPercentage": java_float(tree.limits.am_share * 100.0) if queue.is_leaf else 0.0,
-                "weight": -1.0,
-                "normalizedWeight": 0.0,
+                "maxAMLimitPercentage": java_float(_am_share(tree, queue) * 100.0) if queue.is_leaf else 0.0,
+                **_weight(queue),
                 "configuredMinResource": nothing,
                 "configuredMaxResource": nothing,
                 "effectiveMinResource": resource(effective_minimum),
@@ -218,8 +222,8 @@ def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _usage(tree: Tree, load: Load, *, is_user: bool) -> dict[str, Any]:
-    am_limit = _am_limit(tree)
+def _usage(tree: Tree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, Any]:
+    am_limit = tree.ledger.am_limit(tree.ledger.share(queue.path))
     return usage_by_partition(
         used=load.used,
         pending=load.pending,
@@ -243,9 +247,21 @@ def _effective(tree: Tree, queue: Queue) -> tuple[Resource, Resource]:
     return part(tree.absolute_capacity(queue)), part(tree.absolute_capacity(queue, is_maximum=True))
 
 
-def _am_limit(tree: Tree) -> Resource:
-    share = tree.limits.am_share
-    return Resource(int(tree.cluster.memory_mib * share), int(tree.cluster.vcores * share))
+def _am_share(tree: Tree, queue: Queue) -> float:
+    return tree.limits.am_share if queue.am_share is None else queue.am_share
+
+
+def _user_limit(tree: Tree, queue: Queue, user: str) -> Resource:
+    """What a user may hold; where users have no limit, what the queue may."""
+    share = tree.ledger.share(queue.path)
+    return share.maximum if queue.user_limit_factor < 0 else tree.ledger.user_limit(share, user)
+
+
+def _weight(queue: Queue) -> dict[str, float]:
+    """-1 and 0: the capacity is no weight."""
+    if queue.weight is None:
+        return {"weight": -1.0, "normalizedWeight": 0.0}
+    return {"weight": java_float(queue.weight), "normalizedWeight": java_float(queue.capacity_percent / 100.0)}
 
 
 def _vector(percent: float) -> dict[str, Any]:
@@ -261,7 +277,7 @@ def _vector(percent: float) -> dict[str, Any]:
 
 def _modes(queue: Queue) -> dict[str, Any]:
     return {
-        "mode": "percentage",
+        "mode": "percentage" if queue.weight is None else "weight",
         "queueType": "leaf" if queue.is_leaf else "parent",
         "creationMethod": "static",
         "autoCreationEligibility": "off",
