@@ -225,6 +225,13 @@ class Killed(Model):
     had_ended: bool = Field(description="It had ended before, and nothing was changed.")
 
 
+class Enforcement(StrEnum):
+    """Whether limits of queues count."""
+
+    OBSERVE = "observe"
+    LIMIT = "limit"
+
+
 class Queue(Model):
     """A queue and what its applications hold."""
 
@@ -234,7 +241,15 @@ class Queue(Model):
     is_leaf: bool
     state: QueueStatus
     capacity_percent: float = Field(description="Of the parent.")
-    maximum_capacity_percent: float = Field(description="Of the parent.")
+    maximum_capacity_percent: float = Field(description="Of the parent's maximum.")
+    weight: float | None = Field(description="Among its siblings; null: the capacity was given in percent.")
+    guaranteed: Amount = Field(description="What it gets back when it wants it, as containers of others end.")
+    maximum: Amount = Field(description="No container starts that would bring it above this.")
+    enforcement: Enforcement = Field(description="Whether limits count; `observe`: they are shown only.")
+    is_over_maximum: bool = Field(description="It holds more: limits were lowered, nodes went, or nothing limits.")
+    user_limit_factor: float | None = Field(description="Of the guarantee, what one user may hold; -1: no limit.")
+    minimum_user_limit_percent: float | None = Field(description="Of the queue, what each active user may have.")
+    maximum_applications: int | None = Field(description="Applications that may be under way; of leaves.")
     used: Amount
     used_percent: float = Field(description="Of the queue's own capacity, in memory.")
     pending: Amount

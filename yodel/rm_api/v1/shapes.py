@@ -12,6 +12,7 @@ from yodel.domain.ids import pod_name
 from yodel.domain.node import NOT_ORDERED, Node
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation
+from yodel.domain.queues.queue import applications_max
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, NodeState
 from yodel.pb_convert.reports import diagnostics_of
@@ -196,6 +197,14 @@ def queue(view: QueueView) -> models.Queue:
         state=models.QueueStatus(row.state.name),
         capacity_percent=row.capacity_percent,
         maximum_capacity_percent=row.maximum_capacity_percent,
+        weight=row.weight,
+        guaranteed=amount(view.share.guaranteed),
+        maximum=amount(view.share.maximum),
+        enforcement=models.Enforcement.LIMIT if view.is_enforced else models.Enforcement.OBSERVE,
+        is_over_maximum=not metrics.used.fits_in(view.share.maximum),
+        user_limit_factor=row.user_limit_factor if row.is_leaf else None,
+        minimum_user_limit_percent=row.minimum_user_limit_percent if row.is_leaf else None,
+        maximum_applications=applications_max(row, view.share.capacity) if row.is_leaf else None,
         used=amount(metrics.used),
         used_percent=round(view.used_share * 100.0, 2),
         pending=amount(metrics.pending_resource),

@@ -16,6 +16,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.queues import queue as queues
 from yodel.domain.queues.queue import Queue
+from yodel.domain.queues.shares import Share
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
     ApplicationState,
@@ -145,6 +146,10 @@ class QueueView:
     users: Sequence[str]
     used_share: float
     """Part of the queue's own capacity in use, 0..1."""
+    share: Share
+    """What it is guaranteed and may hold."""
+    is_enforced: bool
+    """Whether limits count."""
 
 
 class Queries:
@@ -345,12 +350,20 @@ class Queries:
             for a in map(self.state.applications.__getitem__, self.state.index.live)
             if a.submission.queue == queue.path or a.submission.queue.startswith(prefix)
         ]
-        metrics = self._metrics(apps, self.state.totals.of(queue.path))
+        metrics, tree = self._metrics(apps, self.state.totals.of(queue.path)), self.quotas.tree
         share = queues.absolute_percent(self.state.queues, queue) / 100.0
         total = self.state.usable_resource.memory_mib * share
         users = sorted({a.submission.user for a in apps})
         used_share = metrics.used.memory_mib / total if total else 0.0
-        return QueueView(queue=queue, children=children, metrics=metrics, users=users, used_share=used_share)
+        return QueueView(
+            queue=queue,
+            children=children,
+            metrics=metrics,
+            users=users,
+            used_share=used_share,
+            share=tree.shares[queue.path],
+            is_enforced=self.quotas.is_enforced,
+        )
 
     def _metrics(self, apps: Iterable[Application], totals: Totals) -> ClusterMetrics:
         """Of these applications, which live, and what was counted of all that ever were."""
