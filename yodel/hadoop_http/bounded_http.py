@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from yodel.hadoop_http.connections import Connections, Full
 from yodel.rpc_io.sites import site_of
+from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import (
     HTTP_BODY_PARTS,
     HTTP_BODY_SECONDS,
@@ -23,7 +24,6 @@ from yodel.telemetry.limits import (
     HTTP_HEADERS,
     HTTP_PIPELINED,
     REFUSALS,
-    Limit,
 )
 
 HEAD_BYTES_MAX = 64 * 1024

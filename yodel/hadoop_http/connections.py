@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from yodel.telemetry.limits import REFUSALS, Limit
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import REFUSALS
 
 REFUSED_MAX = 256
 """Newcomers that are being told that there is no room; more are closed without a word."""

@@ -19,7 +19,8 @@ from yodel.hadoop_http.negotiate import XML, declared_type
 from yodel.rm_api.body_room import SMALL_BYTES
 from yodel.rm_api.context import api_of
 from yodel.rm_api.xml_bodies import ELEMENTS_MAX, TooMany, object_in_turns
-from yodel.telemetry.limits import REFUSALS, REST_BODY_BYTES, REST_VALUES, Limit
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import REFUSALS, REST_BODY_BYTES, REST_VALUES
 
 READ_TIMEOUT_S = 60.0
 """For a whole body: a submission that takes longer to arrive holds a connection for nothing."""

@@ -14,7 +14,8 @@ from typing import Any
 from xml.parsers import expat
 
 from yodel.errors import InvalidValue
-from yodel.telemetry.limits import REST_ATTRIBUTES, REST_VALUES, Limit
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import REST_ATTRIBUTES, REST_VALUES
 
 DEPTH_MAX = 32
 ELEMENTS_MAX = 50_000

@@ -12,7 +12,8 @@ from typing import Generic, Protocol, TypeVar
 
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
-from yodel.telemetry.limits import REFUSALS, RPC_CONNECTIONS, RPC_CONNECTIONS_PER_ADDRESS, Limit
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import REFUSALS, RPC_CONNECTIONS, RPC_CONNECTIONS_PER_ADDRESS
 
 IDLE_S = 10.0
 """Hadoop's clients close a connection themselves when it was idle for this long; with less, those who beat every second

@@ -36,7 +36,7 @@ from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.seats import Seats
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.settings.rpc import RpcSettings
-from yodel.telemetry.limits import Limit
+from yodel.telemetry.limit import Limit
 
 __all__ = ["ProxyUserRules", "RpcLimits", "RpcServer", "ServerSecurity", "TokenGrant", "rpc_limits"]
 

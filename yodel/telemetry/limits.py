@@ -10,29 +10,14 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
+
+from yodel.telemetry.limit import Limit
 
 LOG_PERIOD_S = 60.0
 CALLERS_MAX = 10_000
 """Callers whose last line in the log is remembered; the one not heard of for longest is forgotten first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """One limit, for the code, for ``/prom`` and for the reader of the documents.
-
-    ``name`` is the label in ``/prom``; ``setting`` is named as in docs/configuration.md, or None where it is fixed;
-    ``default`` is for readers, with its unit; ``answer`` is what the caller gets; ``hadoop`` what a real Hadoop does.
-    """
-
-    name: str
-    setting: str | None
-    default: str
-    what: str
-    answer: str
-    hadoop: str
 
 
 _FRAME_ANSWER = "FATAL RpcServerException, FATAL_INVALID_RPC_HEADER; the connection is closed"

@@ -7,7 +7,8 @@ from collections import Counter
 from structlog.testing import capture_logs
 
 from yodel.telemetry import limits
-from yodel.telemetry.limits import LOG_PERIOD_S, TABLE, Limit, Refusals
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import LOG_PERIOD_S, TABLE, Refusals
 
 FRAMES = Limit(name="frames", setting="frame_mib_max", default="1 MiB", what="frames", answer="closed", hadoop="64 MiB")
 

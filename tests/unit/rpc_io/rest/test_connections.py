@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yodel.hadoop_http.connections import REFUSED_MAX, ConnectionLimits, Connections, Full
-from yodel.telemetry.limits import HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_ADDRESS, REFUSALS, Limit
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_ADDRESS, REFUSALS
 
 LIMITS = ConnectionLimits(
     connections_max=4, per_address_max=3, of_all=HTTP_CONNECTIONS, of_address=HTTP_CONNECTIONS_PER_ADDRESS
