@@ -27,6 +27,8 @@ from yodel.hadoop_http.errors import RestError, bad_request, forbidden
 from yodel.hadoop_http.jetty import refused_by_filter
 from yodel.hadoop_http.negotiate import answer_error
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
+from yodel.telemetry.further_limits import REST_QUERY_FIELDS
+from yodel.telemetry.limits import REFUSALS
 
 REST_PREFIX = "/ws/v1/"
 ALWAYS = (
@@ -129,7 +131,7 @@ class WebRim:
         known = settings.signer.user_in(headers.get("cookie", ""), settings.now_ms())
         if known is not None or settings.authentication == "kerberos" or b"user" not in scope["query_string"]:
             return known or "", ""
-        for name, value in parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX):
+        for name, value in _fields(scope):
             if name == "user.name":
                 user = checked_user("user.name", value)
                 return user, settings.signer.issue(user, settings.now_ms())
@@ -149,6 +151,17 @@ class WebRim:
             return ()
         asked = (headers.get("access-control-request-method"), headers.get("access-control-request-headers"))
         return rules.headers_for(headers["origin"], *asked)
+
+
+def _fields(scope: Scope) -> list[tuple[str, str]]:
+    """Raises InvalidValue: there are too many."""
+    query = scope["query_string"]
+    if (count := query.count(b"&") + 1) > QUERY_FIELDS_MAX:
+        client = scope.get("client")
+        REFUSALS.tell(REST_QUERY_FIELDS, caller=client[0] if client else "", value=count, maximum=QUERY_FIELDS_MAX)
+        words = REST_QUERY_FIELDS.words(count, QUERY_FIELDS_MAX)
+        raise InvalidValue("query", f"<{len(query)} bytes>", f"fewer fields: {words}")
+    return parse_qsl(query.decode("latin-1"))
 
 
 def caller_of(request: Request) -> str:

@@ -29,6 +29,8 @@ from yodel.rm_api.token_text import from_text
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.services.keys.delegation import DelegationTokens
+from yodel.telemetry.further_limits import REST_QUERY_FIELDS
+from yodel.telemetry.limits import REFUSALS
 
 TOKEN_HEADERS = ("x-hadoop-delegation-token", "hadoop-yarn-auth-delegation-token")
 """The newer one first: RMAuthenticationFilter reads the other when this is empty."""
@@ -219,4 +221,7 @@ def _fields(query: bytes) -> tuple[tuple[str, str], ...]:
     try:
         return tuple(parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=QUERY_FIELDS_MAX))
     except ValueError as error:
-        raise InvalidValue("query", f"<{len(query)} bytes>", f"at most {QUERY_FIELDS_MAX} fields") from error
+        fields = query.count(b"&") + 1
+        REFUSALS.tell(REST_QUERY_FIELDS, caller="", value=fields, maximum=QUERY_FIELDS_MAX)
+        words = REST_QUERY_FIELDS.words(fields, QUERY_FIELDS_MAX)
+        raise InvalidValue("query", f"<{len(query)} bytes>", f"fewer fields: {words}") from error

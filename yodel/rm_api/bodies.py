@@ -19,6 +19,7 @@ from yodel.hadoop_http.negotiate import XML, declared_type
 from yodel.rm_api.body_room import SMALL_BYTES
 from yodel.rm_api.context import api_of
 from yodel.rm_api.xml_bodies import ELEMENTS_MAX, TooMany, object_in_turns
+from yodel.rpc_io.sites import site_of
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import REFUSALS, REST_BODY_BYTES, REST_VALUES
 
@@ -36,7 +37,7 @@ async def read_bytes(request: Request, bytes_max: int) -> bytes:
         RestError: 413 over the maximum, 408 when it does not arrive in time.
         Unavailable: all bodies that are being read are too large together.
     """
-    with api_of(request).body_room.reading() as hold:
+    with api_of(request).body_room.reading(_host(request)) as hold:
         return await _read(request, bytes_max, hold)
 
 
@@ -75,12 +76,12 @@ async def reading_object(request: Request, bytes_max: int, root: str | None = No
     """Likewise, for who goes on working through it: its turn lasts as long.  Raises as ``read_object``."""
     api = api_of(request)
     is_xml = declared_type(request) == XML
-    with api.body_room.reading() as hold:
+    with api.body_room.reading(_host(request)) as hold:
         data = await _read(request, bytes_max, hold)
         if len(data) <= SMALL_BYTES:
             yield await _object(request, data, root, is_xml=is_xml)
             return
-        async with api.body_turns.turn(request.client.host if request.client else ""):
+        async with api.body_turns.turn(site_of(_host(request))):
             yield await _object(request, data, root, is_xml=is_xml)
 
 
@@ -108,8 +109,12 @@ async def _document(data: bytes, root: str | None) -> dict[str, Any]:
 
 
 def _refused(request: Request, limit: Limit, value: int, maximum: int) -> RestError:
-    REFUSALS.tell(limit, caller=request.client.host if request.client else "", value=value, maximum=maximum)
+    REFUSALS.tell(limit, caller=_host(request), value=value, maximum=maximum)
     return body_too_large(limit.name, value, maximum)
+
+
+def _host(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _decoded(data: bytes) -> Any:

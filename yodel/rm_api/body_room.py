@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from yodel.errors import Unavailable
+from yodel.telemetry.further_limits import REST_BODIES_HELD
+from yodel.telemetry.limits import REFUSALS
 
 HELD_BYTES_MAX = 128 * 1024 * 1024
 """Eight of the largest bodies there are; real ones have some tens of KiB."""
@@ -22,11 +24,11 @@ class BodyRoom:
     """Shared by all requests of one web side."""
 
     def __init__(self, bytes_max: int = HELD_BYTES_MAX, small_bytes_max: int = SMALL_HELD_BYTES_MAX) -> None:
-        self._free, self._small_free = bytes_max, small_bytes_max
+        self._bytes_max, self._free, self._small_free = bytes_max, bytes_max, small_bytes_max
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Callable[[int], None]]:
-        """For one body: call it with the bytes of each part before keeping them; all are given back at the end.
+    def reading(self, caller: str = "") -> Iterator[Callable[[int], None]]:
+        """For one body of that caller: call it with a part's bytes before keeping it; all are given back in the end.
 
         The call raises Unavailable when there is no room.
         """
@@ -36,7 +38,10 @@ class BodyRoom:
             nonlocal held, small_held
             small = min(size_bytes, SMALL_BYTES - small_held, self._small_free)
             if size_bytes - small > self._free:
-                raise Unavailable("Too many large requests are being read; try again")
+                held_bytes = self._bytes_max - self._free + size_bytes - small
+                REFUSALS.tell(REST_BODIES_HELD, caller=caller, value=held_bytes, maximum=self._bytes_max)
+                words = REST_BODIES_HELD.words(held_bytes, self._bytes_max)
+                raise Unavailable(f"Too many large requests are being read: {words}; try again")
             self._free -= size_bytes - small
             self._small_free -= small
             held += size_bytes - small

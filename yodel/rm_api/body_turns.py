@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 
 from yodel.errors import Unavailable
+from yodel.telemetry.further_limits import REST_BODY_WAIT
+from yodel.telemetry.limits import REFUSALS
 
 AT_ONCE = 2
 """So that a long one does not hold up all others, and two turns are the most that a small request waits for."""
@@ -59,7 +61,10 @@ class BodyTurns:
             else:
                 self._forget(caller, mine)
             if isinstance(error, TimeoutError):
-                raise Unavailable("Too many large requests are being worked through; try again") from error
+                waited_s = round(WAIT_S)
+                REFUSALS.tell(REST_BODY_WAIT, caller=caller, value=waited_s, maximum=waited_s)
+                words = f"{REST_BODY_WAIT.words(waited_s, waited_s)}; try again"
+                raise Unavailable(f"Too many large requests are being worked through: {words}") from error
             raise
 
     def _pass_on(self) -> None:

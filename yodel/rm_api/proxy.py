@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
@@ -21,13 +21,26 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from yodel.errors import InvalidValue, Unavailable
+from yodel.rm_api.auth import caller_in
 from yodel.rm_api.proxy_addresses import AddressRules, Resolve, resolved
 from yodel.rm_api.proxy_source import is_loopback, is_ours, source_address
+from yodel.rpc_io.sites import site_of
+from yodel.telemetry.further_limits import (
+    PROXY_ANSWER_BYTES,
+    PROXY_FETCHES,
+    PROXY_FETCHES_OF_ADDRESS,
+    PROXY_FETCHES_OF_APPLICATION,
+    PROXY_FETCHES_OF_CALLER,
+)
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import REFUSALS
 
 FETCHES_MAX = 64
 """At a time, over all applications: file descriptors are many others' as well."""
 APPLICATION_FETCHES_MAX = 16
 """At a time for one application: a slow AM must not hold up the pages of all others.  A browser opens six."""
+CALLER_FETCHES_MAX, ADDRESS_FETCHES_MAX = 16, 48
+"""At a time for one caller, and for one address: names are only asserted in simple mode."""
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 10.0, 60.0  # …proxy.connection.timeout: 60000 ms
 FETCH_TIMEOUT_S = 600.0
 """A whole answer, however steadily it trickles: event logs are downloaded through here, streams have no end."""
@@ -152,10 +165,10 @@ class Target:
 class _Streamed(StreamingResponse):
     """An answer on its way through.  The connection and the slot are let go however the sending ends."""
 
-    def __init__(self, answer: httpx2.Response, target: Target, slots: _Slots) -> None:
+    def __init__(self, answer: httpx2.Response, target: Target, let_go: Callable[[], None]) -> None:
         super().__init__(_bounded(answer), answer.status_code)
         self.raw_headers = _headers_to_caller(answer, target)
-        self._answer, self._target, self._slots = answer, target, slots
+        self._answer, self._let_go = answer, let_go
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -165,26 +178,41 @@ class _Streamed(StreamingResponse):
             # The head is sent: breaking the connection off is the only way left to say so.
             raise Unavailable(f"The ApplicationMaster broke off: {error!r}") from error
         finally:
-            self._slots.release(self._target.here)
+            self._let_go()
             await self._answer.aclose()
 
 
 class _Slots:
-    """Fetches under way, over all and by application."""
+    """Fetches under way: over all, by application, by caller and by address."""
 
     def __init__(self) -> None:
-        self._taken: Counter[str] = Counter()
+        self._taken: Counter[tuple[Limit, str]] = Counter()
 
-    def take(self, here: str) -> None:
-        """Raises Unavailable when there are too many."""
-        if self._taken.total() >= FETCHES_MAX or self._taken[here] >= APPLICATION_FETCHES_MAX:
-            raise Unavailable(f"{self._taken[here]} pages of this application are being fetched already")
-        self._taken[here] += 1
+    def take(self, here: str, request: Request) -> Callable[[], None]:
+        """What gives it back.  Raises Unavailable when there are too many."""
+        site = site_of(request.client.host) if request.client else ""
+        named = caller_in(request.scope).user
+        shares = (
+            (PROXY_FETCHES, "", FETCHES_MAX),
+            (PROXY_FETCHES_OF_APPLICATION, here, APPLICATION_FETCHES_MAX),
+            (PROXY_FETCHES_OF_CALLER, site if named is None else f"user {named}", CALLER_FETCHES_MAX),
+            (PROXY_FETCHES_OF_ADDRESS, site, ADDRESS_FETCHES_MAX),
+        )
+        for limit, whose, maximum in shares:
+            held = self._taken[limit, whose]
+            if held >= maximum:
+                REFUSALS.tell(limit, caller=f"{named or ''}@{site}", value=held + 1, maximum=maximum)
+                raise Unavailable(f"Too many pages are being fetched: {limit.words(held + 1, maximum)}; try again")
+        keys = [(limit, whose) for limit, whose, _ in shares]
+        self._taken.update(keys)
 
-    def release(self, here: str) -> None:
-        self._taken[here] -= 1
-        if not self._taken[here]:
-            del self._taken[here]
+        def release() -> None:
+            self._taken.subtract(keys)
+            for key in keys:
+                if not self._taken[key]:
+                    del self._taken[key]
+
+        return release
 
 
 class WebProxy:
@@ -209,16 +237,16 @@ class WebProxy:
         Raises:
             Unavailable: the AM does not answer, or too many fetches are under way.
         """
-        self._slots.take(target.here)
+        let_go = self._slots.take(target.here, request)
         try:
             answer = await self._sent(request.method, url, target, _headers_to_am(request, user), body)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            self._slots.release(target.here)
+            let_go()
             raise Unavailable(f"The ApplicationMaster at {target.origin} does not answer: {error!r}") from error
         except BaseException:
-            self._slots.release(target.here)
+            let_go()
             raise
-        return _Streamed(answer, target, self._slots)
+        return _Streamed(answer, target, let_go)
 
     async def _sent(
         self, method: str, url: str, target: Target, headers: list[tuple[str, str]], body: bytes
@@ -285,7 +313,8 @@ async def _bounded(answer: httpx2.Response) -> AsyncIterator[bytes]:
     async for part in answer.aiter_raw():
         size += len(part)
         if size > ANSWER_BYTES_MAX:
-            raise Unavailable(f"The ApplicationMaster's answer is larger than {ANSWER_BYTES_MAX} bytes")
+            REFUSALS.tell(PROXY_ANSWER_BYTES, caller=answer.url.host, value=size, maximum=ANSWER_BYTES_MAX)
+            raise Unavailable(f"The ApplicationMaster's answer: {PROXY_ANSWER_BYTES.words(size, ANSWER_BYTES_MAX)}")
         yield part
 
 

@@ -19,3 +19,8 @@ class Limit:
     what: str
     answer: str
     hadoop: str
+
+    def words(self, value: int, maximum: int) -> str:
+        """Of a refusal."""
+        where = f"setting {self.setting}" if self.setting else "fixed"
+        return f"{self.name} is {value}, where at most {maximum} are allowed ({where})"

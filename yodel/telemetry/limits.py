@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import structlog
 
+from yodel.telemetry.further_limits import WEB
 from yodel.telemetry.limit import Limit
 
 LOG_PERIOD_S = 60.0
@@ -388,6 +389,7 @@ TABLE: tuple[Limit, ...] = (
     RPC_CONNECTIONS,
     RPC_CONNECTIONS_PER_ADDRESS,
     *HTTP,
+    *WEB,
     SUBMISSION_BYTES,
     SUBMISSION_ENTRIES,
     LIVE_CONTEXT_BYTES,

@@ -22,6 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yodel.errors import AccessDenied, InvalidValue, NotFound, NotSupported, Refused, Unavailable, YodelError
 from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError
 from yodel.rm_api.v1.models import FieldError, Problem
+from yodel.telemetry.further_limits import API_BODY_BYTES
+from yodel.telemetry.limits import REFUSALS
 
 PREFIX = "/api/"
 ENDLESS = "/stream"
@@ -138,7 +140,8 @@ class ProblemRim:
             return
         declared = Headers(scope=scope).get("content-length", "")
         if declared.isdecimal() and int(declared[:19]) > BODY_BYTES_MAX:
-            await answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{declared[:19]} bytes")(scope, receive, send)
+            refusal = answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(scope, int(declared[:19])))
+            await refusal(scope, receive, send)
             return
         asked = {
             **scope,
@@ -148,7 +151,7 @@ class ProblemRim:
             asked["method"], send = "GET", _without_body(send)
         answered = _Rewritten(scope, receive, send)
         try:
-            await self._app(asked, _bounded(receive), answered)
+            await self._app(asked, _bounded(scope, receive), answered)
         except Exception as error:  # the boundary: a bug must not cost the caller its connection, nor us the trace
             log.error("request failed", method=scope["method"], path=scope["path"], exc_info=error)
             if not answered.has_begun:
@@ -217,7 +220,13 @@ def _without_body(send: Send) -> Send:
     return bodiless
 
 
-def _bounded(receive: Receive) -> Receive:
+def _too_large(scope: Scope, size: int) -> str:
+    client = scope.get("client")
+    REFUSALS.tell(API_BODY_BYTES, caller=client[0] if client else "", value=size, maximum=BODY_BYTES_MAX)
+    return API_BODY_BYTES.words(size, BODY_BYTES_MAX)
+
+
+def _bounded(scope: Scope, receive: Receive) -> Receive:
     """A ``receive`` that gives up on a body that is longer than any may be."""
     size = 0
 
@@ -227,7 +236,7 @@ def _bounded(receive: Receive) -> Receive:
         if message["type"] == "http.request":
             size += len(message.get("body", b""))
             if size > BODY_BYTES_MAX:
-                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {BODY_BYTES_MAX} bytes")
+                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(scope, size))
         return message
 
     return bounded

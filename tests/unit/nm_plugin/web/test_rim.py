@@ -14,6 +14,8 @@ from nm_plugin.web.rim import RimSettings, WebRim, caller_of
 from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.rpc_io.http_cookie import CookieSigner
+from yodel.telemetry.further_limits import REST_QUERY_FIELDS
+from yodel.telemetry.limits import REFUSALS
 
 PAGE = {"Origin": "http://ui.example.com"}
 SIGNER = CookieSigner(secret=b"k", validity_s=10, token_type="simple")
@@ -167,3 +169,11 @@ async def test_programs_and_ports_of_a_network_are_not_judged_by_the_name() -> N
     async with client() as web:
         answer = await web.get("/node", headers={"User-Agent": "Mozilla/5.0", "Host": "gateway.example"})
         assert answer.text == "/node"
+
+
+async def test_query_of_too_many_fields_is_refused_by_a_limit_that_is_named_and_counted() -> None:
+    before = REFUSALS.counts()[REST_QUERY_FIELDS.name]
+    async with client() as web:
+        answer = await web.get("/ws/v1/node/apps?" + "&".join(["user.name=a"] * 1001))
+        assert (answer.status_code, "rest_query_fields is 1001, where at most 1000" in answer.text) == (400, True)
+    assert REFUSALS.counts()[REST_QUERY_FIELDS.name] == before + 1

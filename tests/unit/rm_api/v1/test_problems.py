@@ -156,7 +156,7 @@ async def test_body_that_grows_beyond_the_bound_is_given_up_on() -> None:
         return
 
     with pytest.raises(HTTPException) as found:
-        await reading({}, problems._bounded(endless), send)
+        await reading({}, problems._bounded({}, endless), send)
     assert found.value.status_code == 413
 
 

@@ -1,0 +1,93 @@
+"""The table of limits, continued: what is shared by callers of the web side, and sizes of what they may describe.
+
+Apart from ``limits``, which puts both together, for the length of the file only.
+"""
+
+from __future__ import annotations
+
+from yodel.telemetry.limit import Limit
+
+_PROXY = "a page that says so (502)"
+PROXY_FETCHES = Limit(
+    name="proxy_fetches",
+    setting=None,
+    default="64",
+    what="Pages of applications that the web proxy fetches at a time",
+    answer=_PROXY,
+    hadoop="none (`hadoop.http.max.threads`)",
+)
+PROXY_FETCHES_OF_APPLICATION = Limit(
+    name="proxy_fetches_of_application",
+    setting=None,
+    default="16",
+    what="… of one application",
+    answer=_PROXY,
+    hadoop="none",
+)
+PROXY_FETCHES_OF_CALLER = Limit(
+    name="proxy_fetches_of_caller",
+    setting=None,
+    default="16",
+    what="… for one user, or for one host where nobody gives a name",
+    answer=_PROXY,
+    hadoop="none",
+)
+PROXY_FETCHES_OF_ADDRESS = Limit(
+    name="proxy_fetches_of_address",
+    setting=None,
+    default="48",
+    what="… for one address (IPv6: for one network of 64 bits)",
+    answer=_PROXY,
+    hadoop="none",
+)
+PROXY_ANSWER_BYTES = Limit(
+    name="proxy_answer_bytes",
+    setting=None,
+    default="4 GiB",
+    what="Answer of an ApplicationMaster to one call of the web proxy",
+    answer="the connection is closed",
+    hadoop="none",
+)
+REST_BODIES_HELD = Limit(
+    name="rest_bodies_held_bytes",
+    setting=None,
+    default="128 MiB, and 64 MiB for the first 64 KiB of each",
+    what="Request bodies that are read or wait to be worked through, together",
+    answer="503",
+    hadoop="none",
+)
+REST_BODY_WAIT = Limit(
+    name="rest_body_wait_seconds",
+    setting=None,
+    default="60 s",
+    what="For a large body to be worked through, which is done with two at a time, each caller's in turn",
+    answer="503",
+    hadoop="none",
+)
+REST_QUERY_FIELDS = Limit(
+    name="rest_query_fields",
+    setting=None,
+    default="1,000",
+    what="Fields of a query, at the ResourceManager and at node agents",
+    answer="400",
+    hadoop="none but the head's length",
+)
+API_BODY_BYTES = Limit(
+    name="api_body_bytes",
+    setting=None,
+    default="64 KiB",
+    what="Body of a call below `/api/`",
+    answer="413",
+    hadoop="there is no such API",
+)
+WEB = (
+    PROXY_FETCHES,
+    PROXY_FETCHES_OF_APPLICATION,
+    PROXY_FETCHES_OF_CALLER,
+    PROXY_FETCHES_OF_ADDRESS,
+    PROXY_ANSWER_BYTES,
+    REST_BODIES_HELD,
+    REST_BODY_WAIT,
+    REST_QUERY_FIELDS,
+    API_BODY_BYTES,
+)
