@@ -25,6 +25,9 @@ from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.plain_paths import open_plainly
 from nm_plugin.localization.plan import SourceUrl
 from yodel.errors import YodelError
+from yodel.telemetry.further_limits import DIRECTORY_DEPTH, DIRECTORY_ENTRIES
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import REFUSALS
 
 COPY_CHUNK_BYTES = 8 << 20
 HTTP_CHUNK_BYTES = 1 << 20
@@ -142,7 +145,7 @@ def _copy_local(request: FetchRequest) -> int:
         check_unchanged(request.url, request.timestamp_ms, status.st_mtime_ns // 1_000_000, now_ms())
         if request.must_be_public:
             check_public(request.url, opened.all_may_pass and _all_may_read(status))
-        budget = _Budget(request.bytes_max)
+        budget = _Budget(request.bytes_max, request.owner)
         if stat.S_ISDIR(status.st_mode):
             _copy_directory(descriptor, request, request.destination, budget, 0)
         elif stat.S_ISREG(status.st_mode):
@@ -163,8 +166,8 @@ def _all_may_read(status: os.stat_result) -> bool:
 class _Budget:
     """Counts bytes and entries of one resource."""
 
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
+    def __init__(self, bytes_max: int, owner: OsUser) -> None:
+        self._bytes_max, self._owner = bytes_max, owner
         self.used_bytes = 0
         self._entries = 0
 
@@ -176,7 +179,7 @@ class _Budget:
     def add_entry(self) -> None:
         self._entries += 1
         if self._entries > DIRECTORY_ENTRIES_MAX:
-            raise FetchFailed(f"Directory has more than {DIRECTORY_ENTRIES_MAX} entries")
+            raise too_large(DIRECTORY_ENTRIES, self._entries, DIRECTORY_ENTRIES_MAX, self._owner)
 
 
 def _copy_file(descriptor: int, status: os.stat_result, target: Path, request: FetchRequest, budget: _Budget) -> None:
@@ -204,9 +207,15 @@ def create_file(target: Path, owner: OsUser) -> int:
         return os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
+def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> FetchFailed:
+    """A directory, by a limit: the refusal is counted."""
+    REFUSALS.tell(limit, caller=owner.name, value=value, maximum=maximum)
+    return FetchFailed(f"Directory is too large: {limit.words(value, maximum)}")
+
+
 def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget: _Budget, depth: int) -> None:
     if depth > DIRECTORY_DEPTH_MAX:
-        raise FetchFailed(f"Directory is deeper than {DIRECTORY_DEPTH_MAX} levels")
+        raise too_large(DIRECTORY_DEPTH, depth, DIRECTORY_DEPTH_MAX, request.owner)
     with acting_as(request.owner):
         target.mkdir(mode=0o755 if request.must_be_public else 0o700)
     for name in sorted(os.listdir(descriptor)):
@@ -264,7 +273,7 @@ class HttpFiles:
         check_unchanged(request.url, request.timestamp_ms, actual_ms, now_ms())
 
     async def _store(self, request: FetchRequest, response: httpx2.Response) -> int:
-        budget = _Budget(request.bytes_max)
+        budget = _Budget(request.bytes_max, request.owner)
         output = await self.threads.run(create_file, request.destination, request.owner)
         try:
             async for chunk in response.aiter_bytes(HTTP_CHUNK_BYTES):

@@ -27,11 +27,13 @@ from nm_plugin.localization.fetch import (
     check_unchanged,
     create_file,
     now_ms,
+    too_large,
     write_all,
 )
 from nm_plugin.localization.hdfs_readers import HEADER_BYTES_MAX, HdfsReaders
 from nm_plugin.localization.plan import SourceUrl
 from yodel.errors import YodelError
+from yodel.telemetry.further_limits import DIRECTORY_ENTRIES
 
 CHUNK_BYTES_MAX = 1 << 20
 ENTRIES_MAX = 100_000
@@ -127,7 +129,7 @@ class HdfsFiles:
             if written > request.bytes_max:
                 raise FetchFailed(f"Resource is larger than {request.bytes_max} bytes")
             await self._store(stream, target, int(entry["length"]), request)
-        raise FetchFailed(f"Directory has more than {ENTRIES_MAX} entries")
+        raise too_large(DIRECTORY_ENTRIES, ENTRIES_MAX + 1, ENTRIES_MAX, request.owner)
 
     async def _first_answer(self, stream: asyncio.StreamReader, request: FetchRequest) -> dict[str, Any]:
         try:

@@ -25,6 +25,8 @@ from nm_plugin.shuffle.map_output import MapOutputs, MapOutputUnreadable
 from nm_plugin.shuffle.transfer import Transfer, Turn
 from yodel.errors import YodelError
 from yodel.rpc_io.lingering import LINGER_BYTES_MAX, LINGER_S
+from yodel.telemetry.further_limits import SHUFFLE_CONNECTIONS
+from yodel.telemetry.limits import REFUSALS
 
 BACKLOG = 128  # mapreduce.shuffle.listen.queue.size
 HEAD_S = 30.0
@@ -112,13 +114,16 @@ class ShuffleServer:
         async with asyncio.TaskGroup() as group:
             while True:
                 try:
-                    sock, _ = await loop.sock_accept(listener)
+                    sock, peer = await loop.sock_accept(listener)
                 except OSError as error:
                     # Out of descriptors or memory, or a peer that left in between: the node goes on.
                     self._log.warning("shuffle_accept_failed", reason=error.strerror)
                     await asyncio.sleep(ACCEPT_PAUSE_S)
                     continue
                 sock.setblocking(False)
+                if self._connections >= connections_max:
+                    held = self._connections + 1
+                    REFUSALS.tell(SHUFFLE_CONNECTIONS, caller=peer[0], value=held, maximum=connections_max)
                 if self._connections < connections_max:
                     self._connections += 1
                     group.create_task(self._serve(sock), name="shuffle-connection")

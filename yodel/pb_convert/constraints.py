@@ -17,6 +17,9 @@ from yodel.errors import InvalidResourceRequest, InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.pb_convert import ids
 from yodel.pb_convert.texts import text
+from yodel.telemetry.further_limits import CONSTRAINT_CHILDREN, CONSTRAINT_DEPTH, CONSTRAINT_TAGS
+from yodel.telemetry.limit import Limit
+from yodel.telemetry.limits import REFUSALS
 
 CHILDREN_MAX = 100
 """Constraints within one AND or OR."""
@@ -63,15 +66,17 @@ def rejected_pb(message: bytes, *, is_for_constraint: bool) -> pb.RejectedSchedu
 def constraint(message: pb.PlacementConstraintProto, depth: int = 1) -> Constraint:
     """Raises InvalidResourceRequest, InvalidValue."""
     if depth > DEPTH_MAX:
-        raise InvalidResourceRequest(f"Placement constraints are nested more than {DEPTH_MAX} deep")
+        raise _refused("Placement constraints are nested too deep", CONSTRAINT_DEPTH, depth, DEPTH_MAX)
     if message.HasField("simpleConstraint"):
         return _single(message.simpleConstraint)
     composite = message.compositeConstraint
     kind = composite.compositeType
     if kind == pb.CompositePlacementConstraintProto.DELAYED_OR:
         raise InvalidResourceRequest("Unsupported type of constraint: DelayedOr")
-    if not 0 < len(composite.childConstraints) <= CHILDREN_MAX:
+    if not composite.childConstraints:
         raise InvalidResourceRequest(f"A composite placement constraint has 1 to {CHILDREN_MAX} children")
+    if (count := len(composite.childConstraints)) > CHILDREN_MAX:
+        raise _refused("Too many children of a placement constraint", CONSTRAINT_CHILDREN, count, CHILDREN_MAX)
     children = tuple(constraint(child, depth + 1) for child in composite.childConstraints)
     return AllOf(children) if kind == pb.CompositePlacementConstraintProto.AND else AnyOf(children)
 
@@ -141,5 +146,10 @@ def _namespace(key: str) -> Namespace:
 def _tags(field: str, values: Iterable[str]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(text(field, value, constraints.TAG_LENGTH_MAX) for value in values))
     if len(found) > constraints.TAGS_MAX:
-        raise InvalidResourceRequest(f"{field}: {len(found)} allocation tags; at most {constraints.TAGS_MAX}")
+        raise _refused(f"{field} has too many allocation tags", CONSTRAINT_TAGS, len(found), constraints.TAGS_MAX)
     return found
+
+
+def _refused(what: str, limit: Limit, value: int, maximum: int) -> InvalidResourceRequest:
+    REFUSALS.tell(limit, caller="an ApplicationMaster", value=value, maximum=maximum)
+    return InvalidResourceRequest(f"{what}: {limit.words(value, maximum)}")

@@ -91,3 +91,65 @@ WEB = (
     REST_QUERY_FIELDS,
     API_BODY_BYTES,
 )
+
+_CONSTRAINT = "InvalidResourceRequestException; nothing of that call counts"
+CONSTRAINT_DEPTH = Limit(
+    name="constraint_depth",
+    setting=None,
+    default="10",
+    what="placement constraints within each other",
+    answer=_CONSTRAINT,
+    hadoop="none",
+)
+CONSTRAINT_CHILDREN = Limit(
+    name="constraint_children",
+    setting=None,
+    default="100",
+    what="placement constraints within one AND or OR",
+    answer=_CONSTRAINT,
+    hadoop="none",
+)
+CONSTRAINT_TAGS = Limit(
+    name="constraint_tags",
+    setting=None,
+    default="32",
+    what="allocation tags of one request, or of one target of a placement constraint",
+    answer=_CONSTRAINT,
+    hadoop="none",
+)
+CONSTRAINTS_REGISTERED = Limit(
+    name="constraints_registered",
+    setting=None,
+    default="1,000",
+    what="placement constraints with which one ApplicationMaster registers",
+    answer=_CONSTRAINT,
+    hadoop="none",
+)
+CONSTRAINTS = (CONSTRAINT_DEPTH, CONSTRAINT_CHILDREN, CONSTRAINT_TAGS, CONSTRAINTS_REGISTERED)
+
+_DIRECTORY = "the resource cannot be had; the container's diagnostics say why"
+DIRECTORY_ENTRIES = Limit(
+    name="directory_entries",
+    setting=None,
+    default="100,000",
+    what="files and directories in one directory that is a resource",
+    answer=_DIRECTORY,
+    hadoop="none",
+)
+DIRECTORY_DEPTH = Limit(
+    name="directory_depth",
+    setting=None,
+    default="64",
+    what="levels of such a directory, on a file system of the node",
+    answer=_DIRECTORY,
+    hadoop="none",
+)
+SHUFFLE_CONNECTIONS = Limit(
+    name="shuffle_connections",
+    setting="shuffle_connections_max",
+    default="1,000, or what the open files allow",
+    what="connections to a node agent's shuffle port",
+    answer="429, to come again in a second; beyond 64 of those the connection is closed",
+    hadoop="`mapreduce.shuffle.max.connections`, no limit; 429",
+)
+NODES = (DIRECTORY_ENTRIES, DIRECTORY_DEPTH, SHUFFLE_CONNECTIONS)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import structlog
 
-from yodel.telemetry.further_limits import WEB
+from yodel.telemetry.further_limits import CONSTRAINTS, NODES, WEB
 from yodel.telemetry.limit import Limit
 
 LOG_PERIOD_S = 60.0
@@ -394,7 +394,9 @@ TABLE: tuple[Limit, ...] = (
     SUBMISSION_ENTRIES,
     LIVE_CONTEXT_BYTES,
     *ASKS,
+    *CONSTRAINTS,
     *ARCHIVES.values(),
+    *NODES,
 )
 """In the order of the documents."""
 

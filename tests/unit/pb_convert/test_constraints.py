@@ -17,6 +17,7 @@ from yodel.pb_convert.constraints import (
     rejected_pb,
     scheduling_ask,
 )
+from yodel.telemetry.limits import REFUSALS
 
 TARGET = pb.PlacementConstraintTargetProto
 
@@ -92,7 +93,10 @@ def test_node_partition_is_a_label() -> None:
         ),
         (composite(pb.CompositePlacementConstraintProto.DELAYED_OR), "Unsupported type of constraint: DelayedOr"),
         (composite(pb.CompositePlacementConstraintProto.AND), "has 1 to 100 children"),
-        (composite(pb.CompositePlacementConstraintProto.OR, *[single(0, 0, "a")] * (CHILDREN_MAX + 1)), "has 1 to 100"),
+        (
+            composite(pb.CompositePlacementConstraintProto.OR, *[single(0, 0, "a")] * (CHILDREN_MAX + 1)),
+            "constraint_children is 101",
+        ),
         (single(0, 0, "zk", scope="galaxy"), "Unsupported scope of a placement constraint: 'galaxy'"),
         (single(3, 1, "zk"), "Cardinalities of a constraint"),
         (single(-1, 1, "zk"), "Cardinalities of a constraint"),
@@ -100,20 +104,25 @@ def test_node_partition_is_a_label() -> None:
         (single(0, 0, "zk", key="app-id"), "Missing the application ID in the namespace string: app-id"),
         (single(0, 0, "zk", key="app-tag/"), "Missing the application tag in the namespace string: app-tag/"),
         (single(0, 0, "zk", key="app-id/x"), "Invalid application ID for app-id: x"),
-        (single(0, 0, *(str(n) for n in range(33))), "33 allocation tags; at most 32"),
+        (single(0, 0, *(str(n) for n in range(33))), "constraint_tags is 33, where at most 32 are"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_by_name(message: pb.PlacementConstraintProto, text: str) -> None:
+    before = REFUSALS.counts()
     with pytest.raises(InvalidResourceRequest, match=text):
         constraint(message)
+    told = {name for name, count in REFUSALS.counts().items() if count > before[name]}
+    assert told == ({text.split()[0]} if text.startswith("constraint_") else set())
 
 
 def test_nesting_has_a_limit() -> None:
     message = single(0, 0, "zk")
     for _ in range(10):
         message = composite(pb.CompositePlacementConstraintProto.AND, message)
-    with pytest.raises(InvalidResourceRequest, match="nested more than 10 deep"):
+    before = REFUSALS.counts()["constraint_depth"]
+    with pytest.raises(InvalidResourceRequest, match="constraint_depth is 11, where at most 10 are"):
         constraint(message)
+    assert REFUSALS.counts()["constraint_depth"] == before + 1
 
 
 def test_scheduling_request_comes_whole_and_goes_back_as_it_came() -> None:

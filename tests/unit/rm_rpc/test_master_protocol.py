@@ -161,6 +161,26 @@ async def test_placement_constraints_are_refused_before_anything_is_registered(
     assert not world.rm.state.runtimes[am.attempt_id].is_registered
 
 
+async def test_more_constraints_than_may_be_registered_are_refused_and_none_is_left_out(world: World) -> None:
+    am = await launched(world)
+    rm, caller = world.rm, context(attempt_id=am.attempt_id, world=world)
+    taking = MasterProtocol(rm.master, rm.queries, rm.tokens, are_constraints_taken=True).protocol()
+    register = msg.RegisterApplicationMasterRequestProto(host="h")
+    for number in range(1001):
+        entry = register.placement_constraints.add(allocation_tags=[f"t{number}"])
+        simple = entry.placement_constraint.simpleConstraint
+        simple.scope, simple.minCardinality, simple.maxCardinality = "node", 0, 0
+        simple.targetExpressions.add(targetType="ALLOCATION_TAG", targetKey="self", targetValues=["zk"])
+    before = REFUSALS.counts()["constraints_registered"]
+    with pytest.raises(InvalidResourceRequest, match="constraints_registered is 1001, where at most 1000 are"):
+        await call(taking, "registerApplicationMaster", caller, register)
+    assert REFUSALS.counts()["constraints_registered"] == before + 1
+    assert not world.rm.state.runtimes[am.attempt_id].is_registered
+    del register.placement_constraints[-1]
+    await call(taking, "registerApplicationMaster", caller, register)
+    assert len(world.rm.state.runtimes[am.attempt_id].constraints) == 1000
+
+
 async def test_constraints_and_scheduling_requests_are_taken_where_a_handler_is_configured(world: World) -> None:
     am = await launched(world)
     rm, caller = world.rm, context(attempt_id=am.attempt_id, world=world)

@@ -42,6 +42,7 @@ from yodel.domain.tokens import Token
 from yodel.errors import (
     AlreadyRegistered,
     AttemptNotServed,
+    InvalidResourceRequest,
     InvalidResponseId,
     InvalidValue,
     NotRegistered,
@@ -57,6 +58,8 @@ from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ask_key
 from yodel.services.writer.transaction import Transaction
+from yodel.telemetry.further_limits import CONSTRAINTS_REGISTERED
+from yodel.telemetry.limits import REFUSALS
 
 RESPONSE_ID_MASK = 0x7FFFFFFF  # ApplicationMasterService: response ids wrap at 31 bits
 GRANTS_PER_BEAT_MAX = 1_000
@@ -110,6 +113,7 @@ class MasterService:
         Raises:
             UnknownToCache: the attempt has ended or never was.
             AlreadyRegistered: it registered before, in this life of the RM.
+            InvalidResourceRequest: there are too many constraints.
         """
         attempt, runtime = self._live(attempt_id)
         if attempt is None or runtime is None:
@@ -121,12 +125,15 @@ class MasterService:
         for name, text in (("host", host), ("tracking_url", tracking_url)):
             if len(text) > TEXT_LENGTH_MAX:
                 raise InvalidValue(name, text[:80], f"at most {TEXT_LENGTH_MAX} characters")
+        if (count := len(constraints)) > CONSTRAINTS_MAX:
+            user = application.submission.user
+            REFUSALS.tell(CONSTRAINTS_REGISTERED, caller=user, value=count, maximum=CONSTRAINTS_MAX)
+            words = CONSTRAINTS_REGISTERED.words(count, CONSTRAINTS_MAX)
+            raise InvalidResourceRequest(f"Too many placement constraints: {words}")
         await self._engine.tell(Tell(attempt.id, AmRegistered(host, rpc_port, tracking_url)))
         runtime.is_registered, runtime.response_id, runtime.last_response = True, 0, None
         runtime.last_seen_s = self._clock.monotonic_s()
-        runtime.constraints = {
-            tags[0]: constraint for tags, constraint in constraints[:CONSTRAINTS_MAX] if len(tags) == 1
-        }
+        runtime.constraints = {tags[0]: constraint for tags, constraint in constraints if len(tags) == 1}
         runtime.nm_tokens_sent.clear()  # whoever registers has an empty cache (clearNodeSetForAttempt)
         previous = self._previous_containers(application)
         return Registration(

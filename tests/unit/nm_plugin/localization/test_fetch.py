@@ -14,8 +14,10 @@ import pytest
 
 from nm_plugin.host.directories import PUBLIC_DIR_MODE
 from nm_plugin.host.users import FileThreads, OsUser
+from nm_plugin.localization import fetch
 from nm_plugin.localization.fetch import FetchFailed, FetchRequest, HttpFiles, LocalFiles, check_unchanged, source_for
 from nm_plugin.localization.plan import SourceUrl
+from yodel.telemetry.limits import REFUSALS
 
 LAST_MODIFIED_MS = 1_000_000_000_000
 RESPONSE = (
@@ -96,6 +98,24 @@ async def test_directory_is_copied_whole(open_path: Path, cache_dir: Path, alice
         (source / name).chmod(0o644)
     assert await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d")) == 6
     assert (cache_dir / "d/sub/b").read_text() == "sub/b"
+
+
+@pytest.mark.parametrize(("name", "value"), [("directory_entries", 3), ("directory_depth", 3)])
+async def test_directory_of_too_much_is_refused_by_a_limit_that_is_named_and_counted(
+    open_path: Path,
+    cache_dir: Path,
+    alice: OsUser,
+    threads: FileThreads,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: int,
+) -> None:
+    monkeypatch.setattr(fetch, f"{name.upper()}_MAX", value - 1)
+    source, before = open_path / "d", REFUSALS.counts()[name]
+    (source / "1" / "2" / "3").mkdir(parents=True)
+    with pytest.raises(FetchFailed, match=f"{name} is {value}, where at most {value - 1} are allowed"):
+        await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "d"))
+    assert REFUSALS.counts()[name] == before + 1
 
 
 @pytest.mark.usefixtures("needs_root")

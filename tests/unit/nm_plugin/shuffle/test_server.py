@@ -24,6 +24,7 @@ from tests.support.shuffle import (
     service_data,
     write_map,
 )
+from yodel.telemetry.limits import REFUSALS
 
 PARTITIONS = [b"a" * 100, b"b" * 200]
 
@@ -91,8 +92,10 @@ async def test_crowd_is_told_to_come_back(local: Path, users: FakeUsers) -> None
         await service.application_started(APPLICATION, "alice", service_data())
         waiting = [await Reducer.connect(service.server.port) for _ in range(2)]
         await eventually(lambda: service.server.connections == 2)
+        before = REFUSALS.counts()["shuffle_connections"]
         reply = await fetch(ask(service))
         assert (reply.status, reply.headers["retry-after"]) == (429, "1000")
+        assert REFUSALS.counts()["shuffle_connections"] == before + 1
         for reducer in waiting:
             await reducer.close()
         await eventually(lambda: service.server.connections == 0)
