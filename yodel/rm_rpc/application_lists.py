@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass
 
 from yodel.domain.application import Application
@@ -27,11 +27,11 @@ class Wanted:
         return self.filter.accepts(application) and self.shows(application)
 
 
-async def reports_of(
-    queries: Queries, reports: ReportMaker, wanted: Wanted, user: str
-) -> list[pb.ApplicationReportProto]:
-    """Newest first; the limit counts what is told.  What is forgotten meanwhile is left out."""
-    found = list[pb.ApplicationReportProto]()
+async def add_reports(
+    found: MutableSequence[pb.ApplicationReportProto], queries: Queries, reports: ReportMaker, wanted: Wanted, user: str
+) -> None:
+    """To an answer's list that is empty, where each is copied: newest first; the limit counts what is told.  What is
+    forgotten meanwhile is left out."""
     done, limit = 0, wanted.filter.limit
     for application_id in queries.newest_first(wanted.filter):
         if limit is not None and len(found) >= limit:
@@ -44,4 +44,3 @@ async def reports_of(
         if done >= PIECE:
             done = 0
             await asyncio.sleep(0)
-    return found

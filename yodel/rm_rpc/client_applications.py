@@ -10,7 +10,7 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.pb_convert.submission import submission as submission_of
 from yodel.pb_convert.texts import text
-from yodel.rm_rpc.application_lists import Wanted, reports_of
+from yodel.rm_rpc.application_lists import Wanted, add_reports
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.access.rights import Rights
@@ -84,8 +84,9 @@ class ApplicationCalls:
         wanted = self._filter(context, request)
         scope = request.scope if request.HasField("scope") else msg.ALL
         may_view = self._rights.viewer(context.user) if scope == msg.VIEWABLE else lambda _: True
-        found = await reports_of(self._queries, self._reports, Wanted(wanted, may_view), context.user)
-        return msg.GetApplicationsResponseProto(applications=found)
+        response, found = msg.GetApplicationsResponseProto(), Wanted(wanted, may_view)
+        await add_reports(response.applications, self._queries, self._reports, found, context.user)
+        return response
 
     async def force_kill_application(
         self, context: CallContext, request: msg.KillApplicationRequestProto

@@ -17,7 +17,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.rpc_io.pieces import REPORTS_PIECE, in_pieces
+from yodel.rpc_io.pieces import REPORTS_PIECE, taking_turns
 from yodel.services.nodes.agents import NodeService
 from yodel.services.views.queries import NodeView, Queries
 
@@ -73,7 +73,10 @@ class ClusterCalls:
             return reports.node_report(view.node, view.used, view.containers, load=self._load(view.node.id))
 
         views = list(self._queries.nodes(NodeState(state) for state in request.nodeStates))
-        return msg.GetClusterNodesResponseProto(nodeReports=await in_pieces(report, views, REPORTS_PIECE))
+        response = msg.GetClusterNodesResponseProto()
+        async for view in taking_turns(views, REPORTS_PIECE):
+            response.nodeReports.append(report(view))
+        return response
 
     def get_node_to_labels(
         self, _: CallContext, __: msg.GetNodesToLabelsRequestProto

@@ -8,7 +8,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.pb_convert import ids
 from yodel.pb_convert.widths import int64
-from yodel.rm_rpc.application_lists import Wanted, reports_of
+from yodel.rm_rpc.application_lists import Wanted, add_reports
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
 from yodel.services.access.rights import Rights
@@ -63,7 +63,7 @@ class QueueCalls:
             filter=ApplicationFilter(queues=frozenset({view.queue.path})),
             shows=lambda application: not application.state.is_final and may_view(application),
         )
-        info.applications.extend(await reports_of(self._queries, self._reports, wanted, user))
+        await add_reports(info.applications, self._queries, self._reports, wanted, user)
 
     def _info(self, view: QueueView, depth: int) -> pb.QueueInfoProto:
         queue = view.queue

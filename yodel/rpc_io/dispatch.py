@@ -25,6 +25,7 @@ from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MalformedFrame, fault_frame, parse, success_frame
 from yodel.hadoop_rpc.server_connection import AuthMethod, CallReceived, Identity
 from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES, CallLimits, CallScale
+from yodel.rpc_io.pieces import serialized
 from yodel.rpc_io.retry_cache import CallKey, RetryCache, RetryCacheFull, RetryCacheLimits
 
 __all__ = [
@@ -200,7 +201,7 @@ class Dispatcher:
 
     async def _serialized(self, answer: Awaitable[Message]) -> bytes:
         async with asyncio.timeout(self._call_timeout_s):
-            return (await answer).SerializeToString()
+            return await serialized(await answer)
 
     async def _finish(self, call: CallReceived, body: Coroutine[Any, Any, bytes]) -> bytes:
         try:

@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from google.protobuf.message import Message
+
 T = TypeVar("T")
 PIECE = 500
 """Elements that are read in one go: five milliseconds."""
 REPORTS_PIECE = 50
 """Reports of applications or nodes that are made in one go: five milliseconds."""
+SERIALIZED_PIECE = 1_000
+"""Elements of an answer's list that are made bytes in one go: five milliseconds of applications' reports."""
 CONTAINERS_PIECE = 100
 """Containers of one call that a node looks at in one go: four milliseconds where each has a token."""
 
@@ -30,3 +34,20 @@ async def in_pieces(read: Callable[[Any], T], messages: Sequence[Any], piece: in
         found += map(read, messages[start : start + piece])
         await asyncio.sleep(0)
     return found
+
+
+async def serialized(message: Message) -> bytes:
+    """Its bytes.  A message that is one long list is written a piece at a time, and what is written is joined: bytes
+    of a message that follow each other are one message with all their elements (protobuf's encoding of repeated
+    fields).
+    """
+    fields = message.ListFields()
+    if len(fields) != 1 or not isinstance(fields[0][1], Sequence) or len(fields[0][1]) <= SERIALIZED_PIECE:
+        return message.SerializeToString()
+    name, elements = fields[0][0].name, fields[0][1]
+    written = list[bytes]()
+    for start in range(0, len(elements), SERIALIZED_PIECE):
+        part = type(message)(**{name: elements[start : start + SERIALIZED_PIECE]})
+        written.append(part.SerializeToString())
+        await asyncio.sleep(0)
+    return b"".join(written)
