@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
+from itertools import accumulate
 from typing import Any
 
 from tests.support.actors import Cluster, Master
@@ -25,6 +27,7 @@ def check(cluster: Cluster) -> None:
     for usage in (state.cluster_usage, *state.used_by_application.values(), *state.used_by_node.values()):
         amounts = (usage.resource.memory_mib, usage.resource.vcores, usage.am_resource.memory_mib)
         assert min(usage.containers, *amounts) >= 0, "a usage is negative"
+    check_queues(state)
     assert {*state.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
     assert state.awaited_masters == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
     assert state.wanted.count == sum(runtime.asks.pending()[0] for runtime in state.runtimes.values())
@@ -55,6 +58,23 @@ def check(cluster: Cluster) -> None:
         assert all(p.node_name is not None for p in cluster.pods.pods.values()), "a pod was left to a scheduler"
     check_nodes(cluster)
     check_disk(cluster)
+
+
+def check_queues(state: ClusterState) -> None:
+    """What queues and users hold is the sum of live containers, each in the queue its application is in now."""
+    by_queue: Counter[str] = Counter()
+    by_user: Counter[tuple[str, str]] = Counter()
+    for container in state.live_containers():
+        submission = state.applications[container.id.application_id].submission
+        by_user[submission.queue, submission.user] += container.reserved.memory_mib
+        for path in accumulate(submission.queue.split("."), "{}.{}".format):
+            by_queue[path] += container.reserved.memory_mib
+    use = state.queue_use
+    assert {path: usage.resource.memory_mib for path, usage in use.by_queue.items() if usage.containers} == by_queue
+    assert {key: usage.resource.memory_mib for key, usage in use.by_user.items()} == by_user
+    live = Counter(a.submission.queue for a in state.applications.values() if not a.state.is_final)
+    assert use.live_by_queue == live
+    assert use.live_count == use.live_by_user.total() == live.total()
 
 
 def check_nodes(cluster: Cluster) -> None:
@@ -138,6 +158,9 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "queues": state.queues,
         "cluster": (state.cluster_usage.resource, state.cluster_usage.containers, state.cluster_usage.am_resource),
         "by application": used(state.used_by_application),
+        "by queue": used(state.queue_use.by_queue),
+        "by user": used(state.queue_use.by_user),
+        "live by queue": dict(state.queue_use.live_by_queue),
         "by node": used(state.used_by_node),
         "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.seconds_by_application.items()},
         "past": state.past_usage,
