@@ -19,7 +19,7 @@ from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
 from yodel.domain.pod import PodObservation
-from yodel.domain.queues.queue import QueueState
+from yodel.domain.queues.queue import Ordering, QueueState
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerUpdateType, NodeState
 from yodel.errors import NotFound, Refused, Unavailable
@@ -34,9 +34,18 @@ PAST_EVENTS_MAX = 50
 
 
 QUEUE_CHANGES: list[dict[str, Any]] = [
-    {"state": QueueState.RUNNING, "maximum_capacity_percent": 100.0},
+    {
+        "state": QueueState.RUNNING,
+        "maximum_capacity_percent": 100.0,
+        "user_limit_factor": -1.0,
+        "am_share": None,
+        "ordering": Ordering.FIFO,
+    },
     {"state": QueueState.STOPPED},
     {"maximum_capacity_percent": 30.0},
+    {"user_limit_factor": 0.5, "minimum_user_limit_percent": 25.0},
+    {"am_share": 0.05},
+    {"ordering": Ordering.FAIR},
 ]
 
 
