@@ -21,7 +21,7 @@ from yodel.rm_api.listing import Later, Listing
 from yodel.rm_api.rendered import RenderedApplications, RenderedPage
 from yodel.rm_api.wire import apps as wire
 from yodel.services.views.queries import ApplicationFilter, ApplicationView
-from yodel.services.writer.application_index import ApplicationIndex
+from yodel.services.views.rows import Rows
 
 SHORT = 16
 """Lists up to here are one piece, which may be given again as a whole."""
@@ -70,14 +70,13 @@ def rendered(
     """One application as it is now, with what separates it from the next."""
     services = api.services
     application = view.application
-    runtime = services.queries.state.runtimes.get(application.current_attempt_id)
     facts = wire.AppFacts(
         web_address=api.web_address,
         cluster_id=services.settings.cluster_id,
         queue_memory_mib=_queue_memory_mib(api, application),
         may_view=may_view,
         deselected=left_out,
-        asks=runtime.asks.lines() if runtime is not None and not view.has_ended else (),
+        asks=services.queries.rows.asks_of(application.current_attempt_id) if not view.has_ended else (),
         now_ms=services.clock.now_ms(),
         log_aggregation_status=services.log_aggregation.status_of(application).name,
     )
@@ -107,12 +106,12 @@ async def listed(request: Request, api: Api, selection: Selection, media_type: s
 
 async def _parts(api: Api, selection: Selection, media_type: str) -> tuple[list[RenderedPage | Later], int]:
     """Newest first, and how many applications that is.  Rendering and searching have a turn now and then."""
-    index, pages = api.services.queries.state.index, pages_of(api, media_type)
+    rows, pages = api.services.queries.rows, pages_of(api, media_type)
     limit = selection.wanted.limit
-    left = limit if limit is not None else len(api.services.queries.state.applications)
+    left = limit if limit is not None else rows.application_count
     asked, may_hold = left, selection.is_everything and not pages.is_crowded
     parts: list[RenderedPage | Later] = []
-    for turn, number in enumerate(_numbers(index, selection)):
+    for turn, number in enumerate(_numbers(rows, selection)):
         if left <= 0:
             break
         is_new = may_hold and pages.known(number) is None
@@ -132,35 +131,34 @@ async def _parts(api: Api, selection: Selection, media_type: str) -> tuple[list[
     return parts, asked - left
 
 
-def _numbers(index: ApplicationIndex, selection: Selection) -> list[int]:
+def _numbers(rows: Rows, selection: Selection) -> list[int]:
     """Of the pages that may hold what is wanted, newest first."""
     if not selection.wanted.is_of_the_living:
-        return list(reversed(index.pages))
-    return sorted({number for i in index.live if (number := index.page_of(i)) is not None}, reverse=True)
+        return sorted(rows.pages, reverse=True)
+    return sorted(rows.live_pages(), reverse=True)
 
 
 def _found(api: Api, selection: Selection, number: int, limit: int) -> tuple[ApplicationId, ...]:
     """Of one page, newest first."""
-    state = api.services.queries.state
-    page = state.index.pages.get(number)
+    rows = api.services.queries.rows
+    page = rows.pages.get(number)
     if page is None:
         return ()
     if selection.is_everything:
         return tuple(reversed(page.ids))[:limit]
-    found = (
-        application_id for application_id in reversed(page.ids) if selection.shows(state.applications[application_id])
-    )
+    known = ((application_id, rows.application(application_id)) for application_id in reversed(page.ids))
+    found = (application_id for application_id, row in known if row is not None and selection.shows(row))
     return tuple(islice(found, limit))
 
 
 def _later(api: Api, selection: Selection, media_type: str, number: int, ids: tuple[ApplicationId, ...]) -> bytes:
     """Applications of one page as they are now; what is forgotten by now is left out."""
     queries, found = api.services.queries, []
-    index, may_view = queries.state.index, selection.may_view
-    has_ended = not selection.left_out and any(application_id not in index.live for application_id in ids)
+    rows, may_view = queries.rows, selection.may_view
+    has_ended = not selection.left_out and not all(map(rows.is_live, ids))
     page = pages_of(api, media_type).page(number) if has_ended else None
     for application_id in ids:
-        application = queries.state.applications.get(application_id)
+        application = rows.application(application_id)
         if application is None:
             continue
         is_viewed = may_view is None or may_view(application)
@@ -174,7 +172,7 @@ def _later(api: Api, selection: Selection, media_type: str, number: int, ids: tu
 
 def _queue_memory_mib(api: Api, application: Application) -> int:
     """What the queue is guaranteed of the cluster's memory."""
-    state = api.services.queries.state
-    queue = state.queues.get(application.submission.queue)
-    share_percent = absolute_percent(state.queues, queue) if queue is not None else 100.0
-    return int(state.usable_resource.memory_mib * share_percent / 100.0)
+    rows = api.services.queries.rows
+    queue = rows.queues.get(application.submission.queue)
+    share_percent = absolute_percent(rows.queues, queue) if queue is not None else 100.0
+    return int(rows.usable_resource.memory_mib * share_percent / 100.0)

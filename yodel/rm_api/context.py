@@ -164,7 +164,7 @@ class Api:
         web_host = web_address.rpartition(":")[0].strip("[]")
         events = RenderedEvents(services.transitions.epoch)
         queries = services.queries
-        replay = Replay(lambda: (queries.state.version, queries.state.pulse), services.clock.now_ms)
+        replay = Replay(lambda: queries.rows.standing, services.clock.now_ms)
         origins = Origins(web_address, services.settings.proxied)
         return cls(services, origins, WebProxy(web_host=web_host), {}, replay, events)
 

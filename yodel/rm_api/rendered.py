@@ -85,7 +85,7 @@ class RenderedApplications:
     def known(self, number: int) -> RenderedPage | None:
         """A page that is rendered and as it should be."""
         found = self._pages.get(number)
-        page = self._queries.state.index.pages.get(number)
+        page = self._queries.rows.pages.get(number)
         if found is None or page is None or found.version != self._version(page) or not found.is_settled:
             return None
         return found
@@ -95,7 +95,7 @@ class RenderedApplications:
         found = self.known(number)
         if found is not None:
             return found
-        page, old = self._queries.state.index.pages.get(number), self._pages.pop(number, None)
+        page, old = self._queries.rows.pages.get(number), self._pages.pop(number, None)
         if old is not None:
             self._bytes -= len(old.body)
             self._replaced.add(old)
@@ -107,19 +107,19 @@ class RenderedApplications:
 
     def application(self, application_id: ApplicationId) -> bytes | None:
         """An ended one that is on a page which is rendered already."""
-        number = self._queries.state.index.page_of(application_id)
+        number = self._queries.rows.page_of(application_id)
         found = self.known(number) if number is not None else None
         return found.of(application_id) if found is not None else None
 
     def _version(self, page: Page) -> tuple[int, int]:
-        return page.version, self._queries.state.addresses_version
+        return page.version, self._queries.rows.addresses_version
 
     def _made(self, page: Page, old: RenderedPage | None) -> RenderedPage:
         spans: dict[ApplicationId, Span] = {}
         parts: list[bytes] = []
         begin, version, is_settled = 0, self._version(page), True
         for application_id in reversed(page.ids):
-            if application_id in self._queries.state.index.live:
+            if self._queries.rows.is_live(application_id):
                 continue
             view = self._queries.application(application_id)
             if not view.application.finished_ms or not self._log_aggregation.is_settled(view.application):
@@ -150,7 +150,7 @@ class RenderedApplications:
 
     def _keep(self, number: int, page: RenderedPage) -> None:
         """While there is room; pages of forgotten applications make some."""
-        known = self._queries.state.index.pages
+        known = self._queries.rows.pages
         if len(self._pages) >= len(known):
             self._pages = {kept: found for kept, found in self._pages.items() if kept in known}
             self._bytes = sum(len(found.body) for found in self._pages.values())

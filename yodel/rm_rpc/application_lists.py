@@ -36,7 +36,7 @@ async def add_reports(
     for application_id in queries.newest_first(wanted.filter):
         if limit is not None and len(found) >= limit:
             break
-        application = queries.state.applications.get(application_id)
+        application = queries.rows.application(application_id)
         if application is not None and wanted.accepts(application):
             found.append(reports.application(queries.application(application_id), user))
             done += REPORT_WEIGHT

@@ -89,7 +89,7 @@ class DetailCalls:
     ) -> msg.SignalContainerResponseProto:
         container_id = ids.container_id(request.container_id)
         absent = f"Trying to signal an absent container {container_id}"
-        application = self._queries.state.applications.get(container_id.application_id)
+        application = self._queries.rows.application(container_id.application_id)
         if application is None:
             raise Refused(absent)
         if not self._rights.may_modify(application, context.user):

@@ -47,7 +47,7 @@ class QueueCalls:
     ) -> msg.GetQueueUserAclsInfoResponseProto:
         """What the caller may in every queue; with yarn.acl.enable off everybody may submit and administer."""
         response = msg.GetQueueUserAclsInfoResponseProto()
-        for path in self._queries.state.queues:
+        for path in self._queries.rows.queues:
             acls = []
             if self._rights.may_submit(path, context.user):
                 acls.append(pb.QACL_SUBMIT_APPLICATIONS)
@@ -81,7 +81,7 @@ class QueueCalls:
             weight=NO_WEIGHT,
             maxParallelApps=PARALLEL_APPS_MAX,
         )
-        absolute = absolute_percent(self._queries.state.queues, queue) / 100.0
+        absolute = absolute_percent(self._queries.rows.queues, queue) / 100.0
         info.queueStatistics.CopyFrom(_statistics(view, absolute))
         self._add_configurations(info, queue)
         if depth > 0:
@@ -92,13 +92,13 @@ class QueueCalls:
         entry = info.queueConfigurationsMap.add(partitionName="")
         configuration = entry.queueConfigurations
         capacity, maximum = queue.capacity_percent / 100.0, queue.maximum_capacity_percent / 100.0
-        tree = self._queries.state.queues
+        tree = self._queries.rows.queues
         absolute = absolute_percent(tree, queue) / 100.0
         absolute_maximum = absolute_percent(tree, queue, is_maximum=True) / 100.0
         configuration.capacity, configuration.absoluteCapacity = capacity, absolute
         configuration.maxCapacity, configuration.absoluteMaxCapacity = maximum, absolute_maximum
         configuration.maxAMPercentage = self._queries.limits.am_share
-        total = self._queries.state.usable_resource
+        total = self._queries.rows.usable_resource
         configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(_part(total, absolute)))
         configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(_part(total, absolute_maximum)))
         configuration.configuredMinCapacity.CopyFrom(ids.resource_pb(NONE))

@@ -47,7 +47,7 @@ class ReportMaker:
         return reports.attempt_report(attempt, self._tracking_url(attempt), self._original_url(attempt))
 
     def container(self, container: Container) -> pb.ContainerReportProto:
-        node = self._queries.state.nodes.get(container.node_id) if container.node_id is not None else None
+        node = self._queries.rows.node_of(container)
         return reports.container_report(container, node, self._queries.log_url(container))
 
     def _tracking_url(self, attempt: Attempt) -> str:

@@ -127,7 +127,7 @@ def _is_grouped(request: Request) -> bool:
 
 
 def _usable_nodes(api: Api) -> list[NodeId]:
-    return [node.id for node in api.services.queries.state.nodes.values() if node.is_usable]
+    return [node.id for node in api.services.queries.rows.nodes.values() if node.is_usable]
 
 
 def _node(api: Api, asked: str | None) -> NodeId | None:
@@ -200,7 +200,7 @@ def _live_application(api: Api, text: str) -> ApplicationId:
         application_id = ApplicationId.parse(text)
     except InvalidValue as error:
         raise _AskedWrongly(NO_SUCH_APPLICATION) from error
-    application = api.services.queries.state.applications.get(application_id)
+    application = api.services.queries.rows.application(application_id)
     if application is None or application.state.is_final:
         raise _AskedWrongly(APPLICATION_ENDED)
     return application_id

@@ -79,7 +79,7 @@ async def many(request: Request) -> Response:
     media_type = representation(request)
     api = api_of(request)
     queries, user = api.services.queries, reader(request, api)
-    again(request, api.replay, is_timed=bool(queries.state.index.live))
+    again(request, api.replay, is_timed=queries.rows.has_live_applications)
     wanted = application_filter(request.query_params, queries)
     refusal = refused_when_listing(request.query_params)
     if refusal is not None:
@@ -103,11 +103,11 @@ async def statistics(request: Request) -> Response:
     if len(types) > 1:
         text = f"# of applicationTypes = {len(types)}, we temporarily support at most one applicationType"
         raise bad_request(text)
-    counts: Counter[YarnApplicationState] = queries.state.index.counts
+    counts: Counter[YarnApplicationState] = queries.rows.counts
     if types[0] != "*":
         counts = Counter(
             application.yarn_state
-            for application in queries.state.applications.values()
+            for application in queries.rows.applications()
             if types[0] == application.submission.application_type.strip().lower()
         )
     items = [{"state": s.name, "type": types[0], "count": counts[s]} for s in YarnApplicationState if s in states]

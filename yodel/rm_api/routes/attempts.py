@@ -117,18 +117,17 @@ def invalid(kind: str, prefix: str, text: str) -> str:
 
 def _master(api: Api, row: Attempt) -> wire.Master | None:
     queries = api.services.queries
-    container = queries.state.containers.get(row.am_container_id) if row.am_container_id is not None else None
+    container = queries.rows.master_of(row)
     if container is None:
         return None
-    node = queries.state.nodes.get(container.node_id) if container.node_id is not None else None
-    runtime = queries.state.runtimes.get(row.id)
-    unwanted = sorted(runtime.blacklist) if runtime is not None and not row.state.is_final else ()
+    node = queries.rows.node_of(container)
+    unwanted = sorted(queries.rows.blacklist_of(row.id)) if not row.state.is_final else ()
     return wire.Master(container=container, node=node, log_url=queries.log_url(container), blacklist=unwanted)
 
 
 def _shown(api: Api, row: Container) -> dict[str, object]:
     queries = api.services.queries
-    node = queries.state.nodes.get(row.node_id) if row.node_id is not None else None
+    node = queries.rows.node_of(row)
     return container_shape(row, node, queries.log_url(row), api.services.clock.now_ms())
 
 

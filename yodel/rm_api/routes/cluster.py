@@ -31,7 +31,7 @@ async def metrics(request: Request) -> Response:
 
 def loads(services: RestServices) -> list[NodeLoad]:
     """What is measured on the nodes that are in use."""
-    rows, runtimes = services.queries.state.nodes, services.nodes.runtimes
+    rows, runtimes = services.queries.rows.nodes, services.nodes.runtimes
     return [
         runtime.load
         for node_id, runtime in runtimes.items()

@@ -103,7 +103,7 @@ def _queues(query: QueryParams, queries: Queries) -> tuple[frozenset[str], froze
     if queue is None:
         raise bad_request(f"Unknown queue: {asked}")
     below = queue.path + "."
-    return frozenset({queue.path}), frozenset(path for path in queries.state.queues if path.startswith(below))
+    return frozenset({queue.path}), frozenset(path for path in queries.rows.queues if path.startswith(below))
 
 
 def _limit(query: QueryParams) -> int | None:

@@ -61,15 +61,15 @@ def _rpc_beans(make: Callable[[RpcServer, str, float], Bean], server: RpcServer,
 
 
 def _queue_beans(api: Api, host: str) -> list[Bean]:
-    state, now_ms = api.services.queries.state, api.services.clock.now_ms()
+    rows, now_ms = api.services.queries.rows, api.services.clock.now_ms()
     tree = tree_of(api)
-    applications: dict[str, list[Application]] = {path: [] for path in state.queues}
-    for app in map(state.applications.__getitem__, state.index.live):
+    applications: dict[str, list[Application]] = {path: [] for path in rows.queues}
+    for app in rows.live_applications():
         for path in _line(app.submission.queue):
             if path in applications:
                 applications[path].append(app)
     return [
-        wire.queue_metrics(tree, queue, applications[queue.path], state.totals.of(queue.path), host, now_ms)
+        wire.queue_metrics(tree, queue, applications[queue.path], rows.totals_of(queue.path), host, now_ms)
         for queue in tree.queues
     ]
 

@@ -198,7 +198,7 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
 def _attempts(queries: Queries, view: ApplicationView) -> str:
     rows = []
     for attempt in queries.attempts(view.application.id):
-        container = queries.state.containers.get(attempt.am_container_id) if attempt.am_container_id else None
+        container = queries.rows.master_of(attempt)
         log_url = queries.log_url(container) if container is not None else ""
         rows.append(
             (

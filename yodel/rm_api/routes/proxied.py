@@ -77,7 +77,7 @@ async def _fetched(request: Request, api: Api, view: ApplicationView, below: str
     """Raises InvalidValue, Unavailable, RestError."""
     assert view.attempt is not None
     here = f"{PREFIX}{view.application.id}"
-    nodes = frozenset(node_id.host.lower() for node_id in api.services.queries.state.nodes)
+    nodes = frozenset(node_id.host.lower() for node_id in api.services.queries.rows.nodes)
     trusted = api.services.settings.proxy_hosts
     addresses = AddressRules(nodes=nodes, trusted=trusted, own_ports=api.own_ports())
     target = Target.of(view.attempt.tracking_url, here, allowed_hosts(nodes, view.attempt.host) | trusted, addresses)

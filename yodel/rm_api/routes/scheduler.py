@@ -15,8 +15,7 @@ from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
 from yodel.rm_api.wire import scheduler as wire
 from yodel.rm_api.wire.cluster import overview as overview_shape
-from yodel.services.writer.queue_use import Usage
-from yodel.services.writer.state import ClusterState
+from yodel.services.views.rows import Rows
 
 QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 
@@ -59,35 +58,32 @@ async def access(request: Request) -> Response:
 def tree_of(api: Api) -> wire.Tree:
     """One pass over the live applications; a queue's load counts for its parents too."""
     queries = api.services.queries
-    state = queries.state
-    loads: dict[str, wire.QueueLoad] = {path: wire.QueueLoad() for path in state.queues}
-    for application_id in state.index.live:
-        application = state.applications[application_id]
+    rows = queries.rows
+    loads: dict[str, wire.QueueLoad] = {path: wire.QueueLoad() for path in rows.queues}
+    for application in rows.live_applications():
         if application.submission.queue not in loads:
             continue
-        load = _load(state, application)
+        load = _load(rows, application)
         path: str | None = application.submission.queue
         while path is not None:
             loads[path].total.add(load)
             loads[path].users.setdefault(application.submission.user, wire.Load()).add(load)
-            path = state.queues[path].parent_path
+            path = rows.queues[path].parent_path
     return wire.Tree(
-        queues=tuple(state.queues.values()),
+        queues=tuple(rows.queues.values()),
         loads=loads,
-        cluster=state.usable_resource,
+        cluster=rows.usable_resource,
         limits=queries.limits,
         ledger=queries.quotas.ledger(),
         started_ms=api.services.settings.started_ms,
     )
 
 
-def _load(state: ClusterState, application: Application) -> wire.Load:
+def _load(rows: Rows, application: Application) -> wire.Load:
     """An application is active once its AM has a container; before that it is pending."""
-    usage = state.used_by_application.get(application.id, Usage())
-    runtime = state.runtimes.get(application.current_attempt_id)
+    usage = rows.usage_of(application.id)
     load = wire.Load(used=usage.resource, am_used=usage.am_resource, containers=usage.containers)
-    if runtime is not None:
-        load.pending_containers, load.pending = runtime.asks.pending()
+    load.pending_containers, load.pending = rows.pending_of(application.current_attempt_id)
     is_active = bool(usage.containers) or application.state is not ApplicationState.ACCEPTED
     load.active_apps, load.pending_apps = (1, 0) if is_active else (0, 1)
     return load

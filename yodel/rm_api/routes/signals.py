@@ -50,8 +50,8 @@ def _refusal(api: Api, text: str, user: str) -> str:
         asked = ContainerId.parse(text)
     except InvalidValue:
         return invalid("ContainerId", "container_", text)
-    state = api.services.queries.state
-    application, container = state.applications.get(asked.application_id), state.containers.get(asked)
+    rows = api.services.queries.rows
+    application, container = rows.application(asked.application_id), rows.container(asked)
     if application is not None and not api.services.rights.may_modify(application, user):
         return f"User {user} cannot perform operation MODIFY_APP on {application.id}"
     if application is None or container is None or not container.is_live:

@@ -79,7 +79,7 @@ async def list_applications(
         limit + 1,
         (
             row
-            for row in reversed(queries.state.applications.values())
+            for row in queries.rows.applications()
             if (before is None or _key(row) < before)
             and (not state or row.state in state)
             and wanted.accepts(row)
@@ -123,14 +123,14 @@ async def list_containers(
     shown, next_cursor = await container_page(
         api, view.application, is_wanted, limit, cursor, are_ended_wanted=are_ended_wanted
     )
-    state_of, reader = api.services.queries.state, _reader(api)
+    rows, reader = api.services.queries.rows, _reader(api)
     items = [
         shapes.container(
             row,
             _logs_of(api, row, reader),
             api.services.observed(row.id),
             api.services.namespace,
-            state_of.waits.get(row.id, ""),
+            rows.wait_of(row.id),
         )
         for row in shown
     ]
@@ -170,7 +170,7 @@ async def kill_application(
     api = api_of(request)
     user = writer(request, api)
     asked = ApplicationId.parse(application_id)
-    before = api.services.queries.state.applications.get(asked)
+    before = api.services.queries.rows.application(asked)
     await api.services.submission.kill(asked, user, body.diagnostics)
     had_ended = before is not None and before.state.is_final
     return shapes.killed(api.services.queries.application(asked).application, had_ended=had_ended)
@@ -194,10 +194,10 @@ def _key_in(cursor: str | None) -> tuple[str | int, ...] | None:
 
 def _reader(api: Api) -> Node | None:
     """A node whose agent can read what was aggregated: any that is up."""
-    nodes = api.services.queries.state.nodes.values()
+    nodes = api.services.queries.rows.nodes.values()
     return next((node for node in nodes if node.is_usable and node.http_port > 0), None)
 
 
 def _logs_of(api: Api, row: Container, reader: Node | None) -> models.Logs | None:
-    node = api.services.queries.state.nodes.get(row.node_id) if row.node_id is not None else None
+    node = api.services.queries.rows.node_of(row)
     return shapes.logs(row, node, node if node is not None and node.is_usable else reader)

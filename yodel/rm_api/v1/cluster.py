@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 
-from yodel.domain.container import Container
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.states import NodeState
@@ -105,8 +104,9 @@ async def get_node(
     asked = NodeId.parse(node_id)
     view = api.services.queries.node(asked)
     may_view = viewer(request, api)
-    applications = api.services.queries.state.applications
-    there = (row for row in _live_on(api, asked) if may_view(applications[row.id.application_id]))
+    rows = api.services.queries.rows
+    owned = ((row, rows.application(row.id.application_id)) for row in rows.live_on(asked))
+    there = (row for row, owner in owned if owner is not None and may_view(owner))
     shown = sorted(there, key=lambda row: row.id)[:CONTAINERS_SHOWN_MAX]
     return shapes.node_details(view, _runtime(api, asked), shown)
 
@@ -115,10 +115,6 @@ def _flat(view: QueueView) -> Iterator[QueueView]:
     yield view
     for child in view.children:
         yield from _flat(child)
-
-
-def _live_on(api: Api, node_id: NodeId) -> Iterator[Container]:
-    return (row for row in api.services.queries.state.live_containers() if row.node_id == node_id)
 
 
 def _runtime(api: Api, node_id: NodeId) -> NodeRuntime | None:

@@ -52,7 +52,7 @@ async def kept_container(api: Api, container_id: ContainerId) -> Container | Non
 def _in_memory(api: Api, application: Application) -> list[Container]:
     queries = api.services.queries
     attempts = queries.attempts(application.id)
-    return [row for attempt in attempts for row in queries.state.containers_of(attempt.id)]
+    return [row for attempt in attempts for row in queries.rows.containers_of(attempt.id)]
 
 
 async def _kept(

@@ -28,6 +28,7 @@ from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.views.rows import Rows
 from yodel.services.writer.queue_use import Usage
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
@@ -161,6 +162,7 @@ class Queries:
         self.state, self._clock, self._tokens, self._limits = state, clock, tokens, limits
         self.quotas = quotas
         """What queues and users may hold, as the scheduler sees it."""
+        self.rows = Rows(state)
 
     @property
     def limits(self) -> AllocationLimits:

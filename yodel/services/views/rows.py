@@ -1,0 +1,140 @@
+"""Single rows as they are committed, and what is known beside them, for whoever shows them.  Never a change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from yodel.domain.application import Application
+from yodel.domain.ask_book import Ask
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.node import Node
+from yodel.domain.queues.queue import Queue
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import YarnApplicationState
+from yodel.services.writer.application_index import Page
+from yodel.services.writer.queue_use import Usage
+from yodel.services.writer.state import ClusterState
+from yodel.services.writer.totals import Totals
+
+
+class Rows:
+    """One instance for the process."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    @property
+    def standing(self) -> tuple[int, int]:
+        """Whatever was shown at the same standing is shown the same, but for the time."""
+        return self._state.version, self._state.pulse
+
+    # --- applications ----------------------------------------------------------------------------------------------
+
+    def application(self, application_id: ApplicationId) -> Application | None:
+        return self._state.applications.get(application_id)
+
+    def applications(self) -> Iterator[Application]:
+        """All, those that came last first."""
+        return reversed(self._state.applications.values())
+
+    @property
+    def application_count(self) -> int:
+        return len(self._state.applications)
+
+    def live_applications(self) -> list[Application]:
+        return [self._state.applications[application_id] for application_id in self._state.index.live]
+
+    def is_live(self, application_id: ApplicationId) -> bool:
+        return application_id in self._state.index.live
+
+    @property
+    def has_live_applications(self) -> bool:
+        return bool(self._state.index.live)
+
+    @property
+    def counts(self) -> Counter[YarnApplicationState]:
+        """How many applications are in which state."""
+        return self._state.index.counts
+
+    @property
+    def pages(self) -> Mapping[int, Page]:
+        """Applications on pages, by number, oldest first; none is empty."""
+        return self._state.index.pages
+
+    def page_of(self, application_id: ApplicationId) -> int | None:
+        return self._state.index.page_of(application_id)
+
+    def live_pages(self) -> set[int]:
+        """Numbers of the pages that live applications are on."""
+        return {number for i in self._state.index.live if (number := self._state.index.page_of(i)) is not None}
+
+    def usage_of(self, application_id: ApplicationId) -> Usage:
+        """What its live containers take."""
+        return self._state.used_by_application.get(application_id, Usage())
+
+    # --- what ApplicationMasters have said -------------------------------------------------------------------------
+
+    def asks_of(self, attempt_id: ApplicationAttemptId) -> Sequence[Ask]:
+        """Its lines, as they are now."""
+        runtime = self._state.runtimes.get(attempt_id)
+        return runtime.asks.lines() if runtime is not None else ()
+
+    def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
+        """Containers that it waits for, and their size in all."""
+        runtime = self._state.runtimes.get(attempt_id)
+        return runtime.asks.pending() if runtime is not None else (0, NONE)
+
+    def blacklist_of(self, attempt_id: ApplicationAttemptId) -> Collection[str]:
+        runtime = self._state.runtimes.get(attempt_id)
+        return runtime.blacklist if runtime is not None else ()
+
+    # --- containers ------------------------------------------------------------------------------------------------
+
+    def container(self, container_id: ContainerId) -> Container | None:
+        """None also for one that was forgotten."""
+        return self._state.containers.get(container_id)
+
+    def master_of(self, attempt: Attempt) -> Container | None:
+        return self._state.containers.get(attempt.am_container_id) if attempt.am_container_id is not None else None
+
+    def containers_of(self, attempt_id: ApplicationAttemptId) -> list[Container]:
+        """Live ones, and ended ones until they are forgotten."""
+        return self._state.containers_of(attempt_id)
+
+    def live_on(self, node_id: NodeId) -> Iterator[Container]:
+        return (row for row in self._state.live_containers() if row.node_id == node_id)
+
+    def wait_of(self, container_id: ContainerId) -> str:
+        """Why it does not run yet; empty: nothing is known to keep it."""
+        return self._state.waits.get(container_id, "")
+
+    # --- nodes and queues ------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> Mapping[NodeId, Node]:
+        return self._state.nodes
+
+    def node_of(self, container: Container) -> Node | None:
+        return self._state.nodes.get(container.node_id) if container.node_id is not None else None
+
+    @property
+    def addresses_version(self) -> int:
+        """Grows when a known node's web address changes."""
+        return self._state.addresses_version
+
+    @property
+    def usable_resource(self) -> Resource:
+        """Of the nodes that can be used."""
+        return self._state.usable_resource
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        """By path."""
+        return self._state.queues
+
+    def totals_of(self, path: str) -> Totals:
+        """What began and ended in a queue and those below it."""
+        return self._state.totals.of(path)
