@@ -159,7 +159,7 @@ class Queries:
     def __init__(
         self, state: ClusterState, clock: Clock, tokens: TokenIssuer, limits: AllocationLimits, quotas: Quotas
     ) -> None:
-        self.state, self._clock, self._tokens, self._limits = state, clock, tokens, limits
+        self._state, self._clock, self._tokens, self._limits = state, clock, tokens, limits
         self.quotas = quotas
         """What queues and users may hold, as the scheduler sees it."""
         self.rows = Rows(state)
@@ -171,12 +171,12 @@ class Queries:
     @limits.setter
     def limits(self, limits: AllocationLimits) -> None:
         self._limits = limits
-        self.state.pulse += 1
+        self._state.pulse += 1
 
     @property
     def version(self) -> int:
         """Changes whenever a committed row changed."""
-        return self.state.version
+        return self._state.version
 
     def now_ms(self) -> int:
         """The clock that the answers are made by: epoch milliseconds."""
@@ -184,11 +184,11 @@ class Queries:
 
     @property
     def cluster_timestamp_ms(self) -> int:
-        return self.state.identity.cluster_timestamp_ms
+        return self._state.identity.cluster_timestamp_ms
 
     def application(self, application_id: ApplicationId, for_user: str | None = None) -> ApplicationView:
         """Raises ApplicationNotFound."""
-        application = self.state.applications.get(application_id)
+        application = self._state.applications.get(application_id)
         if application is None:
             raise ApplicationNotFound(application_id)
         return self._view(application, for_user)
@@ -199,7 +199,7 @@ class Queries:
         """Newest first; the limit counts what the filter accepts."""
         found: list[ApplicationView] = []
         for application_id in self.newest_first(wanted):
-            application = self.state.applications[application_id]
+            application = self._state.applications[application_id]
             if wanted.limit is not None and len(found) >= wanted.limit:
                 break
             if wanted.accepts(application) and (may_view is None or may_view(application)):
@@ -208,12 +208,12 @@ class Queries:
 
     def newest_first(self, wanted: ApplicationFilter) -> list[ApplicationId]:
         """Of now: all among which the wanted ones are."""
-        return list(reversed(self.state.index.live if wanted.is_of_the_living else self.state.applications))
+        return list(reversed(self._state.index.live if wanted.is_of_the_living else self._state.applications))
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> Attempt:
         """Raises ApplicationNotFound, ApplicationAttemptNotFound."""
         self._require_application(attempt_id.application_id)
-        attempt = self.state.attempts.get(attempt_id)
+        attempt = self._state.attempts.get(attempt_id)
         if attempt is None:
             raise ApplicationAttemptNotFound(attempt_id)
         return attempt
@@ -221,12 +221,12 @@ class Queries:
     def attempts(self, application_id: ApplicationId) -> list[Attempt]:
         """Oldest first.  Raises ApplicationNotFound."""
         self._require_application(application_id)
-        return self.state.attempts_of(application_id)
+        return self._state.attempts_of(application_id)
 
     def container(self, container_id: ContainerId) -> Container:
         """Raises ApplicationNotFound, ApplicationAttemptNotFound, ContainerNotFound."""
         self.attempt(container_id.attempt_id)
-        container = self.state.containers.get(container_id)
+        container = self._state.containers.get(container_id)
         if container is None:
             raise ContainerNotFound(container_id)
         return container
@@ -234,21 +234,21 @@ class Queries:
     def containers(self, attempt_id: ApplicationAttemptId) -> list[Container]:
         """Live ones with a node, as the RM lists them.  Raises ApplicationNotFound, ApplicationAttemptNotFound."""
         self.attempt(attempt_id)
-        return [c for c in self.state.containers_of(attempt_id) if c.is_live and c.node_id is not None]
+        return [c for c in self._state.containers_of(attempt_id) if c.is_live and c.node_id is not None]
 
     def node(self, node_id: NodeId) -> NodeView:
         """Raises NodeNotFound."""
-        node = self.state.nodes.get(node_id)
+        node = self._state.nodes.get(node_id)
         if node is None:
             raise NodeNotFound(node_id)
         return self._node_view(node)
 
     def nodes(self, states: Iterable[NodeState] = ()) -> list[NodeView]:
         wanted = frozenset(states)
-        return [self._node_view(n) for n in self.state.nodes.values() if not wanted or n.state in wanted]
+        return [self._node_view(n) for n in self._state.nodes.values() if not wanted or n.state in wanted]
 
     def find_queue(self, name: str) -> Queue | None:
-        return queues.find(self.state.queues.values(), name)
+        return queues.find(self._state.queues.values(), name)
 
     def queue(self, name: str) -> QueueView | None:
         """A queue with its children; None when there is none of that name."""
@@ -256,22 +256,22 @@ class Queries:
         return self._queue_view(queue) if queue is not None else None
 
     def metrics(self) -> ClusterMetrics:
-        state = self.state
+        state = self._state
         return self._metrics((state.applications[i] for i in state.index.live), state.totals.cluster)
 
     def log_url(self, container: Container) -> str:
         """Where the node agent serves the container's logs; empty while it has no node."""
-        node = self.state.nodes.get(container.node_id) if container.node_id is not None else None
+        node = self._state.nodes.get(container.node_id) if container.node_id is not None else None
         if node is None:
             return ""
         return f"http://{node.http_address}/node/containerlogs/{container.id}/{container.user}"
 
     def _require_application(self, application_id: ApplicationId) -> None:
-        if application_id not in self.state.applications:
+        if application_id not in self._state.applications:
             raise ApplicationNotFound(application_id)
 
     def _view(self, app: Application, for_user: str | None) -> ApplicationView:
-        state = self.state
+        state = self._state
         attempt = state.attempts.get(app.current_attempt_id)
         am_container = state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
@@ -308,11 +308,11 @@ class Queries:
 
     def _seconds(self, app: Application) -> tuple[int, int]:
         """Integrals of memory and cores over time: completed containers, and live ones up to now."""
-        done = self.state.seconds_by_application.get(app.id)
+        done = self._state.seconds_by_application.get(app.id)
         memory, cores = (done.memory_mib_s, done.vcore_s) if done is not None else (0, 0)
         if not app.state.is_final and app.current_attempt:
             now_ms = self._clock.now_ms()
-            for container in self.state.containers_of(app.current_attempt_id):
+            for container in self._state.containers_of(app.current_attempt_id):
                 if container.is_live:
                     duration_s = max(0, now_ms - container.created_ms) // 1000
                     memory += container.capability.memory_mib * duration_s
@@ -325,36 +325,36 @@ class Queries:
         attempt_id = app.current_attempt_id
         if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
             return ""
-        if attempt_id not in self.state.attempts:
+        if attempt_id not in self._state.attempts:
             return ""
-        waits = self.state.waits
-        own = [c for c in self.state.containers_of(attempt_id) if c.id in waits] if waits else []
+        waits = self._state.waits
+        own = [c for c in self._state.containers_of(attempt_id) if c.id in waits] if waits else []
         if app.state is ApplicationState.ACCEPTED:
-            misfit = self.state.misfits.get((attempt_id, None))
-            limit = next((hindered.reason for hindered in self.state.hindrances.get(attempt_id, ())), "")
+            misfit = self._state.misfits.get((attempt_id, None))
+            limit = next((hindered.reason for hindered in self._state.hindrances.get(attempt_id, ())), "")
             return next((waits[c.id] for c in own if c.is_am), str(misfit) if misfit is not None else limit)
-        lines = [str(misfit) for key, misfit in self.state.misfits.items() if key[0] == attempt_id]
+        lines = [str(misfit) for key, misfit in self._state.misfits.items() if key[0] == attempt_id]
         # A limit of the queue or of the user is one line, however many wishes it keeps waiting.
-        lines += dict.fromkeys(hindered.reason for hindered in self.state.hindrances.get(attempt_id, ()))
+        lines += dict.fromkeys(hindered.reason for hindered in self._state.hindrances.get(attempt_id, ()))
         lines += [waits[c.id] for c in own]
         more = f"\n… and {len(lines) - WAITS_SHOWN_MAX} more" if len(lines) > WAITS_SHOWN_MAX else ""
         return "\n".join(lines[:WAITS_SHOWN_MAX]) + more
 
     def _node_view(self, node: Node) -> NodeView:
-        usage = self.state.used_by_node.get(node.id, Usage())
+        usage = self._state.used_by_node.get(node.id, Usage())
         return NodeView(node=node, used=usage.resource, containers=usage.containers)
 
     def _queue_view(self, queue: Queue) -> QueueView:
-        children = [self._queue_view(q) for q in self.state.queues.values() if q.parent_path == queue.path]
+        children = [self._queue_view(q) for q in self._state.queues.values() if q.parent_path == queue.path]
         prefix = queue.path + "."
         apps = [
             a
-            for a in map(self.state.applications.__getitem__, self.state.index.live)
+            for a in map(self._state.applications.__getitem__, self._state.index.live)
             if a.submission.queue == queue.path or a.submission.queue.startswith(prefix)
         ]
-        metrics, tree = self._metrics(apps, self.state.totals.of(queue.path)), self.quotas.tree
-        share = queues.absolute_percent(self.state.queues, queue) / 100.0
-        total = self.state.usable_resource.memory_mib * share
+        metrics, tree = self._metrics(apps, self._state.totals.of(queue.path)), self.quotas.tree
+        share = queues.absolute_percent(self._state.queues, queue) / 100.0
+        total = self._state.usable_resource.memory_mib * share
         users = sorted({a.submission.user for a in apps})
         used_share = metrics.used.memory_mib / total if total else 0.0
         return QueueView(
@@ -369,7 +369,7 @@ class Queries:
 
     def _metrics(self, apps: Iterable[Application], totals: Totals) -> ClusterMetrics:
         """Of these applications, which live, and what was counted of all that ever were."""
-        state = self.state
+        state = self._state
         seen: dict[YarnApplicationState, int] = {}
         used, containers, waiting, wanted = NONE, 0, 0, NONE
         started = 0  # ACCEPTED with a container: Hadoop's queues count it as running
