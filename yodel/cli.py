@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from yodel import __version__
-from yodel.client import commands
+from yodel.client import commands, queue_commands
 from yodel.errors import InvalidValue, Refused, YodelError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ app = typer.Typer(
     help="A YARN ResourceManager whose containers are Kubernetes pods.\n\n"
     "Try it on this machine with [bold]yodel local[/bold]; run it for real with [bold]yodel migrate[/bold] and "
     "[bold]yodel serve[/bold]; when something does not work, ask [bold]yodel check[/bold].  What runs there is told by "
-    "[bold]yodel app[/bold] and [bold]yodel node[/bold].\n\n"
+    "[bold]yodel app[/bold], [bold]yodel node[/bold] and [bold]yodel queue[/bold].\n\n"
     "Example: yodel local --dir /tmp/yodel --ports auto",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -73,6 +73,7 @@ def _options(
 
 app.add_typer(commands.applications)
 app.add_typer(commands.nodes)
+app.add_typer(queue_commands.queues)
 
 
 class PortChoice(StrEnum):

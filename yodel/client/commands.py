@@ -5,27 +5,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import os
 import sys
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from yodel.errors import InvalidValue, NotFound, YodelError
+from yodel.client.invoking import WHERE, AsJson, NotDone, Server, run
+from yodel.errors import InvalidValue
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
     from yodel.client.show import Screen
 
-EXIT_FAILED, EXIT_MISUSED = 1, 2
 CONTAINERS_SHOWN_MAX = 200
-WHERE = (
-    "\n\nThe ResourceManager is the one at --server, or $YODEL_SERVER, or of $HADOOP_CONF_DIR's yarn-site.xml, or "
-    "of the only yodel local that you run, or http://localhost:8088; you are $HADOOP_USER_NAME, or your login."
-)
 
 applications = typer.Typer(
     name="app",
@@ -42,23 +35,8 @@ nodes = typer.Typer(
     rich_markup_mode="rich",
 )
 
-Server = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="URL",
-        help="The ResourceManager's web address; else $YODEL_SERVER, $HADOOP_CONF_DIR's, your yodel local's, or port "
-        "8088 of this machine.",
-        show_default=False,
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Its id: application_…")]
 States = Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")]
-
-
-class NotDone(Exception):
-    """All has been said; the exit status is 1."""
 
 
 @applications.command("list")
@@ -92,7 +70,7 @@ def list_applications(
         elif screen.is_terminal and len(found) == limit:
             show.hint(f"The newest {limit}; for more: --limit {limit * 10}")
 
-    _run(server, work)
+    run(server, work)
 
 
 @applications.command("show")
@@ -119,7 +97,7 @@ def show_application(application: Application, server: Server = None, as_json: A
         if screen.is_terminal:
             show.hint(f"\nLogs: yodel app logs {found['id']}")
 
-    _run(server, work)
+    run(server, work)
 
 
 @applications.command("kill")
@@ -155,7 +133,7 @@ def kill_applications(
         if len(killed) < len(done):
             raise NotDone
 
-    _run(server, work)
+    run(server, work)
 
 
 @applications.command("logs")
@@ -193,7 +171,7 @@ def print_logs(
         for name, why in missing.items():
             show.hint(f"warning: {name}: {why}")
 
-    _run(server, work)
+    run(server, work)
 
 
 @applications.command("watch")
@@ -238,7 +216,7 @@ def watch(
         if over is not None:
             _say_end(over, screen, as_json)
 
-    _run(server, work)
+    run(server, work)
 
 
 @nodes.command("list")
@@ -266,7 +244,7 @@ def list_nodes(
         if screen.is_terminal and not found:
             show.hint("There is none.  A node is there when its node agent (yodel-nm) has registered: see its log.")
 
-    _run(server, work)
+    run(server, work)
 
 
 @nodes.command("show")
@@ -294,7 +272,7 @@ def show_node(
         containers = [show.node_container_row(container) for container in found["container_list"]]
         screen.table(show.NODE_CONTAINER_HEADS, containers)
 
-    _run(server, work)
+    run(server, work)
 
 
 def _say_end(app: JsonObject, screen: Screen, as_json: bool) -> None:
@@ -339,34 +317,3 @@ def _segment(text: str) -> str:
     from urllib.parse import quote
 
     return quote(text, safe=":")
-
-
-def _run(option: str | None, work: Callable[[RmClient, Screen], Coroutine[Any, Any, None]]) -> None:
-    """Expected failures become one line with what to do, and an exit status; bugs keep their traceback."""
-    from yodel.client.api import ApiRefused, RmClient, caller
-    from yodel.client.server import find_server
-    from yodel.client.show import Screen, hint
-    from yodel.errors import Unavailable
-    from yodel.local import running
-
-    asked = ""
-
-    async def run() -> None:
-        nonlocal asked
-        is_named = bool(option or os.environ.get("YODEL_SERVER"))
-        server = find_server(option, os.environ, () if is_named else running.running_locals())
-        async with RmClient(server.url, caller()) as client:
-            asked = f"\n  Asked was {server.url}, from {server.origin}."
-            await work(client, Screen())
-
-    try:
-        asyncio.run(run())
-    except (NotDone, KeyboardInterrupt):
-        raise typer.Exit(EXIT_FAILED) from None
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has seen enough, and nothing is to be said about it at exit
-        raise typer.Exit(EXIT_FAILED) from None
-    except (YodelError, OSError) as error:
-        hint(f"error: {error}{asked if isinstance(error, (ApiRefused, NotFound, Unavailable)) else ''}")
-        is_misuse = isinstance(error, InvalidValue) or (isinstance(error, ApiRefused) and error.status == 400)
-        raise typer.Exit(EXIT_MISUSED if is_misuse else EXIT_FAILED) from None

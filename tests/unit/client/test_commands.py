@@ -23,12 +23,22 @@ from typer.testing import CliRunner, Result
 from tests.support.api_rows import FAILED, GONE, MASTER, NODE, RUNNING, TASK, fill
 from tests.support.rest_world import rest_world
 from yodel import cli
-from yodel.client import api
+from yodel.client import api, show_queues
 from yodel.domain.ids import pod_name
 from yodel.local import running
 
 RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200", "HADOOP_USER_NAME": "alice"})
-COMMANDS = ("app list", "app show", "app kill", "app logs", "app watch", "node list", "node show")
+COMMANDS = (
+    "app list",
+    "app show",
+    "app kill",
+    "app logs",
+    "app watch",
+    "node list",
+    "node show",
+    "queue tree",
+    "queue show",
+)
 UNKNOWN = "application_1_0009"
 
 
@@ -318,6 +328,47 @@ def test_node_is_shown_by_its_host_its_id_or_its_name_in_kubernetes(net: Net, no
     assert "Heard of        2023-11-14 22:13:20Z" in shown
     assert f"{TASK.id}\tRUNNING\talice" in shown
     assert read(run("node", "show", node, "--json"))["id"] == str(NODE.id)
+
+
+def test_queues_are_a_tree_with_what_each_may_hold(net: Net) -> None:
+    head, *rows = lines(run("queue", "tree"))
+    assert head[:5] == ["QUEUE", "STATE", "GUARANTEED", "MAXIMUM", "USED"]
+    assert [row[0] for row in rows] == ["root", "root.default"]
+    assert rows[1][2:5] == ["8192 MiB, 8 vcores", "8192 MiB, 8 vcores", rows[0][4]]
+    assert [queue["path"] for queue in read(run("queue", "tree", "--json"))] == ["root", "root.default"]
+
+
+def test_tree_on_a_terminal_has_bars_with_the_guarantee_marked() -> None:
+    half = {"memory_mib": 512, "vcores": 1, "others": {}}
+    queue = {
+        "path": "root.a",
+        "name": "a",
+        "state": "RUNNING",
+        "guaranteed": half,
+        "used": half,
+        "pending": half,
+        "maximum": {"memory_mib": 2048, "vcores": 2, "others": {}},
+        "running_applications": 1,
+        "pending_applications": 0,
+        "used_percent": 100.0,
+    }
+    (row,) = show_queues.tree_rows([queue], is_drawn=True)
+    assert (row[0], row[-1]) == ("  a", "[##########|.........]")
+
+
+@pytest.mark.parametrize("queue", ["default", "root.default"])
+def test_queue_is_shown_with_its_limits(net: Net, queue: str) -> None:
+    shown = run("queue", "show", queue).stdout
+    assert "Capacity        100 % of the parent" in shown
+    assert "Limit of a user 1.0 times the guarantee" in shown
+    assert "Limits          count" in shown
+    assert read(run("queue", "show", queue, "--json"))["path"] == "root.default"
+
+
+def test_unknown_queue_is_a_failure(net: Net) -> None:
+    result = run("queue", "show", "root.gone")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "root.gone" in result.stderr
 
 
 def test_interrupted_watch_is_not_a_trace(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:

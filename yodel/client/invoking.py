@@ -1,0 +1,70 @@
+"""What all commands that ask a ResourceManager share: its options, which one is asked, and how failures end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from yodel.errors import InvalidValue, NotFound, YodelError
+
+if TYPE_CHECKING:
+    from yodel.client.api import RmClient
+    from yodel.client.show import Screen
+
+EXIT_FAILED, EXIT_MISUSED = 1, 2
+WHERE = (
+    "\n\nThe ResourceManager is the one at --server, or $YODEL_SERVER, or of $HADOOP_CONF_DIR's yarn-site.xml, or "
+    "of the only yodel local that you run, or http://localhost:8088; you are $HADOOP_USER_NAME, or your login."
+)
+
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="The ResourceManager's web address; else $YODEL_SERVER, $HADOOP_CONF_DIR's, your yodel local's, or port "
+        "8088 of this machine.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+
+
+class NotDone(Exception):
+    """All has been said; the exit status is 1."""
+
+
+def run(option: str | None, work: Callable[[RmClient, Screen], Coroutine[Any, Any, None]]) -> None:
+    """Expected failures become one line with what to do, and an exit status; bugs keep their traceback."""
+    from yodel.client.api import ApiRefused, RmClient, caller
+    from yodel.client.server import find_server
+    from yodel.client.show import Screen, hint
+    from yodel.errors import Unavailable
+    from yodel.local import running
+
+    asked = ""
+
+    async def whole() -> None:
+        nonlocal asked
+        is_named = bool(option or os.environ.get("YODEL_SERVER"))
+        server = find_server(option, os.environ, () if is_named else running.running_locals())
+        async with RmClient(server.url, caller()) as client:
+            asked = f"\n  Asked was {server.url}, from {server.origin}."
+            await work(client, Screen())
+
+    try:
+        asyncio.run(whole())
+    except (NotDone, KeyboardInterrupt):
+        raise typer.Exit(EXIT_FAILED) from None
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has seen enough, and nothing is to be said about it at exit
+        raise typer.Exit(EXIT_FAILED) from None
+    except (YodelError, OSError) as error:
+        hint(f"error: {error}{asked if isinstance(error, (ApiRefused, NotFound, Unavailable)) else ''}")
+        is_misuse = isinstance(error, InvalidValue) or (isinstance(error, ApiRefused) and error.status == 400)
+        raise typer.Exit(EXIT_MISUSED if is_misuse else EXIT_FAILED) from None

@@ -1,0 +1,68 @@
+"""``yodel queue …``: the tree of queues, with what each is guaranteed, may hold and holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from yodel.client.invoking import WHERE, AsJson, Server, run
+
+if TYPE_CHECKING:
+    from yodel.client.api import RmClient
+    from yodel.client.show import Screen
+
+queues = typer.Typer(
+    name="queue",
+    help="Look at queues: what each is guaranteed, may hold and holds." + WHERE + "\n\nExample: yodel queue tree",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@queues.command("tree")
+def queue_tree(server: Server = None, as_json: AsJson = False) -> None:
+    """Show all queues as a tree.  The bar is what a queue holds (#) of what it may hold; | is its guarantee.
+
+    Example: yodel queue tree
+
+    Example: yodel queue tree --json | jq -r '.[] | select(.is_over_maximum) | .path'
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show, show_queues
+
+        found = await client.items("/queues", {})
+        if as_json:
+            screen.json(found)
+            return
+        screen.table(show_queues.QUEUE_HEADS, show_queues.tree_rows(found, is_drawn=screen.is_terminal))
+        if screen.is_terminal and any(queue["enforcement"] == "observe" for queue in found):
+            show.hint('Limits are only observed: queue_enforcement = "limit" in the settings makes them count.')
+
+    run(server, work)
+
+
+@queues.command("show")
+def show_queue(
+    queue: Annotated[str, typer.Argument(metavar="QUEUE", help="Its path, or its name where only one has it.")],
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one queue: its limits, what is held and wanted in it, and whether limits count.
+
+    Example: yodel queue show root.default
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from urllib.parse import quote
+
+        from yodel.client import show_queues
+
+        found = await client.get(f"/queues/{quote(queue, safe='')}")
+        if as_json:
+            screen.json(found)
+        else:
+            screen.facts(show_queues.queue_facts(found))
+
+    run(server, work)

@@ -1,0 +1,72 @@
+"""How queues look: rows of a tree with bars, and the facts of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yodel.client.api import JsonObject
+from yodel.client.show import amount
+
+QUEUE_HEADS = ("QUEUE", "STATE", "GUARANTEED", "MAXIMUM", "USED", "PENDING", "RUNNING", "WAITING", "HOLDS")
+BAR_LENGTH = 20
+
+
+def tree_rows(queues: Sequence[JsonObject], *, is_drawn: bool) -> list[list[str]]:
+    """Under QUEUE_HEADS, parents before their queues.  Not drawn: whole paths and percents, for programs."""
+    rows = []
+    for queue in sorted(queues, key=lambda queue: queue["path"].split(".")):
+        path = queue["path"]
+        rows.append(
+            [
+                "  " * path.count(".") + queue["name"] if is_drawn else path,
+                queue["state"],
+                amount(queue["guaranteed"]),
+                amount(queue["maximum"]),
+                amount(queue["used"]),
+                amount(queue["pending"]),
+                str(queue["running_applications"]),
+                str(queue["pending_applications"]),
+                _bar(queue) if is_drawn else f"{queue['used_percent']}%",
+            ]
+        )
+    return rows
+
+
+def queue_facts(queue: JsonObject) -> dict[str, str]:
+    weight, factor = queue["weight"], queue["user_limit_factor"]
+    share = f"{queue['capacity_percent']:g} % of the parent" if weight is None else f"weight {weight:g}"
+    limit = {None: "", -1.0: "none"}.get(factor, f"{factor} times the guarantee")
+    least = queue["minimum_user_limit_percent"]
+    return {
+        "Queue": queue["path"],
+        "State": queue["state"],
+        "Capacity": share,
+        "Guaranteed": amount(queue["guaranteed"]),
+        "Maximum": f"{amount(queue['maximum'])}: {queue['maximum_capacity_percent']:g} % of the parent's maximum",
+        "Used": f"{amount(queue['used'])} by {queue['containers']} containers, {queue['used_percent']:g} % of the "
+        "guarantee",
+        "Pending": f"{amount(queue['pending'])} for {queue['pending_containers']} containers",
+        "Applications": f"{queue['running_applications']} running, {queue['pending_applications']} waiting"
+        + (f", {queue['maximum_applications']} at most" if queue["maximum_applications"] is not None else ""),
+        "Limit of a user": limit,
+        "Least of a user": f"{least:g} % of the queue for each who wants something" if least is not None else "",
+        "Users": ", ".join(queue["users"]),
+        "Limits": "count" if queue["enforcement"] == "limit" else "are only observed (queue_enforcement)",
+        "Over maximum": "yes: limits were lowered, nodes went, or nothing limits" if queue["is_over_maximum"] else "",
+    }
+
+
+def _bar(queue: JsonObject) -> str:
+    """What is held of the maximum, in memory or in cores, whichever is more; the guarantee is marked."""
+
+    def part(name: str) -> float:
+        shares = (
+            queue[name][of] / queue["maximum"][of] if queue["maximum"][of] else 0.0 for of in ("memory_mib", "vcores")
+        )
+        return min(1.0, max(shares))
+
+    held = round(part("used") * BAR_LENGTH)
+    mark = min(BAR_LENGTH - 1, round(part("guaranteed") * BAR_LENGTH))
+    cells = ["#" if place < held else "." for place in range(BAR_LENGTH)]
+    cells[mark] = "|"
+    return f"[{''.join(cells)}]"
