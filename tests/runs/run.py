@@ -52,6 +52,7 @@ class Running:
         self._read_bytes, self._rest = 0, ""
         self._told: set[str] = set()
         self.took_s = 0.0
+        self._is_interrupted = False
         # A process that is started for this one ends in order when this one is killed.
         command = ["setpriv", "--pdeathsig", "INT", sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
         command += ["-p", "tests.runs.record", "--record", str(self._record), *arguments]
@@ -93,8 +94,10 @@ class Running:
         return f"lane {self.name}: {done} of {total}, {time.monotonic() - self._started_s:.0f} s"
 
     def interrupt(self) -> None:
-        """As Ctrl-C does.  Nothing when it has ended."""
-        self._process.send_signal(signal.SIGINT)
+        """As Ctrl-C does, once: a second time would end what takes things down.  Nothing when it has ended."""
+        if not self._is_interrupted:
+            self._is_interrupted = True
+            self._process.send_signal(signal.SIGINT)
 
     def stop(self) -> None:
         """In order, and after a while with all of its process group.  Nothing when it has ended."""

@@ -154,20 +154,23 @@ import threading, pytest
 from pathlib import Path
 @pytest.fixture
 def brought_up():
-    (Path(__file__).parent / "up").touch()
+    Path(__file__).with_suffix(".up").touch()
     yield
-    (Path(__file__).parent / "down").touch()
+    threading.Event().wait(2 if "two" in __file__ else 0.2)
+    Path(__file__).with_suffix(".down").touch()
 def test_waits(brought_up):
     threading.Event().wait(60)
 """
-    root = a_checkout(tmp_path, one=waits)
+    root = a_checkout(tmp_path, one=waits, two=waits, three=PASSES)
     program = "import pathlib, sys; from tests.runs.run import main; root = pathlib.Path(sys.argv[1]); "
     program += "sys.exit(main(['all'], root / 'parts.toml', root))"
     with subprocess.Popen([sys.executable, "-c", program, str(root)], stdout=subprocess.DEVNULL) as process:
-        until_there(root / "up")
+        until_there(root / "test_one.up")
+        until_there(root / "test_two.up")
         process.send_signal(number)
         assert process.wait(60) != 0
-    until_there(root / "down")
+    until_there(root / "test_one.down")
+    until_there(root / "test_two.down")
 
 
 def until_there(path: Path) -> None:
