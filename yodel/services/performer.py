@@ -30,9 +30,9 @@ from yodel.domain.states import ContainerUpdateType
 from yodel.ports.clock import Clock
 from yodel.services.nodes.agents import NodeService
 from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.outbox import Outbox
 from yodel.services.writer.state import ClusterState, ask_key
 
-CHANGED_NODES_MAX = 10_000
 log = structlog.get_logger("yodel.performer")
 
 
@@ -59,11 +59,11 @@ class EffectPerformer:
             case Grant(container_id):
                 self._runtime(container_id, lambda runtime: self._grant(runtime, container_id))
             case Withdraw(container_id):
-                self._runtime(container_id, lambda runtime: _withdraw(runtime, container_id))
+                self._runtime(container_id, lambda runtime: runtime.outbox.withdraw(container_id))
             case ReportCompleted(container_id):
                 self._runtime(container_id, lambda runtime: _completed(runtime, container_id))
             case ReportUpdated(container_id):
-                self._runtime(container_id, lambda runtime: runtime.updated.setdefault(container_id))
+                self._runtime(container_id, lambda runtime: runtime.outbox.resized(container_id))
             case ReportUpdateRefused():
                 self._runtime(effect.container_id, lambda runtime: self._update_refused(runtime, effect))
             case UpdateOnNode():
@@ -80,7 +80,7 @@ class EffectPerformer:
             case ExpectAttempt(attempt_id):
                 now_s = self._clock.monotonic_s()
                 runtime = AttemptRuntime(attempt_id=attempt_id, last_seen_s=now_s, asks=AskBook(self._state.wanted))
-                runtime.completed = self._state.unheard_completions(attempt_id)
+                runtime.outbox = Outbox.of(self._state.unheard_completions(attempt_id))
                 self._state.runtimes[attempt_id] = runtime
             case ForgetAttempt(attempt_id):
                 forgotten = self._state.runtimes.pop(attempt_id, None)
@@ -93,8 +93,8 @@ class EffectPerformer:
                 for runtime in self._state.runtimes.values():
                     # Its agent may have lost what it knew of tokens (NMTokenSecretManagerInRM.removeNodeKey).
                     runtime.nm_tokens_sent.pop(node_id, None)
-                    if runtime.is_registered and len(runtime.changed_nodes) < CHANGED_NODES_MAX:
-                        runtime.changed_nodes[node_id] = None
+                    if runtime.is_registered:
+                        runtime.outbox.node_changed(node_id)
 
     def _changed(self, container_id: ContainerId) -> None:
         container = self._state.containers[container_id]
@@ -102,8 +102,7 @@ class EffectPerformer:
             runtime = self._state.runtimes.get(container_id.attempt_id)
             if runtime is not None and not container.is_am:
                 runtime.take_off(ask_key(container), container_id)
-                if container_id in runtime.granted:
-                    runtime.granted.remove(container_id)
+                runtime.outbox.withdraw(container_id)
         self._reconcile(container_id)
 
     def _update_refused(self, runtime: AttemptRuntime, refused: ReportUpdateRefused) -> None:
@@ -117,12 +116,12 @@ class EffectPerformer:
             capability=refused.capability,
         )
         error = UpdateError(request=request, reason=OUT_OF_RANGE, current_version=container.version)
-        runtime.update_errors.append(error)
+        runtime.outbox.not_resized(error)
 
     def _grant(self, runtime: AttemptRuntime, container_id: ContainerId) -> None:
         """Only what this life planned: one that another life planned and could not give back expires unused."""
         if container_id in runtime.in_flight.get(ask_key(self._state.containers[container_id]), ()):
-            runtime.granted.append(container_id)
+            runtime.outbox.grant(container_id)
 
     def _runtime(self, container_id: ContainerId, act: Callable[[AttemptRuntime], object]) -> None:
         """An attempt that keeps containers across attempts hands their news to the attempt that lives."""
@@ -134,15 +133,6 @@ class EffectPerformer:
             act(runtime)
 
 
-def _withdraw(runtime: AttemptRuntime, container_id: ContainerId) -> None:
-    if container_id in runtime.granted:
-        runtime.granted.remove(container_id)
-
-
 def _completed(runtime: AttemptRuntime, container_id: ContainerId) -> None:
-    """An attempt that was just made has collected what its predecessor did not hear of."""
-    is_taken_over = container_id.attempt_id != runtime.attempt_id
-    if not is_taken_over or container_id not in runtime.completed:
-        runtime.completed.append(container_id)
+    runtime.outbox.complete(container_id, is_taken_over=container_id.attempt_id != runtime.attempt_id)
     runtime.increases.pop(container_id, None)
-    runtime.updated.pop(container_id, None)

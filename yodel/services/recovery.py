@@ -25,6 +25,7 @@ from yodel.rpc_io.pieces import taking_turns
 from yodel.services.keys.tokens import missing_keys
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.outbox import Outbox
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.submission_room import without_launch_context
 
@@ -70,8 +71,7 @@ async def expect_attempts(engine: Engine, clock: Clock) -> None:
             continue
         now_s, asks = clock.monotonic_s(), AskBook(state.wanted)
         runtime = state.runtimes[attempt.id] = AttemptRuntime(attempt_id=attempt.id, last_seen_s=now_s, asks=asks)
-        runtime.completed = state.unheard_completions(attempt.id)
-        runtime.updated = dict.fromkeys(state.unheard_updates(attempt.id))
+        runtime.outbox = Outbox.of(state.unheard_completions(attempt.id), state.unheard_updates(attempt.id))
         if attempt.state is AttemptState.FINISHING:
             runtime.is_registered = True
 

@@ -26,7 +26,7 @@ from yodel.rm_rpc.master_protocol import NAME, MasterProtocol
 from yodel.rpc_io.dispatch import RpcProtocol
 from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
-from yodel.services.writer.attempt_runtime import RejectedAsk
+from yodel.services.writer.outbox import RejectedAsk
 from yodel.telemetry.limits import REFUSALS
 
 
@@ -202,7 +202,7 @@ async def test_constraints_and_scheduling_requests_are_taken_where_a_handler_is_
     (granted,) = answer.allocated_containers
     assert (list(granted.allocation_tags), granted.allocation_request_id) == (["zk"], 5)
 
-    rm.state.runtimes[am.attempt_id].rejected.append(RejectedAsk(asked.SerializeToString(), True))
+    rm.state.runtimes[am.attempt_id].outbox.reject(RejectedAsk(asked.SerializeToString(), True))
     (rejected,) = (await call(taking, "allocate", caller, allocate(2))).rejected_scheduling_requests
     assert (rejected.reason, rejected.request) == (pb.RRP_COULD_NOT_PLACE_ON_NODE, asked)
 

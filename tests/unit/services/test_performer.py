@@ -44,11 +44,11 @@ async def test_end_takes_a_container_out_of_what_is_under_way(world: World) -> N
     await world.settle()
     await world.bind_and_settle()
     runtime = world.rm.state.runtimes[am.attempt_id]
-    (container_id,) = runtime.granted
+    (container_id,) = runtime.outbox.granted
     world.pods.remove(world.pods.created[-1])
     await world.step()
     await world.step()
-    assert container_id not in runtime.granted
+    assert container_id not in runtime.outbox.granted
     assert container_id not in {i for ids in runtime.in_flight.values() for i in ids}
 
 
@@ -58,10 +58,10 @@ async def test_grant_that_is_withdrawn_stays_under_way(world: World) -> None:
     await world.settle()
     await world.bind_and_settle()
     runtime = world.rm.state.runtimes[am.attempt_id]
-    (container_id,) = runtime.granted
+    (container_id,) = runtime.outbox.granted
     for _ in range(2):
         world.rm.performer.perform(Withdraw(container_id))
-    assert runtime.granted == []
+    assert runtime.outbox.granted == []
     assert container_id in {i for ids in runtime.in_flight.values() for i in ids}
 
 
@@ -71,6 +71,6 @@ async def test_nodes_that_changed_are_told_to_registered_ams(world: World) -> No
     await world.submit()
     await world.settle()
     world.rm.performer.perform(NodeChanged(NODE))
-    told = {runtime.attempt_id: [*runtime.changed_nodes] for runtime in world.rm.state.runtimes.values()}
+    told = {runtime.attempt_id: runtime.outbox.take_changed_nodes() for runtime in world.rm.state.runtimes.values()}
     assert told.pop(am.attempt_id) == [NODE]
     assert [*told.values()] == [[]]

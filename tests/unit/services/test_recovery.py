@@ -22,7 +22,7 @@ async def test_living_attempts_are_expected_with_what_their_am_has_not_heard(wor
     await world.restart()
 
     runtime = world.rm.state.runtimes[am.attempt_id]
-    assert runtime.completed == [other]
+    assert runtime.outbox.take_completed() == [other]
     assert not runtime.is_registered
 
 

@@ -17,7 +17,7 @@ from yodel.domain.node import Node
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerUpdateType
 from yodel.domain.tokens import Token
-from yodel.services.writer.attempt_runtime import RejectedAsk
+from yodel.services.writer.outbox import RejectedAsk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

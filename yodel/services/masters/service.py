@@ -246,7 +246,7 @@ class MasterService:
         beat = self._judge.judged(request, runtime)
         if self._engine.state.attempts[runtime.attempt_id].state is not AttemptState.FINISHING:
             return beat
-        runtime.granted.clear()
+        runtime.outbox.withdraw_all()
         return JudgedBeat(progress=beat.progress)
 
     def _has_work(self, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
@@ -254,9 +254,8 @@ class MasterService:
         attempt, url = self._engine.state.attempts[runtime.attempt_id], request.tracking_url
         is_heard = attempt.state is not AttemptState.FINISHING
         return (
-            bool(runtime.completed or runtime.changed_nodes or runtime.delivered or runtime.rejected)
-            or bool(runtime.updated or runtime.update_errors or runtime.updates_delivered)
-            or (is_heard and bool(request.releases or request.updates or runtime.granted))
+            runtime.outbox.has_news
+            or (is_heard and bool(request.releases or request.updates or runtime.outbox.granted))
             or (is_heard and bool(url) and url != attempt.tracking_url)
         )
 
@@ -274,10 +273,10 @@ class MasterService:
             self._wake_scheduler()
 
     async def _process(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
-        owner, beat = runtime.attempt_id, self._heard(runtime, request)
+        owner, outbox, beat = runtime.attempt_id, runtime.outbox, self._heard(runtime, request)
         self._record(runtime, beat)
-        acknowledged, seen_updates = tuple(runtime.delivered), dict(runtime.updates_delivered)
-        offered = runtime.granted[:GRANTS_PER_BEAT_MAX]
+        acknowledged, seen_updates = tuple(outbox.delivered), dict(outbox.updates_delivered)
+        offered = outbox.granted[:GRANTS_PER_BEAT_MAX]
         updates = self._judged_updates(runtime, beat)
 
         def work(tx: Transaction) -> list[ContainerId]:
@@ -309,11 +308,6 @@ class MasterService:
         taken = await self._engine.do(work)
         self._take_increases(runtime, updates)
         granted = self._hand_over(runtime, offered, taken)
-        completed, runtime.completed = runtime.completed, []
-        runtime.delivered = completed
-        changed, runtime.changed_nodes = list(runtime.changed_nodes), {}
-        errors, runtime.update_errors = [*updates.errors, *runtime.update_errors], []
-        rejected, runtime.rejected = runtime.rejected, []
         updated = self._updated(runtime)
         state = self._engine.state
         user = state.applications[owner.application_id].submission.user
@@ -321,11 +315,11 @@ class MasterService:
             self._counted(runtime),
             granted=granted,
             nm_tokens=self._nm_tokens(runtime, user, [*granted, *(g for _, g in updated)]),
-            completed=[state.containers[i] for i in completed if i in state.containers],
-            changed_nodes=[state.nodes[i] for i in changed if i in state.nodes],
+            completed=[state.containers[i] for i in outbox.take_completed() if i in state.containers],
+            changed_nodes=[state.nodes[i] for i in outbox.take_changed_nodes() if i in state.nodes],
             updated=updated,
-            update_errors=errors,
-            rejected=rejected,
+            update_errors=[*updates.errors, *outbox.take_update_errors()],
+            rejected=outbox.take_rejected(),
         )
         return self._answer(runtime, result)
 
@@ -346,21 +340,19 @@ class MasterService:
 
     def _updated(self, runtime: AttemptRuntime) -> list[tuple[ContainerUpdateType, Granted]]:
         found = []
-        for container_id in runtime.updated:
+        for container_id in runtime.outbox.take_updated():
             granted = self._granted(container_id)
             kind = granted.container.update_type if granted is not None else None
             if granted is not None and kind is not None and granted.container.is_live:
                 found.append((kind, granted))
-        runtime.updated = {}
-        runtime.updates_delivered = {g.container.id: g.container.version for _, g in found}
+        runtime.outbox.told_versions({g.container.id: g.container.version for _, g in found})
         return found
 
     def _hand_over(
         self, runtime: AttemptRuntime, offered: Sequence[ContainerId], taken: Sequence[ContainerId]
     ) -> list[Granted]:
         self._engine.state.pulse += 1
-        gone = set(offered)
-        runtime.granted = [i for i in runtime.granted if i not in gone]
+        runtime.outbox.handed_over(offered)
         granted = []
         for container_id in taken:
             one = self._granted(container_id)

@@ -16,7 +16,7 @@ from yodel.domain.allocation.demands import Decision, Demand, Misfit
 from yodel.domain.ask_book import AskKey
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.ports.clock import Clock
-from yodel.services.writer.attempt_runtime import RejectedAsk
+from yodel.services.writer.outbox import RejectedAsk
 from yodel.services.writer.state import ClusterState
 
 REJECT_AFTER_S = 3.0
@@ -79,7 +79,7 @@ class Misfits:
                 again_s = left_s if again_s is None else min(again_s, left_s)
                 continue
             runtime.asks.withdraw(key, but=len(runtime.in_flight.get(key, ())))
-            runtime.rejected.append(RejectedAsk(request.message, misfit.is_constraint))
+            runtime.outbox.reject(RejectedAsk(request.message, misfit.is_constraint))
             self._state.explain_misfit((attempt_id, key), None)
             del self._since_s[(attempt_id, key)]
         return again_s

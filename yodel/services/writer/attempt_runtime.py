@@ -10,17 +10,9 @@ from dataclasses import dataclass, field
 
 from yodel.domain.ask_book import AskBook, AskKey
 from yodel.domain.constraints import Constraint
-from yodel.domain.container_update import UpdateError
 from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
 from yodel.domain.resource import Resource
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedAsk:
-    """A SchedulingRequest, as it came, that is given back: for its constraint, or because nothing has room for it."""
-
-    message: bytes
-    is_for_constraint: bool
+from yodel.services.writer.outbox import Outbox
 
 
 @dataclass(slots=True)
@@ -35,24 +27,13 @@ class AttemptRuntime:
     asks: AskBook = field(default_factory=AskBook)
     blacklist: set[str] = field(default_factory=set)
     in_flight: dict[AskKey, set[ContainerId]] = field(default_factory=dict)
-    granted: list[ContainerId] = field(default_factory=list)
-    completed: list[ContainerId] = field(default_factory=list)
-    delivered: list[ContainerId] = field(default_factory=list)
-    """Completions in the last response: acknowledged by the next call."""
-    changed_nodes: dict[NodeId, None] = field(default_factory=dict)
+    outbox: Outbox = field(default_factory=Outbox)
     nm_tokens_sent: dict[NodeId, int] = field(default_factory=dict)
     """Nodes it has a token for, with the id of the master key that signed it."""
     increases: dict[ContainerId, Resource] = field(default_factory=dict)
     """Sizes asked for that nothing was decided about."""
-    updated: dict[ContainerId, None] = field(default_factory=dict)
-    """Containers whose new version goes into the next response."""
-    updates_delivered: dict[ContainerId, int] = field(default_factory=dict)
-    """Versions in the last response: acknowledged by the next call."""
-    update_errors: list[UpdateError] = field(default_factory=list)
     constraints: dict[str, Constraint] = field(default_factory=dict)
     """By allocation tag, as registered."""
-    rejected: list[RejectedAsk] = field(default_factory=list)
-    """SchedulingRequests to be given back with the next response."""
     waits_since_s: dict[AskKey, float] = field(default_factory=dict)
     """Since when wishes wait for the places they prefer."""
     progress: float = 0.0
