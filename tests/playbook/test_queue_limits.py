@@ -86,6 +86,14 @@ async def test_user_is_held_to_his_limit_while_another_starts() -> None:
         assert held(world, "root.b") == 8
 
 
+async def test_one_user_grows_beyond_the_guarantee_with_large_containers() -> None:
+    async with World(Options(queues=(ROOT, A, replace(B, user_limit_factor=2.0)))) as world:
+        alice = await world.running_am(queue="b", user="alice")
+        await alice.beat(ask(5, capability=SMALL * 3))
+        await world.settle()
+        assert held(world, "root.b") == 16
+
+
 async def test_master_over_its_queues_share_waits_with_hadoops_words_and_starts_when_there_is_room() -> None:
     queues = (ROOT, replace(A, am_share=0.1), B)
     async with World(Options(queues=queues)) as world:

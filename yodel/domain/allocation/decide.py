@@ -101,6 +101,8 @@ class _Order:
     capability: Resource
     count: int
     planned: int = 0
+    allowed: int = 0
+    """What limits let of the last turn."""
 
     @property
     def left(self) -> int:
@@ -161,7 +163,8 @@ class _Tick:
             order = _Order(demand, wish, capability, count)
         before, wanted = order.planned, min(order.left, at_most)
         spots = self._plan(order, wanted)
-        if order.planned - before == wanted and order.left > 0:
+        # Who got all that limits let may get more: a user's limit grows with what his queue holds.
+        if order.left > 0 and order.planned - before == order.allowed > 0:
             self._begun[which] = order
             return False
         if spots.is_constraint:
@@ -250,7 +253,7 @@ class _Tick:
 
     def _plan(self, order: _Order, wanted: int) -> Spots:
         demand, request = order.demand, order.wish.request
-        allowed = self._ledger.count(demand.queue, demand.user, order.capability, wanted)
+        allowed = order.allowed = self._ledger.count(demand.queue, demand.user, order.capability, wanted)
         spots = self._spots(order, allowed) if allowed or wanted <= 0 else self._never(order)
         for placement in spots.placements:
             if self._purse.pay(order.capability) is not Hurdle.NONE:

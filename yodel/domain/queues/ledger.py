@@ -1,8 +1,10 @@
 """Who holds what in each queue, and what of it may still grow: the limits of one decision.  Pure.
 
 A container may start when it fits under the maximum of its queue and of every queue above, and within its user's limit
-there (AbstractCSQueue.canAssignToThisQueue, AbstractLeafQueue.canAssignToUser, UsersManager.computeUserLimit).  One
-thing is stricter than in the CapacityScheduler: a user's limit is passed by no container but his first.
+there (AbstractCSQueue.canAssignToThisQueue, AbstractLeafQueue.canAssignToUser, UsersManager.computeUserLimit).  Two
+things are stricter than in the CapacityScheduler: within the guarantee a user passes his share by no container but his
+first, and never what user-limit-factor says.  Above the guarantee every user who has no more than his share may have
+one container more, whatever its size, as there.
 """
 
 from __future__ import annotations
@@ -40,6 +42,15 @@ class Hindrance:
     figures: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """Of a user with weight 1: his share, what he may have above it, and what he never passes."""
+
+    base: Resource
+    more: Resource
+    top: Resource
+
+
 class Ledger:
     """What is held, with what the decision under way has added.
 
@@ -63,10 +74,13 @@ class Ledger:
         self._queue_now: dict[str, tuple[Resource, Resource]] = {}
         self._user_now: dict[tuple[str, str], tuple[Resource, Resource]] = {}
         self._strays: dict[str, Share] = {}
-        self._limits: dict[str, tuple[Resource, Resource]] = {}
+        self._limits: dict[tuple[str, Resource], tuple[Resource, _Limit]] = {}
+        self._held_by_active: dict[str, tuple[Resource, float]] = {}
 
     def use_active(self, active: Mapping[str, Collection[str]]) -> None:
         self._active = active
+        self._limits.clear()
+        self._held_by_active.clear()
 
     def share(self, path: str) -> Share:
         """Of a leaf.  One that is in no row any more has no guarantee, and the root's maximum."""
@@ -98,7 +112,7 @@ class Ledger:
 
     def measure(self, share: Share) -> Resource:
         """What a queue's use is measured by: its guarantee, or the least container if that is more."""
-        return self.tree.total if share.capacity <= 0 else _at_least(share.guaranteed, self._minimum)
+        return self.tree.total if share.capacity <= 0 else _larger(share.guaranteed, self._minimum)
 
     def take(self, path: str, user: str, amount: Resource, *, is_am: bool = False) -> None:
         for above in self.share(path).path:
@@ -106,6 +120,9 @@ class Ledger:
             self._queue_now[above] = held + amount, masters + amount if is_am else masters
         held, masters = self._of_user(path, user)
         self._user_now[path, user] = held + amount, masters + amount if is_am else masters
+        of_active = self._held_by_active.get(path)
+        if of_active is not None and user in self._active.get(path, ()):
+            self._held_by_active[path] = of_active[0] + amount, of_active[1]
 
     def count(self, path: str, user: str, capability: Resource, wanted: int) -> int:
         """How many of these containers the limits let start now, 0 to ``wanted``."""
@@ -114,7 +131,7 @@ class Ledger:
         if share.queue.user_limit_factor < 0:
             return min(wanted, _times(capability, room))
         used = self.used_by(path, user)
-        by_user = _times(capability, self.user_limit(share, user) - used)
+        by_user = _times(capability, self._widened(self.user_limit(share, user, capability)) - used)
         if _is_nothing(used):
             by_user = max(1, by_user)
         return min(wanted, _times(capability, room), by_user)
@@ -129,8 +146,8 @@ class Ledger:
                 return Hindrance(Hurdle.QUEUE_LIMIT, text)
         if share.queue.user_limit_factor < 0:
             return None
-        used, limit = self.used_by(path, user), self.user_limit(share, user)
-        if not _is_nothing(used) and not (used + capability).fits_in(limit):
+        used, limit = self.used_by(path, user), self.user_limit(share, user, capability)
+        if not _is_nothing(used) and not (used + capability).fits_in(self._widened(limit)):
             text = (
                 f"User capacity has reached its maximum limit, user limit is {limit}, resource used by {user} is "
                 f"{used}. Queue {path}, asked {capability}."
@@ -176,14 +193,22 @@ class Ledger:
             room = smaller(room, self.user_limit(share, user) - self.used_by(path, user))
         return room.at_least_zero()
 
-    def user_limit(self, share: Share, user: str) -> Resource:
-        """UsersManager.computeUserLimit, for the default partition."""
-        queue = share.queue
-        limit = self._common_limit(share, user)
-        weight = queue.weight_of(user)
+    def user_limit(self, share: Share, user: str, step: Resource = NONE) -> Resource:
+        """UsersManager.computeUserLimit, for the default partition, with room for one container of size ``step``
+        where he may have one more than his share."""
+        weight = share.queue.weight_of(user)
+        found = self._common_limit(share, user, _larger(step, self._minimum))
+        base, top = found.base, found.top
         if weight != 1.0:
-            limit = rounded_down(_times_float(limit, weight, _floor), self._minimum)
-        return limit
+            base = rounded_down(_times_float(base, weight, _floor), self._minimum)
+            top = rounded_down(_times_float(top, weight, _floor), self._minimum)
+        return smaller(self._up(base + found.more), top)
+
+    def _widened(self, limit: Resource) -> Resource:
+        """All that is no greater part of the cluster than the limit is: users are compared by what they hold most of
+        (AbstractLeafQueue.canAssignToUser)."""
+        part = dominant(limit, self.tree.total)
+        return limit if math.isinf(part) else _larger(limit, part_of(self.tree.total, part))
 
     def am_limit(self, share: Share) -> Resource:
         """Of all ApplicationMasters of the leaf (AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition)."""
@@ -205,31 +230,43 @@ class Ledger:
     def _am_part(self, share: Share) -> float:
         return self._am_share if share.queue.am_share is None else share.queue.am_share
 
-    def _common_limit(self, share: Share, user: str) -> Resource:
+    def _common_limit(self, share: Share, user: str, step: Resource) -> _Limit:
         """Of a user with weight 1; the same for all who want something."""
         queue, path = share.queue, share.queue.path
         used = self.used(path)
         is_active = user in self._active.get(path, ())
-        kept = self._limits.get(path) if is_active else None
+        kept = self._limits.get((path, step)) if is_active else None
         if kept is not None and kept[0] is used:
             return kept[1]
         whole, least = self.tree.total, self._minimum
-        guaranteed = _at_least(share.guaranteed, least)
+        guaranteed = _larger(share.guaranteed, least)
         consumed = rounded_up(used, least) if used != NONE else NONE
-        now = guaranteed if dominant(consumed, whole) < dominant(guaranteed, whole) else consumed + least
-        active = set(self._active.get(path, ())) | {user}
-        weights = sum(map(queue.weight_of, active)) or 1.0
-        held = NONE
-        for name in active:
-            held += self.used_by(path, name)
-        share_of_active = _times_float(held + least, 1.0 / weights, _ceil)
-        floor = _times_float(now, queue.minimum_user_limit_percent / 100.0, _ceil)
-        limit = share_of_active if dominant(share_of_active, whole) > dominant(floor, whole) else floor
+        is_within = dominant(consumed + step, whole) <= dominant(guaranteed, whole)
+        held, weights = self._of_active(path, queue)
+        if not is_active:
+            held, weights = held + self.used_by(path, user), weights + queue.weight_of(user)
+        average = _times_float(held, 1.0 / (weights or 1.0), _ceil)
+        floor = guaranteed if is_within else consumed
+        floor = _times_float(floor, queue.minimum_user_limit_percent / 100.0, _ceil)
+        more = NONE if is_within else step
+        if dominant(average + step, whole) > dominant(floor + more, whole):
+            floor, more = average, step
         top = share.maximum if share.capacity <= 0 else _times_float(guaranteed, queue.user_limit_factor, _floor)
-        limit = self._up(smaller(limit, top))
+        limit = _Limit(self._up(floor) if floor != NONE else NONE, more, self._up(top))
         if is_active:
-            self._limits[path] = used, limit
+            self._limits[path, step] = used, limit
         return limit
+
+    def _of_active(self, path: str, queue: Queue) -> tuple[Resource, float]:
+        """What the users who want something hold, and the sum of their weights."""
+        found = self._held_by_active.get(path)
+        if found is None:
+            held, weights = NONE, 0.0
+            for name in self._active.get(path, ()):
+                held += self.used_by(path, name)
+                weights += queue.weight_of(name)
+            found = self._held_by_active[path] = held, weights
+        return found
 
     def _up(self, amount: Resource) -> Resource:
         return rounded_up(amount, self._minimum)
@@ -291,8 +328,13 @@ def _ceil(value: float) -> int:
     return math.ceil(value - 1e-6)
 
 
-def _at_least(amount: Resource, least: Resource) -> Resource:
-    return Resource(max(amount.memory_mib, least.memory_mib), max(amount.vcores, least.vcores), amount.extras)
+def _larger(one: Resource, other: Resource) -> Resource:
+    """By type."""
+    if not one.extras and not other.extras:
+        return Resource(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores))
+    ours, theirs = dict(one.extras), dict(other.extras)
+    extras = tuple((name, max(ours.get(name, 0), theirs.get(name, 0))) for name in sorted({*ours, *theirs}))
+    return Resource(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores), extras)
 
 
 def _is_nothing(resource: Resource) -> bool:

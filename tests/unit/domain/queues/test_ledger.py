@@ -84,6 +84,49 @@ def test_limit_of_a_user_is_a_multiple_of_the_guarantee(factor: float, users: in
     assert found.count("root.a", "u0", SIZE, 1000) == allowed
 
 
+@pytest.mark.parametrize(
+    ("percent", "held", "may"),
+    [
+        (100.0, {"u": 40}, {"u"}),
+        (100.0, {"u": 38}, {"u"}),  # the container that passes the guarantee
+        (50.0, {"u": 20, "v": 20}, {"u", "v"}),
+        (50.0, {"u": 22, "v": 20}, {"v"}),
+        (50.0, {"u": 24, "v": 20, "w": 0}, {"v", "w"}),  # w waits for something else, and holds up nobody
+        (50.0, {"u": 79}, set()),  # the factor is never passed
+    ],
+)
+def test_above_the_guarantee_who_has_no_more_than_his_share_may_have_one_of_any_size(
+    percent: float, held: Mapping[str, int], may: set[str]
+) -> None:
+    queue = leaf("root.a", 40.0, user_limit_factor=2.0, minimum_user_limit_percent=percent)
+    users = {("root.a", user): count for user, count in held.items()}
+    found = ledger(queue, held=users, active={"root.a": set(held)})
+    assert {user for user in held if found.count("root.a", user, SIZE * 4, 1)} == may
+    assert {user for user in held if found.why_not("root.a", user, SIZE * 4) is None} == may
+
+
+def test_users_are_compared_by_what_they_hold_most_of() -> None:
+    """Who holds memory has room for cores, and for what his share has none of."""
+    total = Resource(102_400, 100, (("gpu", 8),))
+    queue = leaf("root.a", 50.0, user_limit_factor=2.0, minimum_user_limit_percent=50.0)
+    tree = Tree((Queue(path="root", is_leaf=False), queue), total)
+    found = Ledger(tree, {}, {}, minimum=SIZE, am_share=0.1, active={"root.a": {"u", "v"}})
+    found.take("root.a", "u", Resource(10_240, 20))
+    found.take("root.a", "v", Resource(51_200, 2))
+    assert found.count("root.a", "u", Resource(1024, 4), 1) == 1
+    assert found.count("root.a", "u", Resource(1024, 1, (("gpu", 1),)), 1) == 1
+    assert found.count("root.a", "v", Resource(1024, 1), 1) == 0
+
+
+def test_weight_of_a_user_holds_above_the_guarantee() -> None:
+    queue = leaf("root.a", 40.0, user_limit_factor=2.0, minimum_user_limit_percent=25.0, user_weights=(("u", 1.5),))
+    held = {("root.a", "u"): 24, ("root.a", "v"): 16}
+    found = ledger(queue, held=held, active={"root.a": {"u", "v"}})
+    assert [found.count("root.a", user, SIZE * 4, 1) for user in ("u", "v")] == [1, 1]
+    found.take("root.a", "v", SIZE * 4)
+    assert [found.count("root.a", user, SIZE * 4, 1) for user in ("u", "v")] == [1, 0]
+
+
 def test_active_users_share_down_to_the_least_percent() -> None:
     queue = leaf("root.a", 40.0, user_limit_factor=1.0, minimum_user_limit_percent=25.0)
     active = {"root.a": {"u0", "u1"}}
