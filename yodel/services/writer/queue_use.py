@@ -29,7 +29,7 @@ class QueueUse:
 
     def __init__(self) -> None:
         self.by_queue: dict[str, Usage] = {}
-        """Queues that something was held in, parents too, by path."""
+        """Queues that something is held in, parents too, by path; one that is in no row any more as long as it is."""
         self.by_user: dict[tuple[str, str], Usage] = {}
         """By leaf and user; only what is held."""
         self.live_by_queue: Counter[str] = Counter()
@@ -38,15 +38,21 @@ class QueueUse:
         """Of the whole cluster."""
         self.live_by_user: Counter[tuple[str, str]] = Counter()
         """The same by leaf and user."""
+        self.version = 0
+        """Grows with what is held anywhere."""
 
     def charge(self, application: Application, held: Usage, sign: int) -> None:
+        self.version += 1
         queue, user = application.submission.queue, application.submission.user
         of_user = self.by_user.setdefault((queue, user), Usage())
         of_user.add(held, sign)
         if not of_user.containers:
             del self.by_user[queue, user]
         for path in accumulate(queue.split("."), "{}.{}".format):
-            self.by_queue.setdefault(path, Usage()).add(held, sign)
+            of_queue = self.by_queue.setdefault(path, Usage())
+            of_queue.add(held, sign)
+            if not of_queue.containers:
+                del self.by_queue[path]
 
     def publish(self, application: Application, old: Application | None, held: Usage | None) -> None:
         """A row of an application that holds so much."""
@@ -59,9 +65,6 @@ class QueueUse:
 
     def forget(self, application: Application) -> None:
         self._count(application, -1)
-
-    def remove_queue(self, path: str) -> None:
-        self.by_queue.pop(path, None)
 
     def _count(self, application: Application, sign: int) -> None:
         if application.state.is_final:

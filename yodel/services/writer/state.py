@@ -270,7 +270,6 @@ class ClusterState:
 
     def remove_queue(self, path: str) -> None:
         self.queues.pop(path, None)
-        self.queue_use.remove_queue(path)
         self.queues_version += 1
         self.stirs += 1
         self.totals.remove_queue(path)

@@ -1,0 +1,54 @@
+"""What is held in queues and by users, and what is told of it, as rows come and go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.support.records import a_container, a_container_id, a_submission, an_application, an_application_id
+from tests.unit.services.test_state import IDENTITY
+from yodel.domain.queues.queue import Queue
+from yodel.domain.resource import Resource
+from yodel.domain.states import ApplicationState, ContainerState
+from yodel.services.writer.queue_use import QueueUse
+from yodel.services.writer.state import ClusterState
+
+ROOT = Queue(path="root", is_leaf=False)
+LEAF = Queue(path="root.a")
+SIZE = Resource(2048, 2)
+
+
+def state_of_one(count: int = 1) -> ClusterState:
+    """One application of alice in root.a with so many containers."""
+    state = ClusterState(IDENTITY)
+    application = an_application(submission=a_submission(queue="root.a"), current_attempt=1)
+    state.publish([ROOT, LEAF, application, *(a_container(container=2 + number) for number in range(count))])
+    return state
+
+
+def held(use: QueueUse) -> dict[str, Resource]:
+    return {path: usage.resource for path, usage in use.by_queue.items()}
+
+
+def test_queue_that_goes_while_a_container_still_stops_leaves_nothing_behind() -> None:
+    """An application ends before its last container; what comes back under the queue's name begins at nothing."""
+    state = state_of_one()
+    ended = replace(state.applications[an_application_id()], state=ApplicationState.KILLED)
+    state.publish([ended])
+    state.remove_queue("root.a")
+    assert held(state.queue_use) == {"root": SIZE, "root.a": SIZE}
+    state.publish([replace(state.containers[a_container_id(container=2)], state=ContainerState.COMPLETED)])
+    assert held(state.queue_use) == {}
+    assert state.queue_use.by_user == {}
+
+
+def test_application_that_is_moved_and_ends_in_one_commit_leaves_nothing() -> None:
+    state = state_of_one(count=2)
+    application = state.applications[an_application_id()]
+    moved = replace(application, submission=replace(application.submission, queue="root.b"))
+    done = [
+        replace(state.containers[a_container_id(container=number)], state=ContainerState.COMPLETED) for number in (2, 3)
+    ]
+    state.publish([done[0], moved, done[1], replace(moved, state=ApplicationState.KILLED)])
+    assert held(state.queue_use) == {}
+    assert (state.queue_use.by_user, state.queue_use.live_count) == ({}, 0)
+    assert (state.queue_use.live_by_queue, state.queue_use.live_by_user) == ({}, {})
