@@ -6,6 +6,7 @@ vcores; further countable types travel by name.  Kubernetes quantities are the t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from yodel.errors import InvalidValue
@@ -104,6 +105,17 @@ def rounded_down(amount: Resource, minimum: Resource) -> Resource:
         amount.vcores // minimum.vcores * minimum.vcores,
         amount.extras,
     )
+
+
+def total_of(amounts: Iterable[Resource]) -> Resource:
+    """Their sum, without one for each step."""
+    memory_mib, vcores, extras = 0, 0, NONE
+    for amount in amounts:
+        memory_mib += amount.memory_mib
+        vcores += amount.vcores
+        if amount.extras:
+            extras += Resource(0, 0, amount.extras)
+    return Resource(memory_mib, vcores, extras.extras)
 
 
 def smaller(one: Resource, other: Resource) -> Resource:

@@ -17,7 +17,7 @@ from typing import Protocol
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.shares import Share, Tree, dominant
-from yodel.domain.resource import NONE, Resource, part_of, rounded_down, rounded_up, smaller
+from yodel.domain.resource import NONE, Resource, part_of, rounded_down, rounded_up, smaller, total_of
 
 NO_USE = (NONE, NONE)
 
@@ -196,7 +196,7 @@ class Ledger:
     def user_limit(self, share: Share, user: str, step: Resource = NONE) -> Resource:
         """UsersManager.computeUserLimit, for the default partition, with room for one container of size ``step``
         where he may have one more than his share."""
-        weight = share.queue.weight_of(user)
+        weight = share.weights.get(user, 1.0)
         found = self._common_limit(share, user, _larger(step, self._minimum))
         base, top = found.base, found.top
         if weight != 1.0:
@@ -222,7 +222,7 @@ class Ledger:
         if queue.user_limit_factor < 0:
             return am_limit
         users = max(1, len(self._active.get(queue.path, ())))
-        part = min(1.0, max(queue.minimum_user_limit_percent / 100.0, 1.0 / users) * queue.weight_of(user))
+        part = min(1.0, max(queue.minimum_user_limit_percent / 100.0, 1.0 / users) * share.weights.get(user, 1.0))
         own = _memory_and_cores(share.guaranteed)
         own = _times_float(own, self._am_part(share) * part * queue.user_limit_factor, _floor)
         return smaller(am_limit, self._up(own))
@@ -242,9 +242,9 @@ class Ledger:
         guaranteed = _larger(share.guaranteed, least)
         consumed = rounded_up(used, least) if used != NONE else NONE
         is_within = dominant(consumed + step, whole) <= dominant(guaranteed, whole)
-        held, weights = self._of_active(path, queue)
+        held, weights = self._of_active(share)
         if not is_active:
-            held, weights = held + self.used_by(path, user), weights + queue.weight_of(user)
+            held, weights = held + self.used_by(path, user), weights + share.weights.get(user, 1.0)
         average = _times_float(held, 1.0 / (weights or 1.0), _ceil)
         floor = guaranteed if is_within else consumed
         floor = _times_float(floor, queue.minimum_user_limit_percent / 100.0, _ceil)
@@ -257,15 +257,14 @@ class Ledger:
             self._limits[path, step] = used, limit
         return limit
 
-    def _of_active(self, path: str, queue: Queue) -> tuple[Resource, float]:
+    def _of_active(self, share: Share) -> tuple[Resource, float]:
         """What the users who want something hold, and the sum of their weights."""
+        path = share.queue.path
         found = self._held_by_active.get(path)
         if found is None:
-            held, weights = NONE, 0.0
-            for name in self._active.get(path, ()):
-                held += self.used_by(path, name)
-                weights += queue.weight_of(name)
-            found = self._held_by_active[path] = held, weights
+            users = self._active.get(path, ())
+            weights = sum(share.weights.get(user, 1.0) for user in users) if share.weights else float(len(users))
+            found = self._held_by_active[path] = total_of(self.used_by(path, user) for user in users), weights
         return found
 
     def _up(self, amount: Resource) -> Resource:

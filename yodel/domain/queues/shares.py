@@ -6,8 +6,8 @@ A percent is of the parent's guarantee, a maximum of the parent's maximum, both 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.resource import Resource, part_of
@@ -24,6 +24,8 @@ class Share:
     maximum: Resource
     path: tuple[str, ...]
     """Its own path and those above it, root last."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Of users, where they are not 1."""
 
 
 class Tree:
@@ -45,6 +47,7 @@ class Tree:
         above = self.shares.get(queue.parent_path) if queue.parent_path is not None else None
         capacity = queue.capacity_percent / 100.0 * (above.capacity if above is not None else 1.0)
         maximum = queue.maximum_capacity_percent / 100.0 * (above.maximum_capacity if above is not None else 1.0)
+        weights = queue.user_weights
         if above is not None:
             self.below.setdefault(above.queue.path, []).append(queue.path)
         self.shares[queue.path] = Share(
@@ -54,6 +57,8 @@ class Tree:
             part_of(total, capacity),
             part_of(total, maximum),
             (queue.path, *(above.path if above is not None else ())),
+            # Passed down the tree, they are mostly the same.
+            above.weights if above is not None and above.queue.user_weights == weights else dict(weights),
         )
 
 

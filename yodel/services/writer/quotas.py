@@ -31,6 +31,7 @@ class Quotas:
         self._active: Mapping[str, Collection[str]] = {}
         self._headrooms: dict[tuple[str, str], Resource] = {}
         self._headrooms_of: tuple[object, ...] = ()
+        self._headroom_ledger: Ledger | None = None
 
     def use_am_share(self, am_share: float) -> None:
         """From now on (maximum-am-resource-percent)."""
@@ -94,17 +95,19 @@ class Quotas:
 
     def headroom(self, queue: str, user: str) -> Resource:
         """What an ApplicationMaster may still ask for: what its user and its queues may hold, and what is free
-        (CapacityHeadroomProvider.getHeadroom).  The same for all applications of a user in a queue; kept until a row
-        changes."""
+        (CapacityHeadroomProvider.getHeadroom).  The same for all applications of a user in a queue; kept until
+        somebody holds more or less."""
         state = self._state
-        of = (state.version, self._tree_of)
+        tree = self.tree
+        of = (state.queue_use.version, tree)
         if of != self._headrooms_of:
-            self._headrooms_of = of
+            self._headrooms_of, self._headroom_ledger = of, None
             self._headrooms.clear()
         found = self._headrooms.get((queue, user))
         if found is None:
-            free = state.total_resource - state.cluster_usage.resource
+            free = tree.total - state.cluster_usage.resource
             if self.is_enforced:
-                free = rounded_down(smaller(free, self.ledger().headroom(queue, user)), self._minimum)
+                ledger = self._headroom_ledger = self._headroom_ledger or self.ledger()
+                free = rounded_down(smaller(free, ledger.headroom(queue, user)), self._minimum)
             found = self._headrooms[queue, user] = free.at_least_zero()
         return found
