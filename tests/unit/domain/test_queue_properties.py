@@ -79,11 +79,24 @@ def test_limits_come_back_from_their_properties() -> None:
         ),
         ({"root.a.user-settings.alice.weight": "-1"}, r'Weight \(-1.0\) for user "alice"'),
         ({"root.a.user-settings.alice.weight": "heavy"}, "user-settings.alice.weight"),
+        (
+            {"root.a.user-settings.alice.weight": "1e300", "root.a.minimum-user-limit-percent": "1e-305"},
+            r'Weight \(1e\+300\) for user "alice" must be between',  # sums of such weights are no numbers
+        ),
+        ({"root.user-settings.alice.weight": "2"}, r'Weight \(2.0\) for user "alice" .* users in root.a\)'),
     ],
 )
 def test_limits_that_cannot_be_kept_are_refused(changes: dict[str, str], text: str) -> None:
     with pytest.raises(Refused, match=text):
         described(conf(**changes))
+
+
+def test_weights_of_users_pass_down_and_are_judged_where_users_are() -> None:
+    percents = {f"root.{name}.minimum-user-limit-percent": "25" for name in "ab"}
+    weights = {"root.user-settings.a.b.weight": "3", "root.b.user-settings.a.b.weight": "0.5"}
+    found = {queue.path: queue for queue in described(conf(**percents, **weights)).queues}
+    assert found["root.a"].user_weights == (("a.b", 3.0),)
+    assert found["root.b"].user_weights == (("a.b", 0.5),)
 
 
 def test_configuration_reads_as_hadoops_file_does() -> None:

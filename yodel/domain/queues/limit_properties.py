@@ -25,17 +25,38 @@ def user_of(name: str) -> str:
     return name[len(before) : -len(after)]
 
 
+def weights_by_owner(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """By the prefix of a queue's properties and by user, the name of the property with his weight."""
+    found: dict[str, dict[str, str]] = {}
+    marker = f".{_USER[0]}"
+    for name in properties:
+        at = name.find(marker)
+        while at >= 0:
+            if user := user_of(name[at + 1 :]):
+                found.setdefault(name[: at + 1], {})[user] = name
+            at = name.find(marker, at + 1)
+    return found
+
+
 def limits(
-    properties: Mapping[str, str], own: str, path: str, parent: Queue | None, *, is_leaf: bool
+    properties: Mapping[str, str],
+    own: str,
+    path: str,
+    parent: Queue | None,
+    weighed: Mapping[str, Mapping[str, str]],
+    *,
+    is_leaf: bool,
 ) -> dict[str, Any]:
-    """Fields of a ``Queue``.  ``own`` is the prefix of its properties.
+    """Fields of a ``Queue``.  ``own`` is the prefix of its properties, ``weighed`` is ``weights_by_owner`` of them.
 
     Raises:
         Refused: a malformed value, or a limit of users on a queue that has none.
     """
     percent = _number(properties, own, "minimum-user-limit-percent", 100.0, 0.0, 100.0)
     weights = dict(parent.user_weights) if parent is not None else {}
-    weights |= _weights(properties, own, path, percent)
+    weights |= _weights(properties, own, path, weighed.get(own, {}))
+    if is_leaf:
+        _require_weights(path, weights, percent)
     found: dict[str, Any] = {
         "user_limit_factor": _factor(properties, own),
         "minimum_user_limit_percent": percent,
@@ -86,24 +107,23 @@ def _ordering(properties: Mapping[str, str], own: str, *, is_leaf: bool) -> Orde
     return Ordering(text) if text and is_leaf else Ordering.FIFO
 
 
-def _weights(properties: Mapping[str, str], own: str, path: str, percent: float) -> dict[str, float]:
-    """UserWeights.validateForLeafQueue."""
-    most = 100.0 / min(100.0, percent) if percent else WEIGHT_MAX
-    found: dict[str, float] = {}
-    for name in properties:
-        user = user_of(name.removeprefix(own)) if name.startswith(own) else ""
-        if not user:
-            continue
-        weight = _number(properties, own, name.removeprefix(own), 1.0, -math.inf, math.inf)
+def _weights(properties: Mapping[str, str], own: str, path: str, names: Mapping[str, str]) -> dict[str, float]:
+    if len(names) > USERS_MAX:
+        raise Refused(f"Too many users with a weight in {path}: at most {USERS_MAX}")
+    return {
+        user: _number(properties, own, name.removeprefix(own), 1.0, -math.inf, math.inf) for user, name in names.items()
+    }
+
+
+def _require_weights(path: str, weights: Mapping[str, float], percent: float) -> None:
+    """UserWeights.validateForLeafQueue: of those that it has from above too."""
+    most = min(WEIGHT_MAX, 100.0 / percent) if percent else WEIGHT_MAX
+    for user, weight in weights.items():
         if not 0.0 <= weight <= most:
             raise Refused(
                 f'Weight ({weight}) for user "{user}" must be between 0 and 100 / {percent} (= {most}, the number of '
                 f"concurrent active users in {path})"
             )
-        found[user] = weight
-        if len(found) > USERS_MAX:
-            raise Refused(f"Too many users with a weight in {path}: at most {USERS_MAX}")
-    return found
 
 
 def _number(properties: Mapping[str, str], own: str, name: str, default: float, least: float, most: float) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from yodel.domain.queues.access import submit_acl
-from yodel.domain.queues.limit_properties import limits, limits_of, user_of
+from yodel.domain.queues.limit_properties import limits, limits_of, user_of, weights_by_owner
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.scheduler_conf import PREFIX, children
 from yodel.errors import Refused
@@ -73,10 +73,12 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         **{PREFIX + name: next(iter(values)) for name, values in ALL_AS_IT_IS.items() if name == "resource-calculator"},
     }
     tree = list(queues)
+    names: dict[str | None, list[str]] = {}
+    for queue in tree:
+        names.setdefault(queue.parent_path, []).append(queue.name)
     for queue in tree:
         own = f"{PREFIX}{queue.path}."
-        below = [child.name for child in tree if child.parent_path == queue.path]
-        if below:
+        if below := names.get(queue.path):
             found[f"{own}queues"] = ",".join(below)
         if queue.path != ROOT:
             weight = queue.weight
@@ -103,7 +105,7 @@ def described(properties: Mapping[str, str]) -> Described:
         Refused: a property that would have no effect, a malformed value, capacities that do not add up.
     """
     queues: list[Queue] = []
-    _walk(properties, ROOT, None, queues)
+    _walk(properties, ROOT, None, queues, weights_by_owner(properties))
     _require_known(properties, {queue.path for queue in queues})
     share = properties.get(MAXIMUM_AM_SHARE)
     am_share = None if share is None else _float(MAXIMUM_AM_SHARE, share)
@@ -112,9 +114,15 @@ def described(properties: Mapping[str, str]) -> Described:
     return Described(queues=tuple(queues), am_share=am_share)
 
 
-def _walk(properties: Mapping[str, str], path: str, parent: Queue | None, found: list[Queue]) -> None:
+def _walk(
+    properties: Mapping[str, str],
+    path: str,
+    parent: Queue | None,
+    found: list[Queue],
+    weighed: Mapping[str, Mapping[str, str]],
+) -> None:
     names = children(properties, path)
-    queue = _queue(properties, path, parent, is_leaf=not names)
+    queue = _queue(properties, path, parent, weighed, is_leaf=not names)
     found.append(queue)
     if len(found) > QUEUES_MAX or path.count(".") >= DEPTH_MAX:
         raise Refused(f"Too many queues: at most {QUEUES_MAX}, in at most {DEPTH_MAX} levels")
@@ -125,7 +133,7 @@ def _walk(properties: Mapping[str, str], path: str, parent: Queue | None, found:
         return
     below = len(found)
     for name in names:
-        _walk(properties, f"{path}.{name}", queue, found)
+        _walk(properties, f"{path}.{name}", queue, found, weighed)
     places = [place for place in range(below, len(found)) if found[place].parent_path == path]
     children_now = _weighed(queue, [found[place] for place in places])
     for place, child in zip(places, children_now, strict=True):
@@ -133,7 +141,14 @@ def _walk(properties: Mapping[str, str], path: str, parent: Queue | None, found:
     _require_sum(queue, children_now)
 
 
-def _queue(properties: Mapping[str, str], path: str, parent: Queue | None, *, is_leaf: bool) -> Queue:
+def _queue(
+    properties: Mapping[str, str],
+    path: str,
+    parent: Queue | None,
+    weighed: Mapping[str, Mapping[str, str]],
+    *,
+    is_leaf: bool,
+) -> Queue:
     own = f"{PREFIX}{path}."
 
     def text(name: str, default: str) -> str:
@@ -165,7 +180,7 @@ def _queue(properties: Mapping[str, str], path: str, parent: Queue | None, *, is
         submit_acl=properties.get(own + "acl_submit_applications"),
         administer_acl=properties.get(own + "acl_administer_queue"),
         weight=weight,
-        **limits(properties, own, path, parent, is_leaf=is_leaf),
+        **limits(properties, own, path, parent, weighed, is_leaf=is_leaf),
     )
 
 
