@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docker").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docker").rglob("*.md")])
 MADE = {
     "scripts/state_machines.py": "docs/state-machines.md",
     "scripts/configuration.py": "docs/configuration.md",
     "scripts/pod_to_container.py": "docs/pod-to-container.md",
     "scripts/helm_values.py": "docs/helm-values.md",
     "scripts/limits.py": "docs/compatibility.md",
+    "scripts/rooms.py": "docs/rooms.md",
 }
 TOP_LEVEL = ("yodel", "nm_plugin", "tests", "docs", "scripts", "docker", "examples", "migrations", "bench", "deploy")
 PATH = re.compile(rf"(?<![\w/.$~-])((?:{'|'.join(TOP_LEVEL)})/[\w./-]*\w/?)(?![\w:-])")
