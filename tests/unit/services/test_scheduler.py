@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
+from math import nan
+
+from structlog.testing import capture_logs
 
 from tests.support.playbook import LIMITS, SMALL, Options, World, ask
 from yodel.domain.allocation.demands import AllocationLimits
@@ -75,6 +79,25 @@ async def test_loop_ticks_when_woken_and_survives_a_store_that_is_away(world: Wo
     async with asyncio.timeout(5):
         while not list(world.rm.state.live_containers()):  # noqa: ASYNC110 — the writer is another task
             await asyncio.sleep(0)
+    loop.cancel()
+    with suppress(asyncio.CancelledError):
+        await loop
+
+
+async def test_loop_outlives_a_bug_in_a_decision(world: World) -> None:
+    """Heartbeats and all that runs would end with it.  No configuration can say such a weight."""
+    rm = world.rm
+    surroundings, misfits = Surroundings(rm.state), Misfits(rm.state, world.clock)
+    scheduler = Scheduler(rm.engine, LIMITS, world.clock, surroundings, misfits, rm.quotas, asyncio.Event())
+    await world.register_node()
+    await world.submit()
+    rm.state.publish([replace(rm.state.queues["root.default"], user_weights=(("alice", nan),))])
+    loop = asyncio.create_task(scheduler.run())
+    with capture_logs() as logs:
+        scheduler.wake()
+        await asyncio.sleep(0.05)
+    assert not loop.done()
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == ["tick failed by a bug, again soon"]
     loop.cancel()
     with suppress(asyncio.CancelledError):
         await loop

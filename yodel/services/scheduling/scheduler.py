@@ -99,6 +99,10 @@ class Scheduler:
                 log.warning("tick failed, again soon", error=str(error), retry_s=RETRY_S)
                 await asyncio.sleep(RETRY_S)
                 more = True
+            except Exception as error:  # a bug in a decision: nothing starts, and all that runs goes on
+                log.error("tick failed by a bug, again soon", exc_info=error, retry_s=RETRY_S)
+                await asyncio.sleep(RETRY_S)
+                more = True
             if more:
                 self._wanted.set()
             await asyncio.sleep(TICK_INTERVAL_MIN_S)
