@@ -28,7 +28,7 @@ from yodel.domain.allocation.demands import (
 from yodel.domain.allocation.locality import Patience, Spots, spots_near
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.allocation.purse import Purse
-from yodel.domain.allocation.turns import Turns
+from yodel.domain.allocation.turns import AT_ONCE_MAX, Turns
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId
@@ -55,7 +55,8 @@ def decide(
     tick = _Tick(capacity, limits, watched, ledger)
     turns = Turns(ledger, demands)
     ledger.use_active(turns.users)
-    while (line := turns.next_line()) is not None:
+    may_grow = any(demand.increases for demand in demands)
+    while (may_grow or not tick.is_spent) and (line := turns.next_line()) is not None:
         demand, wish = line.head
         if wish is None:
             tick.serve_first(demand)
@@ -66,6 +67,11 @@ def decide(
             is_over = tick.serve(demand, wish, line.at_most(size, turns))
             line.served((len(tick.plans) - before) * size.memory_mib, is_over=is_over)
         turns.served(line)
+    for demand, wish in turns.rest():  # nothing can be planned any more; why is told, in whatever order
+        if wish is None:
+            tick.serve_first(demand)
+        else:
+            tick.serve(demand, wish, AT_ONCE_MAX)
     tick.serve_postponed()
     return Decision(
         plans=tuple(tick.plans),
@@ -140,6 +146,11 @@ class _Tick:
         self.increases: list[Increase] = []
         self.misfits: list[Misfit] = []
         self._postponed: list[_Order] = []
+
+    @property
+    def is_spent(self) -> bool:
+        """Not even the least container can be planned."""
+        return self._purse.pods_left <= 0 or not self._limits.minimum.fits_in(self._purse.free)
 
     def serve_first(self, demand: Demand) -> None:
         """The AM, or larger containers: before all wishes."""
@@ -270,12 +281,12 @@ class _Tick:
                     is_local=spots.is_local,
                 )
             )
-        hindrance = None
-        if order.left > 0 and not spots.why_none:
+        hindrance, is_watched = None, demand.attempt_id in self._watched
+        if order.left > 0 and not spots.why_none and (is_watched or len(self.hindered) < HINDERED_MAX):
             hindrance = self._ledger.why_not(demand.queue, demand.user, order.capability)
             if hindrance is not None:
                 self._hinder(demand, order.wish.key, order.left, hindrance)
-        if demand.attempt_id in self._watched:
+        if is_watched:
             self._tell(order, spots, hindrance)
         return spots
 

@@ -117,6 +117,13 @@ class Turns:
             path = self._heaps[path][0][1]
         return self._lines[path]
 
+    def rest(self) -> Iterator[Head]:
+        """All that had no turn yet, line by line."""
+        for line in self._lines.values():
+            while not line.is_done:
+                yield line.head
+                line.advance()
+
     def in_a_row(self, path: str, capability: Resource) -> int:
         """How many containers a leaf is given before a sibling, its own or of a queue above it, has less."""
         count = AT_ONCE_MAX

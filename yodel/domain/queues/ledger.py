@@ -44,11 +44,14 @@ class Hindrance:
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """Of a user with weight 1: his share, what he may have above it, and what he never passes."""
+    """Of a user with weight 1: his share, what he may have above it, what he never passes, the limit that this makes,
+    and all that is no greater part of the cluster."""
 
     base: Resource
     more: Resource
     top: Resource
+    whole: Resource
+    wide: Resource
 
 
 class Ledger:
@@ -131,7 +134,7 @@ class Ledger:
         if share.queue.user_limit_factor < 0:
             return min(wanted, _times(capability, room))
         used = self.used_by(path, user)
-        by_user = _times(capability, self._widened(self.user_limit(share, user, capability)) - used)
+        by_user = _times(capability, self._limit_of(share, user, capability)[1] - used)
         if _is_nothing(used):
             by_user = max(1, by_user)
         return min(wanted, _times(capability, room), by_user)
@@ -146,8 +149,9 @@ class Ledger:
                 return Hindrance(Hurdle.QUEUE_LIMIT, text)
         if share.queue.user_limit_factor < 0:
             return None
-        used, limit = self.used_by(path, user), self.user_limit(share, user, capability)
-        if not _is_nothing(used) and not (used + capability).fits_in(self._widened(limit)):
+        used = self.used_by(path, user)
+        limit, wide = self._limit_of(share, user, capability)
+        if not _is_nothing(used) and not (used + capability).fits_in(wide):
             text = (
                 f"User capacity has reached its maximum limit, user limit is {limit}, resource used by {user} is "
                 f"{used}. Queue {path}, asked {capability}."
@@ -196,13 +200,18 @@ class Ledger:
     def user_limit(self, share: Share, user: str, step: Resource = NONE) -> Resource:
         """UsersManager.computeUserLimit, for the default partition, with room for one container of size ``step``
         where he may have one more than his share."""
-        weight = share.weights.get(user, 1.0)
-        found = self._common_limit(share, user, _larger(step, self._minimum))
-        base, top = found.base, found.top
-        if weight != 1.0:
-            base = rounded_down(_times_float(base, weight, _floor), self._minimum)
-            top = rounded_down(_times_float(top, weight, _floor), self._minimum)
-        return smaller(self._up(base + found.more), top)
+        return self._limit_of(share, user, step)[0]
+
+    def _limit_of(self, share: Share, user: str, step: Resource) -> tuple[Resource, Resource]:
+        """The limit, and all that is no greater part of the cluster."""
+        weight = share.weights.get(user, 1.0) if share.weights else 1.0
+        found = self._common_limit(share, user, step)
+        if weight == 1.0:
+            return found.whole, found.wide
+        base = rounded_down(_times_float(found.base, weight, _floor), self._minimum)
+        top = rounded_down(_times_float(found.top, weight, _floor), self._minimum)
+        limit = smaller(self._up(base + found.more), top)
+        return limit, self._widened(limit)
 
     def _widened(self, limit: Resource) -> Resource:
         """All that is no greater part of the cluster than the limit is: users are compared by what they hold most of
@@ -238,7 +247,8 @@ class Ledger:
         kept = self._limits.get((path, step)) if is_active else None
         if kept is not None and kept[0] is used:
             return kept[1]
-        whole, least = self.tree.total, self._minimum
+        asked, whole, least = step, self.tree.total, self._minimum
+        step = _larger(step, least)
         guaranteed = _larger(share.guaranteed, least)
         consumed = rounded_up(used, least) if used != NONE else NONE
         is_within = dominant(consumed + step, whole) <= dominant(guaranteed, whole)
@@ -252,9 +262,11 @@ class Ledger:
         if dominant(average + step, whole) > dominant(floor + more, whole):
             floor, more = average, step
         top = share.maximum if share.capacity <= 0 else _times_float(guaranteed, queue.user_limit_factor, _floor)
-        limit = _Limit(self._up(floor) if floor != NONE else NONE, more, self._up(top))
+        base, top = self._up(floor) if floor != NONE else NONE, self._up(top)
+        made = smaller(self._up(base + more), top)
+        limit = _Limit(base, more, top, made, self._widened(made))
         if is_active:
-            self._limits[path, step] = used, limit
+            self._limits[path, asked] = used, limit
         return limit
 
     def _of_active(self, share: Share) -> tuple[Resource, float]:
