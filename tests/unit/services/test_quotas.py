@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.records import a_container, a_container_id, a_submission, an_application, an_application_id
+from tests.support.records import (
+    a_container,
+    a_container_id,
+    a_node,
+    a_submission,
+    an_application,
+    an_application_id,
+)
 from tests.unit.services.test_state import IDENTITY
+from yodel.domain.allocation.demands import Decision
 from yodel.domain.queues.queue import Queue
-from yodel.domain.resource import Resource
-from yodel.domain.states import ApplicationState, ContainerState
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.services.writer.queue_use import QueueUse
+from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 
 ROOT = Queue(path="root", is_leaf=False)
@@ -52,3 +61,18 @@ def test_application_that_is_moved_and_ends_in_one_commit_leaves_nothing() -> No
     assert held(state.queue_use) == {}
     assert (state.queue_use.by_user, state.queue_use.live_count) == ({}, 0)
     assert (state.queue_use.live_by_queue, state.queue_use.live_by_user) == ({}, {})
+
+
+def test_headroom_follows_what_others_hold_and_want() -> None:
+    leaf = replace(LEAF, minimum_user_limit_percent=50.0)
+    state = ClusterState(IDENTITY)
+    state.publish([ROOT, leaf, a_node(capability=SIZE * 10, state=NodeState.RUNNING)])
+    quotas = Quotas(state, SIZE, 0.5)
+    assert quotas.headroom("root.a", "alice") == SIZE * 5
+    state.publish([an_application(submission=a_submission(queue="root.a", user="bob"), current_attempt=1)])
+    state.publish([a_container(container=number) for number in range(2, 10)])
+    assert quotas.headroom("root.a", "alice") == SIZE * 2  # eight of ten are bob's
+    state.publish([replace(a_container(container=9), state=ContainerState.COMPLETED)])
+    assert quotas.headroom("root.a", "bob") == SIZE  # of those who want something he is the only one
+    quotas.note(Decision(plans=(), take_backs=(), active={"root.a": {"alice", "bob"}}))
+    assert quotas.headroom("root.a", "bob") == NONE

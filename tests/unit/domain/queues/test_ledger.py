@@ -127,6 +127,28 @@ def test_weight_of_a_user_holds_above_the_guarantee() -> None:
     assert [found.count("root.a", user, SIZE * 4, 1) for user in ("u", "v")] == [1, 0]
 
 
+def test_limit_of_users_follows_what_is_taken() -> None:
+    queue = leaf("root.a", 40.0, user_limit_factor=2.0, minimum_user_limit_percent=25.0)
+    found = ledger(queue, active={"root.a": {"u", "v"}})
+    share = found.share("root.a")
+    assert found.user_limit(share, "u") == SIZE * 10
+    found.take("root.a", "u", SIZE * 30)
+    assert found.user_limit(share, "u") == SIZE * 16  # (30 + 0) / 2, and one more
+    found.take("root.a", "v", SIZE * 10)
+    assert found.user_limit(share, "u") == SIZE * 21
+    found.use_active({"root.a": {"v"}})
+    assert found.user_limit(share, "v") == SIZE * 11
+
+
+def test_cluster_without_anything_limits_without_a_fault() -> None:
+    tree = Tree((Queue(path="root", is_leaf=False), leaf("root.a", 40.0, user_limit_factor=1.0)), Resource(0, 0))
+    found = Ledger(tree, {}, {}, minimum=SIZE, am_share=0.1, active={"root.a": {"u"}})
+    found.take("root.a", "u", SIZE)
+    assert found.count("root.a", "u", SIZE, 5) == 0
+    assert found.headroom("root.a", "u") == Resource(0, 0)
+    assert found.why_not("root.a", "u", SIZE) is not None
+
+
 def test_active_users_share_down_to_the_least_percent() -> None:
     queue = leaf("root.a", 40.0, user_limit_factor=1.0, minimum_user_limit_percent=25.0)
     active = {"root.a": {"u0", "u1"}}
@@ -203,6 +225,8 @@ def test_headroom_is_the_least_of_user_queue_and_those_above() -> None:
 
 def test_queue_that_is_in_no_row_has_no_guarantee_and_comes_last() -> None:
     found = ledger(leaf("root.a", 100.0))
+    found.take("root.a", "u", SIZE * 60)
+    found.take("root.gone", "u", SIZE)
     assert found.standing("root.gone") > found.standing("root.a")
     assert found.count("root.gone", "u", SIZE, 5) == 5
 

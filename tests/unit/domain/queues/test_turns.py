@@ -1,0 +1,53 @@
+"""Who is served in what order where queues limit, and what is told of who is not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.support.records import an_attempt_id
+from tests.unit.domain.queues.test_ledger import SIZE, leaf, ledger
+from tests.unit.domain.test_allocation import demand, planned, room, wish
+from yodel.domain.allocation.decide import decide
+from yodel.domain.allocation.demands import AllocationLimits
+from yodel.domain.allocation.outcomes import Hurdle
+from yodel.domain.ask_book import AskKey
+from yodel.domain.queues.queue import Ordering
+from yodel.domain.states import ExecutionType
+
+LIMITS = AllocationLimits(minimum=SIZE)
+
+
+def test_fair_queue_serves_who_holds_least_counting_what_it_has_just_given() -> None:
+    found = ledger(leaf("root.a", ordering=Ordering.FAIR))
+    demands = [
+        demand(number, queue="root.a", user="u", held_mib=held * 1024, wishes=[wish(10)])
+        for number, held in ((1, 3), (2, 0), (3, 1))
+    ]
+    given = Counter(planned(decide(demands, room(8), LIMITS, ledger=found)))
+    assert given == {1: 1, 2: 4, 3: 3}
+
+
+def test_user_gets_all_that_his_limit_lets_in_one_decision() -> None:
+    """It grows with what his queue holds: he has another turn while it does."""
+    found = ledger(leaf("root.a", 40.0, user_limit_factor=2.0), held={("root.a", "u"): 40})
+    decision = decide([demand(queue="root.a", user="u", wishes=[wish(100)])], room(60), LIMITS, ledger=found)
+    assert len(decision.plans) == 40
+    assert [hindered.hurdle for hindered in decision.hindered] == [Hurdle.USER_LIMIT]
+
+
+def test_limits_are_told_when_the_cluster_is_full_too() -> None:
+    full = leaf("root.b", 50.0, maximum_capacity_percent=50.0)
+    found = ledger(leaf("root.a", 50.0), full, held={("root.b", "v"): 50})
+    demands = [
+        demand(1, queue="root.a", user="u", wishes=[wish(50)]),
+        demand(2, queue="root.b", user="v", wishes=[wish(1), wish(1, AskKey(2, -1, ExecutionType.GUARANTEED, SIZE))]),
+        demand(3, queue="root.b", user="v", am_capability=SIZE),
+    ]
+    decision = decide(demands, room(50), LIMITS, ledger=found, watched={an_attempt_id(2), an_attempt_id(3)})
+    assert planned(decision) == [1] * 50
+    assert [(h.attempt_id, h.hurdle) for h in decision.hindered] == [
+        (an_attempt_id(2), Hurdle.QUEUE_LIMIT),
+        (an_attempt_id(2), Hurdle.QUEUE_LIMIT),
+        (an_attempt_id(3), Hurdle.QUEUE_LIMIT),
+    ]
+    assert len(decision.outcomes) == 3
