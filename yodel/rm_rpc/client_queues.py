@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from yodel.domain.queues.queue import Queue, absolute_percent, shown_state
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.queues.queue import shown_state
+from yodel.domain.resource import NONE
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.pb_convert import ids
@@ -78,36 +78,32 @@ class QueueCalls:
             accessibleNodeLabels=["*"],
             preemptionDisabled=True,
             intraQueuePreemptionDisabled=True,
-            weight=NO_WEIGHT,
+            weight=NO_WEIGHT if queue.weight is None else queue.weight,
             maxParallelApps=PARALLEL_APPS_MAX,
         )
-        absolute = absolute_percent(self._queries.rows.queues, queue) / 100.0
-        info.queueStatistics.CopyFrom(_statistics(view, absolute))
-        self._add_configurations(info, queue)
+        info.queueStatistics.CopyFrom(_statistics(view))
+        self._add_configurations(info, view)
         if depth > 0:
             info.childQueues.extend(self._info(child, depth - 1) for child in view.children)
         return info
 
-    def _add_configurations(self, info: pb.QueueInfoProto, queue: Queue) -> None:
+    def _add_configurations(self, info: pb.QueueInfoProto, view: QueueView) -> None:
         entry = info.queueConfigurationsMap.add(partitionName="")
         configuration = entry.queueConfigurations
+        queue, share = view.queue, view.share
         capacity, maximum = queue.capacity_percent / 100.0, queue.maximum_capacity_percent / 100.0
-        tree = self._queries.rows.queues
-        absolute = absolute_percent(tree, queue) / 100.0
-        absolute_maximum = absolute_percent(tree, queue, is_maximum=True) / 100.0
-        configuration.capacity, configuration.absoluteCapacity = capacity, absolute
-        configuration.maxCapacity, configuration.absoluteMaxCapacity = maximum, absolute_maximum
-        configuration.maxAMPercentage = self._queries.limits.am_share
-        total = self._queries.rows.usable_resource
-        configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(_part(total, absolute)))
-        configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(_part(total, absolute_maximum)))
+        configuration.capacity, configuration.absoluteCapacity = capacity, share.capacity
+        configuration.maxCapacity, configuration.absoluteMaxCapacity = maximum, share.maximum_capacity
+        configuration.maxAMPercentage = self._queries.quotas.am_share if queue.am_share is None else queue.am_share
+        configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(share.guaranteed))
+        configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(share.maximum))
         configuration.configuredMinCapacity.CopyFrom(ids.resource_pb(NONE))
         configuration.configuredMaxCapacity.CopyFrom(ids.resource_pb(NONE))
 
 
-def _statistics(view: QueueView, absolute: float) -> pb.QueueStatisticsProto:
+def _statistics(view: QueueView) -> pb.QueueStatisticsProto:
     metrics = view.metrics
-    free = (_part(metrics.total, absolute) - metrics.used).at_least_zero()
+    free = (view.share.guaranteed - metrics.used).at_least_zero()
     return pb.QueueStatisticsProto(
         numAppsSubmitted=int64(metrics.submitted),
         numAppsRunning=int64(metrics.running),
@@ -128,7 +124,3 @@ def _statistics(view: QueueView, absolute: float) -> pb.QueueStatisticsProto:
         pendingContainers=int64(metrics.containers_pending),
         reservedContainers=0,
     )
-
-
-def _part(total: Resource, share: float) -> Resource:
-    return Resource(int(total.memory_mib * share), int(total.vcores * share))

@@ -53,6 +53,21 @@ async def test_statistics_and_amounts(world: World) -> None:
     assert configured.effectiveMaxCapacity.memory == NODE_SIZE.memory_mib
 
 
+async def test_weight_and_share_of_masters_are_the_queues_own() -> None:
+    thirds = 100.0 / 3.0
+    weighed = Queue(path="root.a", weight=1.0, capacity_percent=thirds, am_share=0.25)
+    queues = (Queue(path="root", is_leaf=False), weighed, Queue(path="root.b", weight=2.0, capacity_percent=2 * thirds))
+    async with World(Options(queues=queues)) as world:
+        await world.register_node()
+        first, second = await info(world, "a"), await info(world, "b")
+        assert (first.weight, second.weight) == (1.0, 2.0)
+        shares = [q.queueConfigurationsMap[0].queueConfigurations for q in (first, second)]
+        assert [share.maxAMPercentage for share in shares] == [0.25, world.rm.quotas.am_share]
+        assert [share.effectiveMinCapacity.memory for share in shares] == [
+            world.rm.quotas.tree.shares[path].guaranteed.memory_mib for path in ("root.a", "root.b")
+        ]
+
+
 async def test_everybody_may_submit_and_administer(world: World) -> None:
     answer = await call(client_protocol(world).protocol(), "getQueueUserAcls", context())
     assert [queue.queueName for queue in answer.queueUserAcls] == ["root", "root.default", "root.night"]

@@ -15,7 +15,6 @@ from yodel.domain.queues.access import administer_acl, submit_acl
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import (
     Queue,
-    absolute_percent,
     applications_max,
     applications_max_of_user,
     shown_state,
@@ -70,14 +69,16 @@ class Tree:
     started_ms: int
 
     def children(self, path: str) -> Iterable[Queue]:
-        return (queue for queue in self.queues if queue.parent_path == path)
+        shares = self.ledger.tree
+        return (shares.shares[below].queue for below in shares.below.get(path, ()))
 
     def load(self, queue: Queue) -> QueueLoad:
         return self.loads.get(queue.path) or QueueLoad()
 
     def absolute_capacity(self, queue: Queue, is_maximum: bool = False) -> float:
         """Percent of the cluster: the product along the path."""
-        return absolute_percent({q.path: q for q in self.queues}, queue, is_maximum=is_maximum)
+        share = self.ledger.tree.shares[queue.path]
+        return 100.0 * (share.maximum_capacity if is_maximum else share.capacity)
 
 
 def scheduler(tree: Tree) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "usedCapacity": used,
                 "maxCapacity": java_float(root.maximum_capacity_percent),
                 **_weight(root),
-                "queueCapacityVectorInfo": _vector(root.capacity_percent),
+                "queueCapacityVectorInfo": _vector(root),
                 "queueName": root.name,
                 "queuePath": root.path,
                 "maxParallelApps": INT_MAX,
@@ -204,7 +205,7 @@ def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
         "queueCapacitiesByPartition": [
             {
                 "partitionName": DEFAULT_PARTITION,
-                "queueCapacityVectorInfo": _vector(queue.capacity_percent),
+                "queueCapacityVectorInfo": _vector(queue),
                 "capacity": java_float(queue.capacity_percent),
                 "usedCapacity": used,
                 "maxCapacity": java_float(queue.maximum_capacity_percent),
@@ -241,10 +242,9 @@ def _used_percents(tree: Tree, queue: Queue) -> tuple[float, float]:
 
 
 def _effective(tree: Tree, queue: Queue) -> tuple[Resource, Resource]:
-    def part(percent: float) -> Resource:
-        return Resource(int(tree.cluster.memory_mib * percent / 100.0), int(tree.cluster.vcores * percent / 100.0))
-
-    return part(tree.absolute_capacity(queue)), part(tree.absolute_capacity(queue, is_maximum=True))
+    """What it is guaranteed and may hold, as decisions count."""
+    share = tree.ledger.tree.shares[queue.path]
+    return share.guaranteed, share.maximum
 
 
 def _am_share(tree: Tree, queue: Queue) -> float:
@@ -264,8 +264,9 @@ def _weight(queue: Queue) -> dict[str, float]:
     return {"weight": java_float(queue.weight), "normalizedWeight": java_float(queue.capacity_percent / 100.0)}
 
 
-def _vector(percent: float) -> dict[str, Any]:
-    value = f"{java_float(percent)}%"
+def _vector(queue: Queue) -> dict[str, Any]:
+    """The capacity as it was written."""
+    value = f"{java_float(queue.capacity_percent)}%" if queue.weight is None else f"{java_float(queue.weight)}w"
     return {
         "configuredCapacityVector": f"[memory-mb={value},vcores={value}]",
         "capacityVectorEntries": [

@@ -10,7 +10,7 @@ import pytest
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
-from yodel.domain.queues.queue import Queue, QueueState, default_queues
+from yodel.domain.queues.queue import Ordering, Queue, QueueState, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, ContainerState, ContainerType, NodeState
 
@@ -129,6 +129,34 @@ async def test_access_to_a_queue_is_everybodys(world: RestWorld) -> None:
 async def test_access_that_cannot_be_told(world: RestWorld, path: str, status: int, text: str) -> None:
     answer = await world.get(path)
     assert (answer.status_code, answer.json()["RemoteException"]["message"].startswith(text)) == (status, True)
+
+
+async def test_weights_and_users_of_a_fair_queue() -> None:
+    root = Queue(path="root", is_leaf=False)
+    fair = Queue(
+        path="root.a",
+        weight=3.0,
+        capacity_percent=75.0,
+        ordering=Ordering.FAIR,
+        minimum_user_limit_percent=50.0,
+        user_weights=(("bob", 2.0),),
+    )
+    async with rest_world(queues=(root, fair, Queue(path="root.b", weight=1.0, capacity_percent=25.0))) as world:
+        for number, user in enumerate(("alice", "bob"), start=1):
+            submission = a_submission(queue="root.a", user=user)
+            app = an_application(number, state=ApplicationState.RUNNING, current_attempt=1, submission=submission)
+            await world.put(app, an_attempt(number), a_container(number, state=ContainerState.RUNNING))
+        await world.put(a_node(state=NodeState.RUNNING, capability=Resource(10_000, 10)))
+        info = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]
+        queue = find(info, "a")
+        assert (queue["mode"], queue["weight"], queue["normalizedWeight"]) == ("weight", 3.0, 0.75)
+        vector = queue["capacities"]["queueCapacitiesByPartition"][0]["queueCapacityVectorInfo"]
+        assert vector["configuredCapacityVector"] == "[memory-mb=3.0w,vcores=3.0w]"
+        assert queue["orderingPolicyInfo"] == "fair"
+        users = {user["username"]: user for user in queue["users"]["user"]}
+        assert {name: user["userWeight"] for name, user in users.items()} == {"alice": 1.0, "bob": 2.0}
+        limits = {name: user["userResourceLimit"]["memory"] for name, user in users.items()}
+        assert limits["bob"] == 2 * limits["alice"]
 
 
 async def test_lifetimes_of_a_queue_are_shown() -> None:
