@@ -5,6 +5,7 @@ Both faces of the RM, RPC and REST, are made of these, so that they cannot disag
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -253,11 +254,18 @@ class Queries:
     def queue(self, name: str) -> QueueView | None:
         """A queue with its children; None when there is none of that name."""
         queue = self.find_queue(name)
-        return self._queue_view(queue) if queue is not None else None
+        if queue is None:
+            return None
+        by_queue: dict[str, list[Application]] = {}
+        for application_id in self._state.index.live:
+            application = self._state.applications[application_id]
+            by_queue.setdefault(application.submission.queue, []).append(application)
+        return self._queue_view(queue, by_queue, self._nodes_by_state())
 
     def metrics(self) -> ClusterMetrics:
         state = self._state
-        return self._metrics((state.applications[i] for i in state.index.live), state.totals.cluster)
+        apps = (state.applications[i] for i in state.index.live)
+        return self._metrics(apps, state.totals.cluster, self._nodes_by_state())
 
     def log_url(self, container: Container) -> str:
         """Where the node agent serves the container's logs; empty while it has no node."""
@@ -344,15 +352,16 @@ class Queries:
         usage = self._state.used_by_node.get(node.id, Usage())
         return NodeView(node=node, used=usage.resource, containers=usage.containers)
 
-    def _queue_view(self, queue: Queue) -> QueueView:
-        children = [self._queue_view(q) for q in self._state.queues.values() if q.parent_path == queue.path]
-        prefix = queue.path + "."
-        apps = [
-            a
-            for a in map(self._state.applications.__getitem__, self._state.index.live)
-            if a.submission.queue == queue.path or a.submission.queue.startswith(prefix)
-        ]
-        metrics, tree = self._metrics(apps, self._state.totals.of(queue.path)), self.quotas.tree
+    def _queue_view(
+        self, queue: Queue, by_queue: dict[str, list[Application]], nodes: dict[NodeState, int]
+    ) -> QueueView:
+        """``by_queue`` has the applications of each leaf; those of the queues above are put in."""
+        tree = self.quotas.tree
+        below = [tree.shares[path].queue for path in tree.below.get(queue.path, ())]
+        children = [self._queue_view(child, by_queue, nodes) for child in below]
+        apps = [*by_queue.get(queue.path, ()), *(app for child in below for app in by_queue.get(child.path, ()))]
+        by_queue[queue.path] = apps
+        metrics = self._metrics(apps, self._state.totals.of(queue.path), nodes)
         share = queues.absolute_percent(self._state.queues, queue) / 100.0
         total = self._state.usable_resource.memory_mib * share
         users = sorted({a.submission.user for a in apps})
@@ -367,7 +376,10 @@ class Queries:
             is_enforced=self.quotas.is_enforced,
         )
 
-    def _metrics(self, apps: Iterable[Application], totals: Totals) -> ClusterMetrics:
+    def _nodes_by_state(self) -> dict[NodeState, int]:
+        return Counter(node.state for node in self._state.nodes.values())
+
+    def _metrics(self, apps: Iterable[Application], totals: Totals, nodes: dict[NodeState, int]) -> ClusterMetrics:
         """Of these applications, which live, and what was counted of all that ever were."""
         state = self._state
         seen: dict[YarnApplicationState, int] = {}
@@ -385,9 +397,6 @@ class Queries:
                 count, size = runtime.asks.pending()
                 waiting += count
                 wanted += size
-        nodes: dict[NodeState, int] = {}
-        for node in state.nodes.values():
-            nodes[node.state] = nodes.get(node.state, 0) + 1
         return ClusterMetrics(
             submitted=totals.applications.submitted,
             pending=seen.get(YarnApplicationState.ACCEPTED, 0) - started,
