@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -146,6 +147,13 @@ async def test_queue_with_enough_applications_takes_no_more(limits: dict[str, fl
         assert refused.diagnostics.startswith(says)
         assert (refused.state is ApplicationState.FAILED) == bool(says)
         assert world.rm.state.queue_use.live_by_queue["root.a"] == (1 if says else 2)
+
+
+async def test_submissions_of_one_commit_count_for_one_another() -> None:
+    async with World(Options(queues=(ROOT, replace(A, maximum_applications=2), B))) as world:
+        ids = await asyncio.gather(*(world.submit(queue="a") for _ in range(5)))
+        states = [world.application(application_id).state for application_id in ids]
+        assert states.count(ApplicationState.FAILED) == 3
 
 
 async def test_tree_that_only_observes_keeps_nobody_waiting() -> None:

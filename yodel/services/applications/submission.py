@@ -142,7 +142,7 @@ class SubmissionService:
             refusal = queues.refusal(self._engine.state.queues.values(), checked.queue, checked.user, application_id)
             queue = queues.find(self._engine.state.queues.values(), checked.queue)
             if refusal is None and queue is not None:
-                refusal = self._quotas.refusal(queue, checked.user, application_id)
+                refusal = self._quotas.refusal(queue, checked.user, application_id, tx.new_applications())
             if refusal is not None or queue is None:
                 tx.put(_refused(application_id, checked, refusal or "", tx.now_ms))
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from yodel.domain.allocation.demands import Decision, Hindered
+from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import (
@@ -73,19 +74,22 @@ class Quotas:
             found[hindered.attempt_id] = (*found.get(hindered.attempt_id, ()), hindered)
         self._state.explain_hindrances(found)
 
-    def refusal(self, queue: Queue, user: str, application_id: object) -> str | None:
+    def refusal(
+        self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()
+    ) -> str | None:
         """Why a leaf takes no further application, in the CapacityScheduler's words; None when it does
-        (AbstractLeafQueue.validateSubmitApplication)."""
+        (AbstractLeafQueue.validateSubmitApplication).  ``beside``: accepted too, and not committed yet."""
         if not self.is_enforced:
             return None
         use, capacity = self._state.queue_use, self.tree.shares[queue.path].capacity
-        if use.live_count >= APPLICATIONS_MAX:
+        users = [row.submission.user for row in beside if row.submission.queue == queue.path and not row.state.is_final]
+        if use.live_count + len(beside) >= APPLICATIONS_MAX:
             return f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
-        count = use.live_by_queue[queue.path]
+        count = use.live_by_queue[queue.path] + len(users)
         whose = f"Queue {queue.path} already has"
         if count >= applications_max(queue, capacity):
             return f"{whose} {count} applications, cannot accept submission of application: {application_id}"
-        count = use.live_by_user[queue.path, user]
+        count = use.live_by_user[queue.path, user] + users.count(user)
         if count >= applications_max_of_user(queue, capacity):
             return (
                 f"{whose} {count} applications from user {user} cannot accept submission of application: "

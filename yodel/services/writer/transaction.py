@@ -84,6 +84,12 @@ class Transaction:
     def has(self, entity_id: EntityId) -> bool:
         return entity_id in self.rows or entity_id in self._below or entity_id in table_of(self._state, entity_id)
 
+    def new_applications(self) -> list[Application]:
+        """Those that this batch has accepted so far and no commit has seen."""
+        known = self._state.applications
+        rows = (*self._below.values(), *self.rows.values())
+        return [row for row in rows if isinstance(row, Application) and row.id not in known]
+
     def put(self, row: Application | Attempt | Container | Node) -> None:
         if isinstance(row, Application):
             row = without_launch_context(row)
