@@ -12,6 +12,7 @@ from tests.support.playbook import SMALL, Am, Options, World, ask
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
+from yodel.errors import Refused
 
 ROOT = Queue(path="root", is_leaf=False)
 A = Queue(path="root.a", capacity_percent=50.0, maximum_capacity_percent=75.0, user_limit_factor=-1.0)
@@ -154,6 +155,18 @@ async def test_submissions_of_one_commit_count_for_one_another() -> None:
         ids = await asyncio.gather(*(world.submit(queue="a") for _ in range(5)))
         states = [world.application(application_id).state for application_id in ids]
         assert states.count(ApplicationState.FAILED) == 3
+
+
+async def test_queue_with_enough_applications_takes_none_from_another_queue() -> None:
+    async with World(Options(queues=(ROOT, replace(A, maximum_applications=1), B))) as world:
+        first = await world.submit(queue="a")
+        second = await world.submit(queue="b")
+        with pytest.raises(Refused, match=r"Queue root.a already has 1 applications, cannot accept submission of"):
+            await world.run(world.rm.changes.move(second, "alice", "a"))
+        assert world.application(second).submission.queue == "root.b"
+        assert await world.run(world.rm.changes.move(first, "alice", "a")) == "root.a"  # it is there already
+        assert await world.run(world.rm.changes.move(first, "alice", "b")) == "root.b"
+        assert await world.run(world.rm.changes.move(second, "alice", "a")) == "root.a"
 
 
 async def test_tree_that_only_observes_keeps_nobody_waiting() -> None:

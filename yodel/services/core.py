@@ -241,7 +241,7 @@ class Core:
             limits.asks,
         )
         self.amrm_keys = AmrmKeys(self.engine, self.tokens, clock, ports.random_bytes, limits.amrm_rolling_interval_s)
-        self.changes = ApplicationChanges(self.engine, self.rights, self.submission.capped_priority)
+        self.changes = ApplicationChanges(self.engine, self.rights, self.submission.capped_priority, self.quotas)
         self.delegation_tokens = DelegationTokens(self.engine, clock, ports.random_bytes, limits.delegation, stored)
         self.log_aggregation = LogAggregation(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)

@@ -19,6 +19,7 @@ from yodel.errors import AccessDenied, Refused
 from yodel.pb_convert.times import iso_8601, parse_iso_8601
 from yodel.services.access.rights import Rights
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
 
 LIFETIME = "LIFETIME"
@@ -29,15 +30,17 @@ ACTIVE = (ApplicationState.ACCEPTED, ApplicationState.RUNNING)
 class ApplicationChanges:
     """``capped_priority`` is the highest that a wanted one may become."""
 
-    def __init__(self, engine: Engine, rights: Rights, capped_priority: Callable[[int], int]) -> None:
+    def __init__(self, engine: Engine, rights: Rights, capped_priority: Callable[[int], int], quotas: Quotas) -> None:
         self._engine, self._rights, self._capped_priority = engine, rights, capped_priority
+        self._quotas = quotas
 
     async def move(self, application_id: ApplicationId, user: str, target: str) -> str:
         """To another leaf queue, by its path or its leaf name; the path of the queue it is in now.
 
         Raises:
             ApplicationNotFound, AccessDenied: as everywhere.
-            Refused: the application is over, or the target is no leaf queue.
+            Refused: the application is over, or the target is no leaf queue, or has as many applications as it may
+                (AbstractLeafQueue.validateSubmitApplication).
         """
 
         def work(tx: Transaction) -> str:
@@ -45,7 +48,12 @@ class ApplicationChanges:
             self._require_visible(target, user, application_id)
             if application.state not in ACTIVE:
                 raise Refused(f"App in {application.state.name} state cannot be moved.")
-            path = self._leaf(target, application_id).path
+            leaf = self._leaf(target, application_id)
+            path, owner = leaf.path, application.submission.user
+            if path != application.submission.queue:
+                refusal = self._quotas.refusal_of_move(leaf, owner, application_id, tx.new_applications())
+                if refusal is not None:
+                    raise Refused(refusal)
             tx.put(replace(application, submission=replace(application.submission, queue=path)))
             return path
 

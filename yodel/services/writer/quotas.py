@@ -79,12 +79,18 @@ class Quotas:
     ) -> str | None:
         """Why a leaf takes no further application, in the CapacityScheduler's words; None when it does
         (AbstractLeafQueue.validateSubmitApplication).  ``beside``: accepted too, and not committed yet."""
+        if self.is_enforced and self._state.queue_use.live_count + len(beside) >= APPLICATIONS_MAX:
+            return f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
+        return self.refusal_of_move(queue, user, application_id, beside)
+
+    def refusal_of_move(
+        self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()
+    ) -> str | None:
+        """The same of one that is under way in another queue."""
         if not self.is_enforced:
             return None
         use, capacity = self._state.queue_use, self.tree.shares[queue.path].capacity
         users = [row.submission.user for row in beside if row.submission.queue == queue.path and not row.state.is_final]
-        if use.live_count + len(beside) >= APPLICATIONS_MAX:
-            return f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
         count = use.live_by_queue[queue.path] + len(users)
         whose = f"Queue {queue.path} already has"
         if count >= applications_max(queue, capacity):
