@@ -342,9 +342,14 @@ class World:
     # --- lives ----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin a life as ``yodel.wiring.process`` does: open, keys, runtimes, writer, what was under way."""
-        store = self.new_store()
-        stored = await recovery.opened(store, self.clock, self.options.queues, bytes)
+        """Begin a life as ``yodel.wiring.process`` does: open, keys, runtimes, writer, what was under way.  A process
+        whose
+        store does not answer meanwhile ends, and its supervisor starts the next one."""
+        while True:
+            store = self.new_store()
+            with suppress(Unavailable):
+                stored = await recovery.opened(store, self.clock, self.options.queues, bytes)
+                break
         rm = self._rm = Core.of(self.ports(store), self.options.limits(), stored)
         rm.state.web_address = WEB_ADDRESS
         await rm.expect()
