@@ -343,8 +343,7 @@ class World:
 
     async def start(self) -> None:
         """Begin a life as ``yodel.wiring.process`` does: open, keys, runtimes, writer, what was under way.  A process
-        whose
-        store does not answer meanwhile ends, and its supervisor starts the next one."""
+        whose store does not answer meanwhile ends, and its supervisor starts the next one."""
         while True:
             store = self.new_store()
             with suppress(Unavailable):
