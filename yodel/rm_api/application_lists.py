@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
-from yodel.domain.queues.queue import absolute_percent
 from yodel.hadoop_http import xml
 from yodel.hadoop_http.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
 from yodel.rm_api.context import Api
@@ -172,7 +171,6 @@ def _later(api: Api, selection: Selection, media_type: str, number: int, ids: tu
 
 def _queue_memory_mib(api: Api, application: Application) -> int:
     """What the queue is guaranteed of the cluster's memory."""
-    rows = api.services.queries.rows
-    queue = rows.queues.get(application.submission.queue)
-    share_percent = absolute_percent(rows.queues, queue) if queue is not None else 100.0
-    return int(rows.usable_resource.memory_mib * share_percent / 100.0)
+    tree = api.services.queries.quotas.tree
+    share = tree.shares.get(application.submission.queue)
+    return share.guaranteed.memory_mib if share is not None else tree.total.memory_mib

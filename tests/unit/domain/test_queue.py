@@ -6,7 +6,6 @@ from yodel.domain.queues.queue import (
     LIFETIME_S_MAX,
     Queue,
     QueueState,
-    absolute_percent,
     default_queues,
     differing,
     find,
@@ -92,17 +91,6 @@ def test_leaves_share_the_root() -> None:
         ("root.b", 50.0, 100.0),
     ]
     assert {(leaf.maximum_lifetime_s, leaf.default_lifetime_s) for leaf in leaves} == {(9, 3)}
-
-
-def test_share_of_the_cluster_is_the_product_along_the_path() -> None:
-    tree = [
-        Queue(path="root", is_leaf=False),
-        Queue(path="root.a", capacity_percent=40.0, maximum_capacity_percent=50.0, is_leaf=False),
-        Queue(path="root.a.b", capacity_percent=50.0),
-    ]
-    by_path = {queue.path: queue for queue in tree}
-    assert [absolute_percent(by_path, queue) for queue in tree] == [100.0, 40.0, 20.0]
-    assert absolute_percent(by_path, by_path["root.a.b"], is_maximum=True) == 50.0
 
 
 def test_stopped_queue_in_use_drains() -> None:

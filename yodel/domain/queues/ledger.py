@@ -223,7 +223,7 @@ class Ledger:
         """Of all ApplicationMasters of the leaf (AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition)."""
         current = self.used(share.queue.path) + self.queue_room(share).at_least_zero()
         base = current if share.guaranteed.fits_in(current) else share.guaranteed
-        return self._up(part_of(_memory_and_cores(base), self._am_part(share)))
+        return self._up(part_of(_memory_and_cores(base), self.am_part(share)))
 
     def user_am_limit(self, share: Share, user: str, am_limit: Resource) -> Resource:
         """AbstractLeafQueue.getUserAMResourceLimitPerPartition; where users have no limit, the queue's."""
@@ -233,10 +233,11 @@ class Ledger:
         users = max(1, len(self._active.get(queue.path, ())))
         part = min(1.0, max(queue.minimum_user_limit_percent / 100.0, 1.0 / users) * share.weights.get(user, 1.0))
         own = _memory_and_cores(share.guaranteed)
-        own = _times_float(own, self._am_part(share) * part * queue.user_limit_factor, _floor)
+        own = _times_float(own, self.am_part(share) * part * queue.user_limit_factor, _floor)
         return smaller(am_limit, self._up(own))
 
-    def _am_part(self, share: Share) -> float:
+    def am_part(self, share: Share) -> float:
+        """The part of a leaf that ApplicationMasters may hold, 0 to 1 (maximum-am-resource-percent)."""
         return self._am_share if share.queue.am_share is None else share.queue.am_share
 
     def _common_limit(self, share: Share, user: str, step: Resource) -> _Limit:

@@ -153,13 +153,6 @@ def applications_max_of_user(queue: Queue, capacity: float) -> int:
     return min(most, int(most * queue.minimum_user_limit_percent / 100.0 * queue.user_limit_factor + 1e-6))
 
 
-def absolute_percent(queues: Mapping[str, Queue], queue: Queue, *, is_maximum: bool = False) -> float:
-    """Of the cluster: the product of the shares along the path."""
-    own = queue.maximum_capacity_percent if is_maximum else queue.capacity_percent
-    parent = queues.get(queue.parent_path) if queue.parent_path is not None else None
-    return own if parent is None else own * absolute_percent(queues, parent, is_maximum=is_maximum) / 100.0
-
-
 def shown_state(queue: Queue, *, is_used: bool) -> QueueState:
     """A stopped queue with an application under way drains (AbstractCSQueue.stopQueue)."""
     return QueueState.DRAINING if queue.state is QueueState.STOPPED and is_used else queue.state

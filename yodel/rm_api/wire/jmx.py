@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from yodel.domain.application import Application
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.queues.queue import Queue
-from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState, YarnApplicationState
 from yodel.hadoop_http.beans import Bean
 from yodel.hadoop_http.java_numbers import java_float
@@ -68,11 +67,10 @@ def queue_metrics(
     name = _queue_name(queue.path)
     found = tree.load(queue)
     load = found.total
-    share, most = tree.absolute_capacity(queue) / 100.0, tree.absolute_capacity(queue, is_maximum=True) / 100.0
+    part = tree.ledger.share(queue.path)
+    share, most, guaranteed, maximum = part.capacity, part.maximum_capacity, part.guaranteed, part.maximum
     used = load.used.memory_mib / tree.cluster.memory_mib if tree.cluster.memory_mib else 0.0
-    available = (_part(tree.cluster, most) - load.used).at_least_zero()
-    guaranteed, maximum = _part(tree.cluster, share), _part(tree.cluster, most)
-    am_limit = _part(tree.cluster, tree.limits.am_share)
+    available, am_limit = (maximum - load.used).at_least_zero(), tree.ledger.am_limit(part)
     return {
         "name": RM + name,
         "modelerType": name,
@@ -229,7 +227,3 @@ def _aggregates(totals: Totals) -> Bean:
 
 def _rate(name: str, rate: Rate, now_s: float) -> Bean:
     return {f"{name}NumOps": rate.total, f"{name}AvgTime": java_float(rate.mean_ms(now_s))}
-
-
-def _part(cluster: Resource, share: float) -> Resource:
-    return Resource(int(cluster.memory_mib * share), int(cluster.vcores * share))

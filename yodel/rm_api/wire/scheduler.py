@@ -248,7 +248,7 @@ def _effective(tree: Tree, queue: Queue) -> tuple[Resource, Resource]:
 
 
 def _am_share(tree: Tree, queue: Queue) -> float:
-    return tree.limits.am_share if queue.am_share is None else queue.am_share
+    return tree.ledger.am_part(tree.ledger.share(queue.path))
 
 
 def _user_limit(tree: Tree, queue: Queue, user: str) -> Resource:

@@ -362,8 +362,7 @@ class Queries:
         apps = [*by_queue.get(queue.path, ()), *(app for child in below for app in by_queue.get(child.path, ()))]
         by_queue[queue.path] = apps
         metrics = self._metrics(apps, self._state.totals.of(queue.path), nodes)
-        share = queues.absolute_percent(self._state.queues, queue) / 100.0
-        total = self._state.usable_resource.memory_mib * share
+        total = tree.shares[queue.path].guaranteed.memory_mib
         users = sorted({a.submission.user for a in apps})
         used_share = metrics.used.memory_mib / total if total else 0.0
         return QueueView(

@@ -6,6 +6,7 @@ import inspect
 import json
 import pathlib
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,6 +98,15 @@ async def test_queues_count_what_is_in_them(busy: RestWorld) -> None:
         assert (bean["AllocatedMB"], bean["AvailableMB"], bean["AllocatedContainers"]) == (2048, 6144, 1)
         assert (bean["AggregateContainersAllocated"], bean["AggregateContainersReleased"]) == (2, 1)
     assert (root["AMResourceLimitMB"], leaf["AMResourceLimitMB"]) == (0, 4096)
+
+
+async def test_limits_of_a_queue_are_its_own(busy: RestWorld) -> None:
+    state = busy.rm.state
+    limited = replace(state.queues["root.default"], am_share=0.25, maximum_capacity_percent=50.0, capacity_percent=50.0)
+    state.publish([limited])
+    _, leaf = await beans(busy, qry=RM + "QueueMetrics,*")
+    assert leaf["AMResourceLimitMB"] == 1024  # a quarter of the half that it may hold
+    assert (leaf["GuaranteedMB"], leaf["MaxCapacityMB"], leaf["AvailableMB"]) == (4096, 4096, 2048)
 
 
 async def test_counters_do_not_fall_when_applications_are_forgotten(busy: RestWorld) -> None:
