@@ -12,12 +12,13 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, inspect, make_url
+from sqlalchemy import Connection, inspect, make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations.versions
 from tests.support.later_schema import CONTRACTED, EXPANDED, contracted, expanded
 from tests.support.postgres import PostgresServer
+from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.errors import Unavailable
 from yodel.store import migrating
 from yodel.store.errors import SchemaNotAtHead
@@ -124,6 +125,28 @@ async def test_migrator_that_cannot_get_the_lock_gives_up_and_changes_nothing(
         other.close()
 
     assert (await look(empty_url)).current is None
+
+
+@pytest.mark.parametrize(
+    ("leaf", "enforcement"), [("root.default", Enforcement.LIMIT), ("root.etl", Enforcement.OBSERVE)]
+)
+async def test_only_a_tree_that_had_several_queues_goes_on_without_limits(
+    empty_url: str, leaf: str, enforcement: Enforcement
+) -> None:
+    await migrate(empty_url)
+    store = SqlStore(empty_url)
+    await store.open(now_ms=1, default_queues=(Queue(path="root", is_leaf=False), Queue(path=leaf)))
+    await store.close()
+    engine = create_async_engine(empty_url)
+    async with engine.begin() as connection:  # as the release before limits left it
+        await connection.execute(text("ALTER TABLE queues DROP COLUMN limits"))
+        await connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+    await engine.dispose()
+    await migrate(empty_url)
+    store = SqlStore(empty_url)
+    found = await store.open(now_ms=2, default_queues=())
+    await store.close()
+    assert {queue.path: queue.enforcement for queue in found.queues}["root"] is enforcement
 
 
 def another_migrator(url: str) -> sqlite3.Connection | psycopg.Connection[Any]:
