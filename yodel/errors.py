@@ -7,7 +7,8 @@ YodelError
 │   ├── ApplicationAttemptNotFound
 │   │   └── AttemptNotServed    … any more, or not by this port
 │   ├── ContainerNotFound
-│   └── NodeNotFound
+│   ├── NodeNotFound
+│   └── QueueNotFound
 ├── Refused                     well-formed, but not allowed in this state or for this caller
 │   ├── AccessDenied
 │   ├── InvalidResourceRequest
@@ -86,6 +87,14 @@ class NodeNotFound(NotFound):
     def __init__(self, node_id: object) -> None:
         self.node_id = node_id
         super().__init__(f"Node with id '{node_id}' doesn't exist in RM.")
+
+
+class QueueNotFound(NotFound):
+    """No queue has this path, and no single one this name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"Queue '{name}' doesn't exist.")
 
 
 class Refused(YodelError):

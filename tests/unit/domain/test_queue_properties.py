@@ -178,6 +178,9 @@ def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, st
         ("root.a.capacity", "xw"),
         ("root.a.capacity", "[memory=1024,vcores=1]"),
         ("root.a.capacity", "nan"),
+        ("root.a.capacity", "4_0"),
+        ("root.a.maximum-capacity", "1_00"),
+        ("root.a.maximum-application-lifetime", "6_0"),
         ("root.a.state", "DRAINING"),
         ("root.a.maximum-application-lifetime", "a day"),
         ("root.a.maximum-application-lifetime", "99999999999999"),
@@ -287,3 +290,11 @@ def test_queue_that_is_stopped_and_empty_may_go_or_have_queues_below_it() -> Non
 def test_parent_may_become_a_leaf() -> None:
     present = tree(Queue(**LEAF, is_leaf=False), Queue(path="root.a.b", state=QueueState.STOPPED))
     require_passable(present, tree(Queue(**LEAF)), set())
+
+
+def test_queues_with_long_names_may_be_as_many_as_there_may_be() -> None:
+    names = [f"team-{number:04}-with-a-long-name" for number in range(QUEUES_MAX - 1)]
+    tree = leaves_under_root(names, maximum_lifetime_s=-1, default_lifetime_s=-1)
+    found = properties_of(tree, 0.5)
+    assert len(found[f"{PREFIX}root.queues"]) > 4096
+    assert described(found).queues[1:] == tree[1:]

@@ -21,6 +21,8 @@ QUEUES_MAX = 1000
 """Queues in the tree: all are shown in one answer."""
 DEPTH_MAX = 10
 VALUE_LENGTH_MAX = 4096
+NAMES_LENGTH_MAX = QUEUES_MAX * 129
+"""Of the names of queues below one, with the commas between them."""
 WEIGHT_MAX = 10_000.0
 TOLERANCE = 0.0005  # CSQueueUtils.EPSILON is finer; AbstractParentQueue.PRECISION
 MAXIMUM_AM_SHARE = f"{PREFIX}maximum-am-resource-percent"
@@ -252,8 +254,9 @@ def _require_sum(parent: Queue, below: Sequence[Queue]) -> None:
 
 def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
     for name, value in properties.items():
-        if len(value) > VALUE_LENGTH_MAX or not value.isprintable():
-            raise _refused(name, value[:80], f"printable text of at most {VALUE_LENGTH_MAX} characters")
+        length_max = NAMES_LENGTH_MAX if name.endswith(".queues") else VALUE_LENGTH_MAX
+        if len(value) > length_max or not value.isprintable():
+            raise _refused(name, value[:80], f"printable text of at most {length_max} characters")
         short = name.removeprefix(PREFIX)
         if name == MAXIMUM_AM_SHARE:
             continue
@@ -290,7 +293,7 @@ def _percent(own: str, name: str, text: str, path: str) -> float:
 
 def _float(name: str, text: str) -> float:
     try:
-        value = float(text)
+        value = float(_without_underscores(text))
     except ValueError as error:
         raise _refused(name, text, "a number; absolute resources are not supported") from error
     if not math.isfinite(value):
@@ -298,9 +301,14 @@ def _float(name: str, text: str) -> float:
     return value
 
 
+def _without_underscores(text: str) -> str:
+    """Python reads ``1_0`` as ten; nobody else does."""
+    return "" if "_" in text else text
+
+
 def _lifetime_s(name: str, text: str) -> int:
     try:
-        value = int(text)
+        value = int(_without_underscores(text))
     except ValueError as error:
         raise _refused(name, text, "whole seconds") from error
     if not -1 <= value <= LIFETIME_S_MAX:

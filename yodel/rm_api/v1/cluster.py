@@ -11,7 +11,7 @@ from starlette.requests import Request
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.states import NodeState
-from yodel.errors import NotFound
+from yodel.errors import QueueNotFound
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
@@ -20,14 +20,6 @@ from yodel.services.views.queries import QueueView
 
 CONTAINERS_SHOWN_MAX = 1_000
 router = APIRouter()
-
-
-class QueueNotFound(NotFound):
-    """No queue has this path, and no single one this name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"Queue '{name}' doesn't exist.")
 
 
 @router.get("/queues", tags=["queues"])

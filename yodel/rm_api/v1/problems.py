@@ -19,7 +19,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from yodel.errors import AccessDenied, InvalidValue, NotFound, NotSupported, Refused, Unavailable, YodelError
+from yodel.errors import (
+    AccessDenied,
+    InvalidValue,
+    NotFound,
+    NotSupported,
+    QueueNotFound,
+    Refused,
+    Unavailable,
+    YodelError,
+)
 from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError
 from yodel.rm_api.v1.models import FieldError, Problem
 from yodel.telemetry.further_limits import API_BODY_BYTES
@@ -60,19 +69,26 @@ KINDS: Mapping[int, Kind] = {
     500: Kind("internal-error", "A bug of the ResourceManager", "The log of the ResourceManager has the trace."),
 }
 """By status: there is one kind for each."""
+HINTS: Mapping[type[YodelError], str] = {QueueNotFound: "List the queues, and name one by its path, as root.default."}
+"""Of errors for which the hint of their kind would lead astray."""
 
 
 def answer(
-    status: int, detail: str, *, errors: list[FieldError] | None = None, headers: Mapping[str, str] | None = None
+    status: int,
+    detail: str,
+    *,
+    errors: list[FieldError] | None = None,
+    headers: Mapping[str, str] | None = None,
+    hint: str | None = None,
 ) -> Response:
-    """The problem as a response."""
+    """The problem as a response.  ``hint`` None: that of its kind."""
     kind = KINDS.get(status) or KINDS[500 if status >= 500 else 400]
     body = Problem(
         type=f"{DOCS}#{kind.slug}",
         title=kind.title,
         status=status,
         detail=detail,
-        hint=kind.hint,
+        hint=hint or kind.hint,
         errors=errors or [],
     )
     response = Response(body.model_dump_json(), status, headers, media_type=MEDIA_TYPE)
@@ -106,7 +122,7 @@ async def refused(_: Request, error: Exception) -> Response:
     errors = []
     if isinstance(error, InvalidValue):
         errors = [FieldError(where=error.field, message=f"expected {error.expected}")]
-    return answer(int(status_of(error)), str(error), errors=errors)
+    return answer(int(status_of(error)), str(error), errors=errors, hint=HINTS.get(type(error)))
 
 
 async def unrouted(request: Request, error: Exception) -> Response:

@@ -35,7 +35,9 @@ async def test_queue_is_found_by_path_and_by_name(filled: RestWorld, name: str) 
 
 
 async def test_unknown_queue_is_404(filled: RestWorld) -> None:
-    assert (await api_get(filled, "/api/v1/queues/nope", 404))["detail"] == "Queue 'nope' doesn't exist."
+    problem = await api_get(filled, "/api/v1/queues/nope", 404)
+    assert problem["detail"] == "Queue 'nope' doesn't exist."
+    assert problem["hint"] == "List the queues, and name one by its path, as root.default."
 
 
 @pytest.mark.parametrize(
