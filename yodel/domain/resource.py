@@ -125,3 +125,12 @@ def smaller(one: Resource, other: Resource) -> Resource:
     ours, theirs = dict(one.extras), dict(other.extras)
     extras = tuple((name, min(ours.get(name, 0), theirs.get(name, 0))) for name in sorted({*ours, *theirs}))
     return Resource(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), extras)
+
+
+def larger(one: Resource, other: Resource) -> Resource:
+    """By type (Resources.componentwiseMax)."""
+    if not one.extras and not other.extras:
+        return Resource(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores))
+    ours, theirs = dict(one.extras), dict(other.extras)
+    extras = tuple((name, max(ours.get(name, 0), theirs.get(name, 0))) for name in sorted({*ours, *theirs}))
+    return Resource(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores), extras)

@@ -99,6 +99,8 @@ class Turns:
                 self.users.setdefault(demand.queue, set()).add(demand.user)
         self._lines: dict[str, Line] = {}
         self._heaps: dict[str, list[tuple[tuple[bool, float, float], str]]] = {}
+        self._top = ROOT
+        """The root, or what stands for it among the queues of one pool."""
         for path, of_leaf in by_leaf.items():
             line = Line(path, ledger.share(path).queue.ordering, of_leaf)
             if not line.is_done:
@@ -112,7 +114,7 @@ class Turns:
         """The line whose queue has least of its guarantee, on every level of the tree; None: all had their turn."""
         if not self._lines:
             return None
-        path = ROOT
+        path = self._top
         while path not in self._lines:
             path = self._heaps[path][0][1]
         return self._lines[path]
@@ -164,6 +166,7 @@ class Turns:
     def _enter(self, path: str) -> None:
         """A leaf and the queues above it stand among their siblings, those with something to serve."""
         way = self._ledger.share(path).path
+        self._top = way[-1]
         for own, above in pairwise(way):
             is_new = above not in self._heaps
             self._heaps.setdefault(above, []).append((self._ledger.standing(own), own))

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from yodel.domain.allocation.outcomes import Hurdle
-from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.shares import Share, Tree, dominant
-from yodel.domain.resource import NONE, Resource, part_of, rounded_down, rounded_up, smaller, total_of
+from yodel.domain.resource import NONE, Resource, larger, part_of, rounded_down, rounded_up, smaller, total_of
 
 NO_USE = (NONE, NONE)
 
@@ -86,15 +85,12 @@ class Ledger:
         self._held_by_active.clear()
 
     def share(self, path: str) -> Share:
-        """Of a leaf.  One that is in no row any more has no guarantee, and the root's maximum."""
+        """Of a leaf.  One that is in no row any more has no guarantee, and may hold what the root may of its pool."""
         found = self.tree.shares.get(path)
         if found is None:
-            found = self._strays.get(path)
+            found = self.tree.tops.get(path) or self._strays.get(path)
         if found is None:
-            above = self.tree.shares[ROOT]
-            stray = Queue(path=path, capacity_percent=0.0, user_limit_factor=-1.0)
-            found = Share(stray, 0.0, above.maximum_capacity, NONE, above.maximum, (path, *above.path))
-            self._strays[path] = found
+            found = self._strays[path] = self.tree.stray(path)
         return found
 
     def used(self, path: str) -> Resource:
@@ -110,12 +106,12 @@ class Ledger:
         share = self.share(path)
         used = self.used(path)
         if share.capacity <= 0:
-            return True, dominant(used, self.tree.total), 0.0
+            return True, dominant(used, share.whole), 0.0
         return False, dominant(used, self.measure(share)), -share.capacity
 
     def measure(self, share: Share) -> Resource:
         """What a queue's use is measured by: its guarantee, or the least container if that is more."""
-        return self.tree.total if share.capacity <= 0 else _larger(share.guaranteed, self._minimum)
+        return share.whole if share.capacity <= 0 else larger(share.guaranteed, self._minimum)
 
     def take(self, path: str, user: str, amount: Resource, *, is_am: bool = False) -> None:
         for above in self.share(path).path:
@@ -211,13 +207,7 @@ class Ledger:
         base = rounded_down(_times_float(found.base, weight, _floor), self._minimum)
         top = rounded_down(_times_float(found.top, weight, _floor), self._minimum)
         limit = smaller(self._up(base + found.more), top)
-        return limit, self._widened(limit)
-
-    def _widened(self, limit: Resource) -> Resource:
-        """All that is no greater part of the cluster than the limit is: users are compared by what they hold most of
-        (AbstractLeafQueue.canAssignToUser)."""
-        part = dominant(limit, self.tree.total)
-        return limit if math.isinf(part) else _larger(limit, part_of(self.tree.total, part))
+        return limit, _widened(limit, share.whole)
 
     def am_limit(self, share: Share) -> Resource:
         """Of all ApplicationMasters of the leaf (AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition)."""
@@ -248,9 +238,9 @@ class Ledger:
         kept = self._limits.get((path, step)) if is_active else None
         if kept is not None and kept[0] is used:
             return kept[1]
-        asked, whole, least = step, self.tree.total, self._minimum
-        step = _larger(step, least)
-        guaranteed = _larger(share.guaranteed, least)
+        asked, whole, least = step, share.whole, self._minimum
+        step = larger(step, least)
+        guaranteed = larger(share.guaranteed, least)
         consumed = rounded_up(used, least) if used != NONE else NONE
         is_within = dominant(consumed + step, whole) <= dominant(guaranteed, whole)
         held, weights = self._of_active(share)
@@ -265,7 +255,7 @@ class Ledger:
         top = share.maximum if share.capacity <= 0 else _times_float(guaranteed, queue.user_limit_factor, _floor)
         base, top = self._up(floor) if floor != NONE else NONE, self._up(top)
         made = smaller(self._up(base + more), top)
-        limit = _Limit(base, more, top, made, self._widened(made))
+        limit = _Limit(base, more, top, made, _widened(made, whole))
         if is_active:
             self._limits[path, asked] = used, limit
         return limit
@@ -296,6 +286,13 @@ class Ledger:
             return now
         use = self._by_user.get((path, user))
         return (use.resource, use.am_resource) if use is not None else NO_USE
+
+
+def _widened(limit: Resource, whole: Resource) -> Resource:
+    """All that is no greater part of the whole than the limit is: users are compared by what they hold most of
+    (AbstractLeafQueue.canAssignToUser)."""
+    part = dominant(limit, whole)
+    return limit if math.isinf(part) else larger(limit, part_of(whole, part))
 
 
 def _no_am(capability: Resource, limit: Resource, by_user: Resource, used: Resource, *, queue_full: bool) -> Hindrance:
@@ -338,15 +335,6 @@ def _floor(value: float) -> int:
 
 def _ceil(value: float) -> int:
     return math.ceil(value - 1e-6)
-
-
-def _larger(one: Resource, other: Resource) -> Resource:
-    """By type."""
-    if not one.extras and not other.extras:
-        return Resource(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores))
-    ours, theirs = dict(one.extras), dict(other.extras)
-    extras = tuple((name, max(ours.get(name, 0), theirs.get(name, 0))) for name in sorted({*ours, *theirs}))
-    return Resource(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores), extras)
 
 
 def _is_nothing(resource: Resource) -> bool:

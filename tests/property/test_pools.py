@@ -1,0 +1,190 @@
+"""Laws of pools: sums over any sequence of what nodes lend and hold, and decisions that take from the right purse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.property.test_allocation_by_queue import LIMITS, SIZE, trees, wish
+from tests.support.records import an_attempt_id
+from yodel.domain.allocation.by_pool import Part, decide_by_pool
+from yodel.domain.allocation.demands import Capacity, Decision, Demand
+from yodel.domain.ids import NodeId
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.pools import Lent, Pool, PoolName, Pools, Wholes, above_of
+from yodel.domain.queues.queue import Queue
+from yodel.domain.queues.shares import Tree
+from yodel.domain.resource import NONE, Resource, larger, total_of
+
+NAMES = (PoolName("native"), PoolName("batch"))
+amounts = st.builds(Resource, st.integers(0, 8).map(lambda gib: gib * 1024), st.integers(0, 8))
+nodes = st.integers(1, 4).map(lambda number: NodeId(f"node{number}", 8041))
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("lend"), nodes, st.none() | amounts),
+        st.tuples(st.just("hold"), nodes, amounts),
+        st.tuples(st.just("let go"), nodes, st.none()),
+    ),
+    max_size=40,
+)
+
+
+@given(steps)
+def test_sums_are_what_is_on_the_nodes_after_any_sequence(taken: list[tuple[str, NodeId, Resource | None]]) -> None:
+    pool = Pool()
+    lent: dict[NodeId, Resource | None] = {}
+    held: dict[NodeId, list[Resource]] = {}
+    for what, node, amount in taken:
+        if what == "lend":
+            before = lent.get(node)
+            assert pool.lend(node, Lent(amount, amount) if amount is not None else None) == (before != amount)
+            lent[node] = amount
+        elif what == "hold" and amount is not None:
+            held.setdefault(node, []).append(amount)
+            pool.hold(node, amount, 1)
+        elif held.get(node):
+            pool.hold(node, held[node].pop(), -1)
+        there = {one: total_of(held.get(one, ())) for one in {*lent, *held}}
+        now = {one: found for one in there if (found := lent.get(one)) is not None}
+        assert pool.size == total_of(now.values())
+        assert pool.total == total_of(larger(now.get(one, NONE), amount) for one, amount in there.items())
+        assert set(pool.lenders) == set(now)
+        for one, amount in there.items():
+            free = pool.free_on(one)
+            assert free == ((larger(now[one], amount) - amount) if one in now else NONE)
+            assert free == free.at_least_zero(), "a dip makes nothing negative"
+            assert pool.held_on(one) == amount
+            if one in now and not now[one].fits_in(amount):
+                continue
+            assert free == NONE, "where less is lent than is held nothing starts"
+
+
+@given(st.lists(st.tuples(nodes, amounts, amounts), max_size=10))
+def test_a_dip_of_one_node_leaves_the_room_of_all_others(rows: list[tuple[NodeId, Resource, Resource]]) -> None:
+    pool = Pool()
+    for node, lent, held in rows:
+        pool.lend(node, Lent(lent, lent))
+        pool.hold(node, held, 1)
+    before = {node: pool.free_on(node) for node, _, _ in rows}
+    for node, lent, _ in rows[:1]:
+        pool.lend(node, Lent(NONE, lent))
+        assert pool.free_on(node) == NONE
+        assert {n: pool.free_on(n) for n in before if n != node} == {n: f for n, f in before.items() if n != node}
+    used = total_of(pool.held_on(node) for node in before)
+    assert pool.total - used == total_of(pool.free_on(node) for node in before)
+
+
+@dataclass(frozen=True)
+class TwoPools:
+    queues: tuple[Queue, ...]
+    pools: Pools
+    totals: dict[PoolName, Resource]
+    demands: list[Demand]
+
+    def ledger(self) -> Ledger:
+        tree = Tree(self.queues, Wholes(pools=self.pools, totals=self.totals))
+        return Ledger(tree, {}, {}, minimum=SIZE, am_share=0.5)
+
+    def parts(self, in_flight: int = 0) -> list[Part]:
+        return [
+            Part(
+                demands=[demand for demand in self.demands if self.pools.of(demand.queue) == name],
+                capacity=Capacity(total=self.totals[name], used=NONE, in_flight=in_flight),
+            )
+            for name in NAMES
+        ]
+
+    def taken(self, decision: Decision) -> dict[PoolName, Resource]:
+        pool_of = {demand.attempt_id: self.pools.of(demand.queue) for demand in self.demands}
+        return {
+            name: total_of(plan.capability for plan in decision.plans if pool_of[plan.attempt_id] == name)
+            for name in NAMES
+        }
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> TwoPools:
+    queues = draw(trees())
+    leaves = [queue.path for queue in queues if queue.is_leaf]
+    tops = [queue.path for queue in queues if queue.path.count(".") == 1]
+    demands = [
+        Demand(
+            attempt_id=an_attempt_id(number + 1),
+            priority=draw(st.integers(0, 2)),
+            submitted_ms=number,
+            queue=draw(st.sampled_from(leaves)),
+            user=draw(st.sampled_from("uv")),
+            wishes=[wish(draw(st.integers(1, 40)), SIZE * draw(st.integers(1, 4)))],
+        )
+        for number in range(draw(st.integers(1, 12)))
+    ]
+    pools = Pools(by_child={path: draw(st.sampled_from(NAMES)) for path in tops})
+    return TwoPools(queues, pools, {name: SIZE * draw(st.integers(0, 60)) for name in NAMES}, demands)
+
+
+@given(worlds())
+@settings(max_examples=60)
+def test_no_pool_gives_more_than_it_has_and_no_queue_passes_its_maximum_of_it(world: TwoPools) -> None:
+    ledger = world.ledger()
+    decision = decide_by_pool(world.parts(), LIMITS, ledger=ledger)
+    for name, taken in world.taken(decision).items():
+        assert taken.fits_in(world.totals[name])
+        if above_of(name) in ledger.tree.tops:
+            assert ledger.used(above_of(name)) == taken
+    for queue in world.queues[1:]:
+        assert ledger.used(queue.path).fits_in(ledger.share(queue.path).maximum)
+        assert ledger.share(queue.path).maximum.fits_in(world.totals[world.pools.of(queue.path)])
+
+
+@given(worlds())
+@settings(max_examples=60)
+def test_a_pool_is_decided_as_if_it_were_alone(world: TwoPools) -> None:
+    together = decide_by_pool(world.parts(), LIMITS, ledger=world.ledger())
+    for name, part in zip(NAMES, world.parts(), strict=True):
+        own = [queue for queue in world.queues if queue.path == "root" or world.pools.of(queue.path) == name]
+        alone = Ledger(Tree(own, world.totals[name]), {}, {}, minimum=SIZE, am_share=0.5)
+        plans = decide_by_pool([part], LIMITS, ledger=alone).plans
+        ids = {demand.attempt_id for demand in part.demands}
+        assert tuple(plan for plan in together.plans if plan.attempt_id in ids) == plans
+
+
+@given(worlds(), st.integers(0, 30), st.integers(1, 30))
+@settings(max_examples=60)
+def test_pods_of_all_pools_together_keep_the_limits(world: TwoPools, in_flight: int, per_tick: int) -> None:
+    limits = replace(LIMITS, in_flight_max=30, per_tick_max=per_tick)
+    decision = decide_by_pool(world.parts(in_flight), limits, ledger=world.ledger())
+    most = min(per_tick, 30 - in_flight)
+    assert len(decision.plans) <= most
+    if most >= len(NAMES):
+        free = decide_by_pool(world.parts(), LIMITS, ledger=world.ledger())
+        served = {name for name, taken in world.taken(decision).items() if taken != NONE}
+        wanted = {name for name, taken in world.taken(free).items() if taken != NONE}
+        assert served == wanted, "no pool waits for the pods of another"
+
+
+def test_who_has_least_under_way_has_the_last_pod() -> None:
+    busy = Demand(attempt_id=an_attempt_id(1), priority=0, submitted_ms=0, queue="root.a", wishes=[wish(9, SIZE)])
+    busy = replace(busy, in_flight={busy.wishes[0].key: 5})
+    idle = Demand(attempt_id=an_attempt_id(2), priority=0, submitted_ms=1, queue="root.b", wishes=[wish(9, SIZE)])
+    capacity = Capacity(total=SIZE * 50, used=NONE, in_flight=5)
+    parts = [Part(demands=[busy], capacity=capacity), Part(demands=[idle], capacity=capacity)]
+    decision = decide_by_pool(parts, replace(LIMITS, in_flight_max=6))
+    assert [plan.attempt_id for plan in decision.plans] == [idle.attempt_id]
+
+
+def test_queue_draws_on_the_pool_of_the_child_of_root_above_it() -> None:
+    batch = NAMES[1]
+    pools = Pools(by_child={"root.a": batch})
+    assert [pools.of(path) for path in ("root", "root.a", "root.a.b.c", "root.ab", "root.b.a")] == [
+        "native",
+        batch,
+        batch,
+        "native",
+        "native",
+    ]
+    assert pools.drawn_on(["root"]) == ("native",)
+    assert pools.drawn_on(["root", "root.a"]) == (batch,)
+    assert pools.drawn_on(["root", "root.a", "root.b"]) == (batch, "native")
+    assert pools.named == {"native", batch}

@@ -1,0 +1,66 @@
+"""One tick's decision where queues draw on several pools: each has a purse of its own.  Pure.
+
+Pools have no room in common, only the pods that may be under way and planned at once.  Of these each pool that wants
+something has its even part, and what it leaves goes to those after it; who has least under way is first, so that none
+waits for ever behind pods that find no node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from yodel.domain.allocation.decide import decide
+from yodel.domain.allocation.demands import HINDERED_MAX, AllocationLimits, Capacity, Decision, Demand
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.queues.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What is wanted of one pool, and what there is of it.  ``capacity.in_flight`` counts the pods of all pools."""
+
+    demands: Sequence[Demand]
+    capacity: Capacity
+
+
+def decide_by_pool(
+    parts: Sequence[Part],
+    limits: AllocationLimits,
+    watched: Container[ApplicationAttemptId] = (),
+    ledger: Ledger | None = None,
+) -> Decision:
+    """One tick, as ``decide``; the ledger knows the queues of all pools."""
+    if len(parts) == 1:
+        return decide(parts[0].demands, parts[0].capacity, limits, watched, ledger)
+    waiting = sorted(parts, key=_under_way)
+    left = limits.per_tick_max
+    found: list[Decision] = []
+    for number, part in enumerate(waiting):
+        left = min(left, max(0, limits.in_flight_max - part.capacity.in_flight - _planned(found)))
+        own = replace(limits, per_tick_max=-(-left // (len(waiting) - number)))
+        found.append(decide(part.demands, part.capacity, own, watched, ledger))
+        left -= len(found[-1].plans)
+    return _together(found)
+
+
+def _under_way(part: Part) -> int:
+    return sum(count for demand in part.demands for count in demand.in_flight.values())
+
+
+def _planned(decisions: Sequence[Decision]) -> int:
+    return sum(len(decision.plans) for decision in decisions)
+
+
+def _together(found: Sequence[Decision]) -> Decision:
+    return Decision(
+        plans=tuple(chain.from_iterable(one.plans for one in found)),
+        take_backs=tuple(chain.from_iterable(one.take_backs for one in found)),
+        increases=tuple(chain.from_iterable(one.increases for one in found)),
+        misfits=tuple(chain.from_iterable(one.misfits for one in found)),
+        again_in_s=min(one.again_in_s for one in found),
+        active={path: users for one in found for path, users in one.active.items()},
+        hindered=tuple(chain.from_iterable(one.hindered for one in found))[:HINDERED_MAX],
+        outcomes=tuple(chain.from_iterable(one.outcomes for one in found)),
+    )

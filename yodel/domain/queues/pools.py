@@ -1,0 +1,153 @@
+"""Pools: what the pods of which queues draw on, and how much of it there is.  Pure.
+
+A pool is a pair of resources that nodes lend, ordinary cores and memory or those of a colocation engine.  A queue draws
+on the pool of the child of root that it is, or is below; there the pool is chosen and nowhere else, so that what a
+queue shares out among those below it is one thing.
+
+Free is counted node by node.  A node that lends less than is held there counts as what is held: a dip takes nothing
+from other nodes and makes nothing negative, it only lets nothing start where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NewType
+
+from yodel.domain.ids import NodeId
+from yodel.domain.queues.queue import ROOT
+from yodel.domain.resource import NONE, Resource, larger, total_of
+
+PoolName = NewType("PoolName", str)
+NATIVE = PoolName("native")
+"""Ordinary cores and memory, as node agents register them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pools:
+    """Which pool a queue draws on.  ``by_child`` has children of root by path that do not draw on ``default``."""
+
+    default: PoolName = NATIVE
+    by_child: Mapping[str, PoolName] = field(default_factory=dict)
+
+    def of(self, path: str) -> PoolName:
+        return self.by_child.get(top_of(path), self.default) if self.by_child else self.default
+
+    def drawn_on(self, paths: Iterable[str]) -> tuple[PoolName, ...]:
+        """Those of some of these queues, sorted; of root alone the one that a child would have."""
+        return tuple(sorted({self.of(path) for path in paths if path != ROOT})) or (self.default,)
+
+    @property
+    def named(self) -> frozenset[PoolName]:
+        """All that some queue may draw on."""
+        return frozenset((self.default, *self.by_child.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wholes:
+    """What there is of each of several pools: what the percents of root's children are of."""
+
+    pools: Pools
+    totals: Mapping[PoolName, Resource]
+
+    @property
+    def total(self) -> Resource:
+        return total_of(self.totals.values())
+
+    def of(self, path: str) -> Resource:
+        return self.totals.get(self.pools.of(path), NONE)
+
+    def above(self, path: str) -> str:
+        """What stands above a child of root, in place of root: no path, so that no queue is called so."""
+        return above_of(self.pools.of(path))
+
+
+def above_of(pool: PoolName) -> str:
+    return f"{ROOT}:{pool}"
+
+
+def top_of(path: str) -> str:
+    """The child of root that a queue is, or is below; root itself for root."""
+    root, _, below = path.partition(".")
+    return f"{root}.{below.partition('.')[0]}" if below else root
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What a node has of a pool: ``now``, and what it may have at most (``ever``), by which is judged what can never
+    start there."""
+
+    now: Resource
+    ever: Resource
+
+
+@dataclass(slots=True)
+class _Part:
+    """One node's.  ``counted`` is what it adds to the total."""
+
+    lent: Lent | None = None
+    held: Resource = NONE
+    counted: Resource = NONE
+
+
+class Pool:
+    """What the nodes lend and what is held there, with the sums of both kept."""
+
+    def __init__(self) -> None:
+        self.size = NONE
+        """What usable nodes lend."""
+        self.total = NONE
+        """What there is, given away or free: a node's loan, or what is held there where that is more; of a node that
+        is leaving, what is held."""
+        self._parts: dict[NodeId, _Part] = {}
+
+    @property
+    def lenders(self) -> Iterable[NodeId]:
+        return (node_id for node_id, part in self._parts.items() if part.lent is not None)
+
+    def lent(self, node_id: NodeId) -> Lent | None:
+        part = self._parts.get(node_id)
+        return part.lent if part is not None else None
+
+    def free_on(self, node_id: NodeId) -> Resource:
+        """What a node still has; nothing where it lends nothing or less than is held."""
+        part = self._parts.get(node_id)
+        return part.counted - part.held if part is not None and part.lent is not None else NONE
+
+    def held_on(self, node_id: NodeId) -> Resource:
+        part = self._parts.get(node_id)
+        return part.held if part is not None else NONE
+
+    def lend(self, node_id: NodeId, lent: Lent | None) -> bool:
+        """What a node lends from now on; None: it may not be used.  Whether that is news."""
+        part = self._parts.setdefault(node_id, _Part())
+        if part.lent == lent:
+            self._forget(node_id, part)
+            return False
+        self.size += (lent.now if lent is not None else NONE) - (part.lent.now if part.lent is not None else NONE)
+        part.lent = lent
+        self._count(part)
+        self._forget(node_id, part)
+        return True
+
+    def hold(self, node_id: NodeId, amount: Resource, sign: int) -> None:
+        """That much more is held on a node, or less."""
+        part = self._parts.setdefault(node_id, _Part())
+        part.held += amount * sign
+        self._count(part)
+        self._forget(node_id, part)
+
+    def _count(self, part: _Part) -> None:
+        if part.lent is None:
+            counted = part.held
+        elif part.held.fits_in(part.lent.now):
+            counted = part.lent.now
+        else:
+            counted = larger(part.lent.now, part.held)
+        if counted is not part.counted:
+            self.total += counted - part.counted
+            part.counted = counted
+
+    def _forget(self, node_id: NodeId, part: _Part) -> None:
+        if part.lent is None and part.held == NONE:
+            del self._parts[node_id]
