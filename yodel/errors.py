@@ -8,9 +8,12 @@ YodelError
 │   │   └── AttemptNotServed    … any more, or not by this port
 │   ├── ContainerNotFound
 │   ├── NodeNotFound
-│   └── QueueNotFound
+│   ├── QueueNotFound
+│   └── ChangeNotFound          of the queue tree, or so old that it is forgotten
 ├── Refused                     well-formed, but not allowed in this state or for this caller
 │   ├── AccessDenied
+│   ├── InvalidQueues           a tree of queues that cannot be
+│   ├── StaleVersion            a change of the queues that was made from an older version
 │   ├── InvalidResourceRequest
 │   │   ├── InvalidLabelRequest
 │   │   └── TooMuchAsked        … by one of the limits on what an ApplicationMaster may ask for
@@ -97,12 +100,32 @@ class QueueNotFound(NotFound):
         super().__init__(f"Queue '{name}' doesn't exist.")
 
 
+class ChangeNotFound(NotFound):
+    """A version of the queue tree that never was, or of which nothing is kept."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        super().__init__(f"Nothing is kept of version {version} of the queues")
+
+
 class Refused(YodelError):
     """Well-formed, but not allowed in this state or for this caller."""
 
 
 class AccessDenied(Refused):
     """The caller may not do this to this entity."""
+
+
+class InvalidQueues(Refused):
+    """What a configuration says of queues is malformed, does nothing here, or does not add up."""
+
+
+class StaleVersion(Refused):
+    """Somebody else changed the queues meanwhile."""
+
+    def __init__(self, expected: int, version: int) -> None:
+        self.expected, self.version = expected, version
+        super().__init__(f"The queues are at version {version}, and the change was made from version {expected}")
 
 
 class InvalidResourceRequest(Refused):

@@ -140,6 +140,8 @@ async def test_only_a_tree_that_had_several_queues_goes_on_without_limits(
     engine = create_async_engine(empty_url)
     async with engine.begin() as connection:  # as the release before limits left it
         await connection.execute(text("ALTER TABLE queues DROP COLUMN limits"))
+        await connection.execute(text("ALTER TABLE queues DROP COLUMN said"))
+        await connection.execute(text("DROP TABLE queue_changes"))
         await connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     await engine.dispose()
     await migrate(empty_url)

@@ -23,16 +23,11 @@ class SchedulerProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerConf:
-    """What was changed through the ResourceManager.  Without properties nothing was, or it was taken back: the settings
-    say what queues there are.  ``version`` grows with every change, that one too."""
+    """The version of the queue tree, which grows with every change.  ``properties`` are a copy of what the queues' rows
+    say (``yodel.domain.queues.words``), for the release before this one; none: the settings speak."""
 
     version: int = FIRST_VERSION
     properties: tuple[SchedulerProperty, ...] = ()
-
-    @property
-    def is_ours(self) -> bool:
-        """The properties are the configuration, whatever the settings say."""
-        return bool(self.properties)
 
     def mapping(self) -> dict[str, str]:
         return {kept.name: kept.value for kept in self.properties}

@@ -17,6 +17,7 @@ from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage
+from yodel.domain.queues.history import ChangesKept, TreeChange
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
@@ -91,6 +92,9 @@ class Commit:
     """(purpose, key id) of keys that sign nothing that is still valid."""
     removed_queues: Sequence[str] = ()
     """By path."""
+    tree_changes: Sequence[TreeChange] = ()
+    """Of the queues in this commit.  The oldest go in the same transaction, as ``tree_changes_kept`` says."""
+    tree_changes_kept: ChangesKept = field(default_factory=ChangesKept)
     number: int | None = None
     """Greater than all before it; kept in the identity row by the very statement that proves the epoch."""
 
@@ -108,6 +112,7 @@ class Commit:
             or self.removed_delegation_tokens
             or self.removed_master_keys
             or self.removed_queues
+            or self.tree_changes
         )
 
 
@@ -129,7 +134,14 @@ class EndedContainers(Protocol):
         """At most ``limit`` of an application's, in the order of their ids, behind ``after``; none if it is unknown."""
 
 
-class Store(EndedContainers, Protocol):
+class QueueHistory(Protocol):
+    """Reads what is kept of changes of the queue tree.  Raises Unavailable."""
+
+    async def tree_changes(self, before: int | None, limit: int) -> Sequence[TreeChange]:
+        """At most ``limit``, the newest first, of versions below ``before``."""
+
+
+class Store(EndedContainers, QueueHistory, Protocol):
     """Opened once by the composition root; closed at the end.
 
     Raises (all): yodel.errors.Unavailable when the database does not answer in time.

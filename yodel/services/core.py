@@ -256,12 +256,7 @@ class Core:
         )
         self.admin = AdminService(self.engine, self.nodes, self.decommission, self.rights, ports.users, reloads)
         self.scheduler_conf = SchedulerConfService(
-            self.engine,
-            self._initial_queues,
-            limits.allocation.am_share,
-            self._use_am_share,
-            self.rights.is_admin,
-            are_acls_enabled=self.rights.are_acls_enabled,
+            self.engine, ports.store, self._initial_queues, limits.allocation.am_share, self._use_am_share, self.rights
         )
 
     # --- what runs -------------------------------------------------------------------------------------------------

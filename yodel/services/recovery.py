@@ -18,9 +18,11 @@ from yodel.domain.ask_book import AskBook
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.queues.queue import Enforcement, Queue, differing, with_enforcement
+from yodel.domain.queues.settings_change import by_settings
+from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.ports.clock import Clock
-from yodel.ports.store import Commit, Snapshot, Store
+from yodel.ports.store import Commit, Row, Snapshot, Store
 from yodel.rpc_io.pieces import taking_turns
 from yodel.services.keys.tokens import missing_keys
 from yodel.services.writer.attempt_runtime import AttemptRuntime
@@ -52,12 +54,27 @@ async def opened(
     found = await store.open(now_ms=clock.now_ms(), default_queues=with_enforcement(queues, {}, enforcement))
     new_keys = missing_keys(found.master_keys, random_bytes)
     stored = {queue.path: queue for queue in found.queues}
-    wanted = found.queues if found.scheduler_conf.is_ours else queues
-    changed = differing(found.queues, with_enforcement(wanted, stored, enforcement))
-    if new_keys or changed:
-        await store.commit(Commit(rows=changed, master_keys=new_keys))
+    rows = _said_rows(found)
+    changed = differing(found.queues, with_enforcement(rows if are_said(rows) else queues, stored, enforcement))
+    made = None if are_said(rows) else by_settings(found.scheduler_conf, found.queues, changed, clock.now_ms())
+    conf = found.scheduler_conf if made is None else made[0]
+    written: list[Row] = [*changed, *(made or ())[:1]]
+    if new_keys or written:
+        await store.commit(Commit(rows=written, master_keys=new_keys, tree_changes=(made or ())[1:]))
     by_path = {queue.path: queue for queue in (*found.queues, *changed)}
-    return replace(found, master_keys=(*found.master_keys, *new_keys), queues=tuple(by_path.values()))
+    keys = (*found.master_keys, *new_keys)
+    return replace(found, master_keys=keys, queues=tuple(by_path.values()), scheduler_conf=conf)
+
+
+def _said_rows(found: Snapshot) -> Sequence[Queue]:
+    """The queues with what was said of them.  The release before knows only the copy in the version's row: where that
+    says something else, it was written last."""
+    copy = found.scheduler_conf.mapping()
+    if copy == said_properties(found.queues):
+        return found.queues
+    if not copy:
+        return [replace(queue, said=()) for queue in found.queues]
+    return with_words(found.queues, copy)
 
 
 async def expect_attempts(engine: Engine, clock: Clock) -> None:

@@ -19,6 +19,7 @@ from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage, PastUsageId
+from yodel.domain.queues.history import TreeChange, outdated
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
@@ -56,6 +57,7 @@ class MemoryDisk:
     master_keys: dict[tuple[str, int], MasterKey] = field(default_factory=dict)
     delegation_tokens: dict[int, DelegationToken] = field(default_factory=dict)
     scheduler_conf: SchedulerConf | None = None
+    tree_changes: dict[int, TreeChange] = field(default_factory=dict)
     ended: dict[ContainerId, Container] = field(default_factory=dict)
     past_usage: dict[PastUsageId, PastUsage] = field(default_factory=dict)
 
@@ -97,6 +99,7 @@ class MemoryStore:
             self.disk.master_keys[purpose, key.key_id] = key
         self.disk.ended |= {container.id: container for container in commit.ended_containers}
         _remove(self.disk, commit)
+        _write_changes(self.disk, commit)
         self._hook(Point.AFTER_COMMIT)
 
     async def last_commit(self) -> int:
@@ -111,6 +114,11 @@ class MemoryStore:
         """See the port."""
         found = (row for row in self.disk.ended.values() if row.id.application_id == application_id)
         return sorted((row for row in found if after is None or row.id > after), key=lambda row: row.id)[:limit]
+
+    async def tree_changes(self, before: int | None, limit: int) -> Sequence[TreeChange]:
+        """See the port."""
+        found = (change for change in self.disk.tree_changes.values() if before is None or change.version < before)
+        return sorted(found, key=lambda change: -change.version)[:limit]
 
     async def prune_ended(self, kept: EndedKept, now_ms: int, batch: int) -> int:
         """See the port."""
@@ -194,6 +202,12 @@ def _write(disk: MemoryDisk, rows: Sequence[Row]) -> None:
                 disk.scheduler_conf = row
             case PastUsage():
                 disk.past_usage[row.id] = row
+
+
+def _write_changes(disk: MemoryDisk, commit: Commit) -> None:
+    disk.tree_changes |= {change.version: change for change in commit.tree_changes}
+    for version in outdated(disk.tree_changes.values(), commit.tree_changes_kept) if commit.tree_changes else ():
+        del disk.tree_changes[version]
 
 
 def _remove(disk: MemoryDisk, commit: Commit) -> None:

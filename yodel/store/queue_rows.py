@@ -25,6 +25,7 @@ def queue_values(queue: Queue) -> dict[str, Any]:
         "submit_acl": queue.submit_acl,
         "administer_acl": queue.administer_acl,
         "limits": _limits(queue),
+        "said": [list(pair) for pair in queue.said] or None,
     }
 
 
@@ -58,6 +59,7 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
         user_weights=tuple((name, weight) for name, weight in limits.get("user_weights", ())),
         ordering=Ordering(limits.get("ordering", Ordering.FIFO.value)),
         enforcement=Enforcement(limits.get("enforcement", Enforcement.LIMIT.value)),
+        said=tuple((name, text) for name, text in row["said"] or ()),
         **{name: limits[name] for name in _PLAIN if name in limits},
     )
 

@@ -24,11 +24,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncTransaction
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.queue import Queue
 from yodel.domain.tokens import MasterKey
 from yodel.errors import Unavailable
 from yodel.ports.store import Commit, EndedKept, FencedOut, Identity, OutcomeUnknown, Row, Snapshot
-from yodel.store import ended_rows, queue_rows, rows, tables
+from yodel.store import change_rows, ended_rows, queue_rows, rows, tables
 from yodel.store.engine import STATEMENT_TIMEOUT_S, answering, engine_for
 from yodel.store.errors import OrphanRow
 from yodel.store.schema import require_usable
@@ -80,6 +81,7 @@ class SqlStore:
         self._commit_timeout_s = STATEMENTS_IN_TIME * statement_timeout_s
         self._upserts = {kind: _upsert(self._engine.dialect.name, kind.table) for kind in rows.KINDS}
         self._upsert_ended = _upsert(self._engine.dialect.name, tables.ended_containers)
+        self._upsert_change = _upsert(self._engine.dialect.name, tables.queue_changes)
         self._upsert_master_key = _master_key_upsert(self._engine.dialect.name)
         self._epoch: int | None = None
 
@@ -132,6 +134,7 @@ class SqlStore:
                 await _remove(connection, tables.applications, commit.removed_applications)
                 await _remove_tokens_and_keys(connection, commit)
                 await _remove_queues(connection, commit)
+                await self._write_changes(connection, commit)
                 is_sent = True
                 await _send_commit(connection, transaction)
         except IntegrityError as error:
@@ -166,6 +169,15 @@ class SqlStore:
         ):
             found = (await connection.execute(statement)).mappings().all()
         return [ended_rows.ended_from(row) for row in found]
+
+    async def tree_changes(self, before: int | None, limit: int) -> Sequence[TreeChange]:
+        """See the port."""
+        async with (
+            answering("read changes of queues", self._statement_timeout_s),
+            self._readers.connect() as connection,
+        ):
+            found = (await connection.execute(change_rows.page(before, limit))).mappings().all()
+        return [change_rows.change_from(row) for row in found]
 
     async def prune_ended(self, kept: EndedKept, now_ms: int, batch: int) -> int:
         """See the port.  Raises as ``commit`` does."""
@@ -225,6 +237,11 @@ class SqlStore:
     async def _write_ended(self, connection: AsyncConnection, containers: Sequence[Container]) -> None:
         await _execute_many(connection, self._upsert_ended, [ended_rows.ended_values(row) for row in containers])
         await _remove(connection, tables.containers, [row.id for row in containers])
+
+    async def _write_changes(self, connection: AsyncConnection, commit: Commit) -> None:
+        if commit.tree_changes:
+            await connection.execute(self._upsert_change, list(map(change_rows.change_values, commit.tree_changes)))
+            await connection.execute(change_rows.surplus(commit.tree_changes_kept))
 
     async def _write_master_keys(self, connection: AsyncConnection, keys: Iterable[tuple[str, MasterKey]]) -> None:
         values = [{"purpose": purpose, "key_id": key.key_id, "secret": key.secret} for purpose, key in keys]

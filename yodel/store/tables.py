@@ -78,6 +78,21 @@ class QueueColumns(TypedColumns):
     administer_acl = Column(AnyText)
     limits = Column(JSON(none_as_null=True))
     """What is not as a row without limits has it (``yodel.store.queue_rows``)."""
+    said = Column(JSON(none_as_null=True))
+    """Pairs of a property and its text, as they were said."""
+
+
+class QueueChangeColumns(TypedColumns):
+    """Changes of the queue tree.  ``before`` and ``after`` are pairs of a property and its text."""
+
+    version = Column(BigInteger, primary_key=True, autoincrement=False)
+    author = Column(AnyText, nullable=False)
+    time_ms = Column(BigInteger, nullable=False)
+    reason = Column(AnyText, nullable=False)
+    before = Column(JSON, nullable=False)
+    after = Column(JSON, nullable=False)
+    size = Column(BigInteger, nullable=False)
+    """Characters of all of it: the oldest go when all together have too many."""
 
 
 class NodeColumns(TypedColumns):
@@ -259,6 +274,7 @@ schema_window = Table(
 )
 leadership = Table("leadership", metadata, LeadershipColumns, CheckConstraint(f"id = {IDENTITY_ROW}", name="one_row"))
 queues = Table("queues", metadata, QueueColumns)
+queue_changes = Table("queue_changes", metadata, QueueChangeColumns)
 nodes = Table("nodes", metadata, NodeColumns)
 applications = Table("applications", metadata, ApplicationColumns)
 attempts = Table("attempts", metadata, AttemptColumns)

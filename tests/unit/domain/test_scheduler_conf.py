@@ -92,10 +92,10 @@ def test_nothing_that_was_given_is_changed() -> None:
     assert before == PRESENT
 
 
-def test_versions_grow_and_an_empty_configuration_is_not_ours() -> None:
+def test_versions_grow_and_an_empty_copy_says_nothing() -> None:
     first = SchedulerConf()
     changed = first.next({"b": "2", "a": "1"})
-    assert (first.version, first.is_ours, changed.version, changed.is_ours) == (1, False, 2, True)
+    assert (first.version, first.mapping(), changed.version) == (1, {}, 2)
     assert list(changed.mapping().items()) == [("a", "1"), ("b", "2")]
     taken_back = changed.next({})
-    assert (taken_back.version, taken_back.is_ours) == (3, False)
+    assert (taken_back.version, taken_back.mapping()) == (3, {})

@@ -64,8 +64,8 @@ async def test_queues_are_written(world: World, admin: AdminService, administrat
 async def test_queues_that_were_changed_through_the_manager_stay(
     world: World, admin: AdminService, administration: Administration
 ) -> None:
-    conf = world.rm.state.scheduler_conf.next({"a": "1"})
-    await world.run(world.rm.engine.do(lambda tx: tx.queues.rows.append(conf)))
+    said = replace(world.rm.state.queues["root"], said=(("queues", "default"),))
+    await world.run(world.rm.engine.do(lambda tx: tx.queues.rows.append(said)))
     wanted = PodProfiles(default=replace(POD_SETTINGS, image="new:1"), by_queue={})
     stopped = [replace(q, state=QueueState.STOPPED) for q in default_queues()]
     administration.change(queues=stopped, pod_profiles=wanted)

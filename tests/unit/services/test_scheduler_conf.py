@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import Crash, World
+from tests.support.playbook import Crash, NoUsers, World
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
-from yodel.domain.queues.queue import Queue, QueueState
+from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
+from yodel.domain.queues.words import are_said
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
-from yodel.errors import AccessDenied, Refused, Unavailable
-from yodel.services.scheduling.configuration import SchedulerConfService
+from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion, Unavailable
+from yodel.services.access.rights import Rights
+from yodel.services.scheduling.configuration import Plan, SchedulerConfService, assembling, replacing
 
 
 class Shares(list[float]):
     """What was put in force."""
 
 
-def service(world: World, shares: Shares | None = None) -> SchedulerConfService:
+def service(world: World, shares: Shares | None = None, *, are_acls_enabled: bool = False) -> SchedulerConfService:
     async def initial() -> Sequence[Queue]:
         return world.options.queues
 
-    used = Shares() if shares is None else shares
-    return SchedulerConfService(world.rm.engine, initial, 0.5, used.append, lambda user: user == "admin")
+    used, rules = Shares() if shares is None else shares, AccessRules(admin_acl=Acl.parse("admin"))
+    rights = Rights(world.rm.state, NoUsers(), replace(rules, is_view_checked=are_acls_enabled), "yarn")
+    return SchedulerConfService(world.rm.engine, world.new_store(), initial, 0.5, used.append, rights)
 
 
 def added(path: str, **properties: str) -> QueueChange:
-    return QueueChange(path=path, properties=properties)
+    words = {name.replace("maximum_", "maximum-"): text for name, text in properties.items()}
+    return QueueChange(path=path, properties=words)
 
 
 HALVES = ConfUpdate(added=[added("root.a", capacity="50")], updated=[added("root.default", capacity="50")])
@@ -147,7 +154,7 @@ async def test_format_goes_back_to_the_settings_with_a_new_version(world: World)
     await world.run(service(world).format("admin"))
     assert set(world.rm.state.queues) == {"root", "root.default"}
     assert service(world).version == 4
-    assert not world.rm.state.scheduler_conf.is_ours
+    assert not are_said(world.rm.state.queues.values())
 
 
 async def test_share_of_masters_is_put_in_force_and_again_after_a_restart(world: World) -> None:
@@ -160,3 +167,135 @@ async def test_share_of_masters_is_put_in_force_and_again_after_a_restart(world:
     assert shares == [0.2]
     await world.run(service(world, shares).format("admin"))
     assert shares[-1] == 0.5
+
+
+async def history(world: World) -> list[TreeChange]:
+    return list(await world.new_store().tree_changes(None, 100))
+
+
+async def test_each_change_is_kept_with_its_author_time_and_reason(world: World) -> None:
+    conf = service(world)
+    plan = await world.run(conf.change("admin", assembling(HALVES), expected=1, reason="two teams"))
+    assert await history(world) == [plan.change]
+    assert (plan.change.version, plan.change.author, plan.change.reason) == (2, "admin", "two teams")
+    assert plan.change.time_ms == world.clock.now_ms()
+    names = {name.removeprefix(PREFIX) for name in plan.change.names}
+    assert names == {"root.queues", "root.a.capacity", "root.default.capacity"}
+
+
+async def test_of_two_editors_the_second_is_told_that_he_is_late(world: World) -> None:
+    conf = service(world)
+    acls = [ConfUpdate(updated=[added("root.default", acl_submit_applications=name)]) for name in ("alice", "bob")]
+    changes = (conf.change("admin", assembling(update), expected=1) for update in acls)
+    results = await asyncio.gather(*(world.run(change) for change in changes), return_exceptions=True)
+    assert [type(result) for result in results] == [Plan, StaleVersion]
+    assert (conf.version, world.rm.state.queues["root.default"].submit_acl) == (2, "alice")
+    assert str(results[1]) == "The queues are at version 2, and the change was made from version 1"
+
+
+async def test_what_changes_nothing_is_no_version(world: World) -> None:
+    await change(world, HALVES)
+    conf = service(world)
+    plan = await world.run(conf.change("admin", replacing(conf.properties())))
+    assert (plan.is_needed, conf.version, len(await history(world))) == (False, 2, 1)
+
+
+async def test_plan_changes_nothing(world: World) -> None:
+    plan = service(world).planned("admin", assembling(HALVES))
+    assert (plan.change.version, service(world).version, await history(world)) == (2, 1, [])
+
+
+async def test_words_are_in_the_rows_and_come_back_after_a_restart(world: World) -> None:
+    words = QueueChange(path="root.default", properties={"capacity": "1e2", "disable_preemption": "true"})
+    await change(world, ConfUpdate(updated=[words]))
+    await world.restart()
+    found, own = service(world).properties(), f"{PREFIX}root.default."
+    assert (found[f"{own}capacity"], found[f"{own}disable_preemption"]) == ("1e2", "true")
+    assert dict(world.disk.queues["root.default"].said)["capacity"] == "1e2"
+
+
+async def test_configuration_as_it_was_comes_back_after_a_restart(world: World) -> None:
+    before = service(world).properties()
+    await change(world, HALVES)
+    halves = service(world).properties()
+    await change(world, STOP)
+    await world.restart()
+    conf = service(world)
+    assert await conf.as_of(1) == (3, before)
+    assert await conf.as_of(2) == (3, halves)
+    assert await conf.as_of(3) == (3, conf.properties())
+    await world.run(conf.change("admin", replacing((await conf.as_of(2))[1]), expected=3))
+    assert (conf.version, conf.properties()) == (4, halves)
+    for unknown in (0, 5):
+        with pytest.raises(ChangeNotFound, match=f"version {unknown} of the queues"):
+            await conf.as_of(unknown)
+
+
+async def test_what_is_forgotten_cannot_come_back(world: World) -> None:
+    for update in (HALVES, STOP):
+        await change(world, update)
+    del world.disk.tree_changes[2]
+    assert (await service(world).as_of(2))[0] == 3
+    with pytest.raises(ChangeNotFound):
+        await service(world).as_of(1)
+
+
+async def test_a_copy_that_another_release_wrote_last_becomes_the_rows(world: World) -> None:
+    """The release before writes rows without words, and the configuration beside them."""
+    await change(world, HALVES)
+    halves = service(world).properties()
+    text = f"{PREFIX}root.a.acl_submit_applications"
+    conf = world.rm.state.scheduler_conf.next({**halves, text: "alice"})
+    queue = replace(world.rm.state.queues["root.a"], submit_acl="alice")
+    await world.stop()
+    world.disk.scheduler_conf, world.disk.queues["root.a"] = conf, queue
+    await world.start()
+    assert service(world).properties() == {**halves, text: "alice"}
+    assert service(world).version == 3
+    assert ("acl_submit_applications", "alice") in world.disk.queues["root.a"].said
+    await world.stop()
+    world.disk.scheduler_conf = conf.next({})
+    await world.start()
+    assert not are_said(world.rm.state.queues.values())
+    assert set(world.disk.queues) == {"root", "root.default", "root.a"}
+
+
+async def test_other_queues_in_the_settings_are_a_change_of_nobody(world: World) -> None:
+    await world.stop()
+    world.options = replace(
+        world.options, queues=leaves_under_root(["x", "default"], maximum_lifetime_s=-1, default_lifetime_s=-1)
+    )
+    await world.start()
+    (made,) = await history(world)
+    assert (made.version, made.author, service(world).version) == (2, "(settings)", 2)
+    await world.restart()
+    assert (len(await history(world)), service(world).version) == (1, 2)
+
+
+async def test_administrators_of_a_queue_change_what_is_below_it(world: World) -> None:
+    below = [added("root.a.x", capacity="50"), added("root.a.y", capacity="50")]
+    await change(world, HALVES)
+    await change(world, STOP)
+    await change(world, ConfUpdate(added=below, updated=[added("root.a", acl_administer_queue="alice")]))
+    shares = [added("root.a.x", capacity="20"), added("root.a.y", capacity="80")]
+    conf = service(world, are_acls_enabled=True)
+    await world.run(conf.change("alice", assembling(ConfUpdate(updated=shares))))
+    assert world.rm.state.queues["root.a.y"].capacity_percent == 80.0
+    beyond = [added("root.a.x", capacity="90"), added("root.a.y", capacity="80")]
+    with pytest.raises(InvalidQueues, match=r"Illegal capacity sum of 1\.7"):
+        await world.run(conf.change("alice", assembling(ConfUpdate(updated=beyond))))
+    for update in (
+        ConfUpdate(updated=[added("root.a", maximum_capacity="90")]),
+        ConfUpdate(updated=[added("root.default", state="STOPPED")]),
+        ConfUpdate(added=[added("root.a.z", capacity="0")]),
+        ConfUpdate(removed=["root.a.x"], updated=[added("root.a.y", capacity="100")]),
+        ConfUpdate(overall={MAXIMUM_AM_SHARE: "0.9"}),
+    ):
+        with pytest.raises((AccessDenied, Refused)):
+            await world.run(conf.change("alice", assembling(update)))
+    with pytest.raises(AccessDenied, match=r"It takes an administrator of the cluster to change .*root\.a\.queues\.$"):
+        await world.run(conf.change("alice", assembling(ConfUpdate(added=[added("root.a.z", capacity="0")]))))
+    with pytest.raises(AccessDenied, match=r"^User is not admin of all modified queues\.$"):
+        conf.planned("bob", assembling(ConfUpdate(updated=shares)))
+    with pytest.raises(AccessDenied):
+        service(world).planned("alice", assembling(ConfUpdate(updated=shares)))

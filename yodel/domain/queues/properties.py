@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.limit_properties import limits, limits_of, user_of, weights_by_owner
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
+from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX, children
 from yodel.errors import Refused
 
@@ -260,7 +261,7 @@ def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
         short = name.removeprefix(PREFIX)
         if name == MAXIMUM_AM_SHARE:
             continue
-        path, own = _owner(short, paths)
+        path, own = owner(short, paths)
         if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own)):
             continue
         allowed = AS_IT_IS.get(own) if path else ALL_AS_IT_IS.get(short)
@@ -270,16 +271,6 @@ def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
             raise Refused(
                 f"Property {name} cannot be {value}: nothing would come of it, it is {' or '.join(sorted(allowed))}"
             )
-
-
-def _owner(short: str, paths: set[str]) -> tuple[str, str]:
-    """The queue that a property is of, the deepest there is, and the property's own name."""
-    parts = short.split(".")
-    for count in range(len(parts) - 1, 0, -1):
-        path = ".".join(parts[:count])
-        if path in paths:
-            return path, ".".join(parts[count:])
-    return "", short
 
 
 def _percent(own: str, name: str, text: str, path: str) -> float:

@@ -79,6 +79,8 @@ class Queue:
     ordering: Ordering = Ordering.FIFO
     enforcement: Enforcement = Enforcement.LIMIT
     """Of the root: for the whole tree."""
+    said: tuple[tuple[str, str], ...] = ()
+    """Properties by their own names, as they were said (``yodel.domain.queues.words``); none: the settings speak."""
 
     def weight_of(self, user: str) -> float:
         return dict(self.user_weights).get(user, 1.0)
@@ -202,5 +204,5 @@ def differing(present: Iterable[Queue], wanted: Iterable[Queue]) -> list[Queue]:
     gone = [queue for path, queue in stored.items() if path not in wanted_by_path]
     changed = [queue for path, queue in wanted_by_path.items() if stored.get(path) != queue]
     # Nothing is left of its share, or the shares of its siblings would not add up.
-    stopped = [replace(queue, state=QueueState.STOPPED, capacity_percent=0.0) for queue in gone]
+    stopped = [replace(queue, state=QueueState.STOPPED, capacity_percent=0.0, weight=None, said=()) for queue in gone]
     return changed + [queue for queue in stopped if queue != stored[queue.path]]

@@ -80,3 +80,11 @@ class Rights:
         groups = self._groups.groups_of(user)
         is_admin = self._rules.admin_acl.allows(user, groups)
         return is_admin or queue_access.may_administer(self._state.queues, path, user, groups)
+
+    def queue_administrator(self, user: str) -> Callable[[str], bool]:
+        """Whether somebody named the user an administrator of a queue, by its path; nobody is one where
+        ``yarn.acl.enable`` is off.  The user's groups are asked for once."""
+        if not self.are_acls_enabled:
+            return lambda _: False
+        groups, queues = self._groups.groups_of(user), self._state.queues
+        return lambda path: queue_access.is_named_administrator(queues, path, user, groups)

@@ -23,6 +23,8 @@ from yodel.domain.events import NodeCapabilityOrdered
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
+from yodel.domain.queues.settings_change import by_settings
+from yodel.domain.queues.words import are_said
 from yodel.domain.resource import Resource
 from yodel.errors import AccessDenied, InvalidValue, Refused
 from yodel.ports.identity import Groups
@@ -111,11 +113,16 @@ class AdminService:
         await self._reloads.pod_profiles(settings.pod_profiles)
 
         def work(tx: Transaction) -> None:
-            if self._engine.state.scheduler_conf.is_ours:
+            if are_said(self._engine.state.queues.values()):
                 log.warning("queues are not those of the settings: they were changed through the ResourceManager")
                 return
             present = self._engine.state.queues
-            tx.queues.rows += differing(present.values(), with_enforcement(settings.queues, present, None))
+            changed = differing(present.values(), with_enforcement(settings.queues, present, None))
+            tx.queues.rows += changed
+            made = by_settings(self._engine.state.scheduler_conf, present.values(), changed, tx.now_ms)
+            if made is not None:
+                tx.queues.rows.append(made[0])
+                tx.queues.history.append(made[1])
 
         await self._engine.do(work)
 

@@ -1,65 +1,104 @@
 """The scheduler's configuration, read and changed while the ResourceManager runs (MutableCSConfigurationProvider).
 
-A change is put together and judged whole, written with its queues in one transaction, and only then in force and
-answered: before the commit nothing happened, after it a restart finds the same.  Who may is asked by the caller's
-protocol first (an administrator, where yarn.acl.enable is on) and here for every change, as Hadoop's
-DefaultConfigurationMutationACLPolicy does.
+The queues' rows are the configuration.  A change is put together and judged whole, written with its version and what is
+kept of it in one transaction, and only then in force and answered: before the commit nothing happened, after it a
+restart finds the same.  Who may is asked by the caller's protocol first (an administrator, where yarn.acl.enable is on)
+and here for every change, as Hadoop's QueueAdminConfigurationMutationACLPolicy does.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 import structlog
 
+from yodel.domain.queues.delegation import not_delegated
+from yodel.domain.queues.history import TreeChange, change_between, undone
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, described, properties_of, require_passable
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
-from yodel.domain.scheduler_conf import ConfUpdate, SchedulerConf, assembled
-from yodel.errors import AccessDenied, Refused
+from yodel.domain.queues.words import are_said, said_properties, with_words
+from yodel.domain.scheduler_conf import ConfUpdate, assembled
+from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion
+from yodel.ports.store import QueueHistory
+from yodel.services.access.rights import Rights
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 
 NOT_ADMIN = "User is not admin of all modified queues."
 NOT_PASSABLE = "Failed to re-init queues : "
 """CapacityScheduler.reinitialize puts it before what is wrong with the queues."""
+HISTORY_PAGE = 100
 log = structlog.get_logger("yodel.scheduler_conf")
+
+Wanted = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""The configuration that somebody wants, made from the present one.  Raises Refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A change that was judged and may be made.  ``properties`` None: from now on the settings speak."""
+
+    properties: Mapping[str, str] | None
+    queues: Sequence[Queue]
+    am_share: float | None
+    change: TreeChange
+    is_needed: bool = True
+    """Something would be different afterwards."""
+
+
+def assembling(update: ConfUpdate) -> Wanted:
+    """As scheduler-conf changes it."""
+    return lambda present: assembled(present, update)
+
+
+def replacing(properties: Mapping[str, str]) -> Wanted:
+    """These properties and nothing else."""
+    return lambda _: properties
 
 
 class SchedulerConfService:
     """One instance for the process.  ``initial`` reads the queues of the settings, ``am_share`` their
-    maximum-am-resource-percent; ``use_am_share`` puts another in force.  ``are_acls_enabled``: yarn.acl.enable."""
+    maximum-am-resource-percent; ``use_am_share`` puts another in force."""
 
     def __init__(
         self,
         engine: Engine,
+        history: QueueHistory,
         initial: Callable[[], Awaitable[Sequence[Queue]]],
         am_share: float,
         use_am_share: Callable[[float], None],
-        is_admin: Callable[[str], bool],
-        *,
-        are_acls_enabled: bool = False,
+        rights: Rights,
     ) -> None:
-        self._engine, self._initial, self._am_share = engine, initial, am_share
-        self._use_am_share, self.is_admin, self.are_acls_enabled = use_am_share, is_admin, are_acls_enabled
+        self._engine, self._history, self._initial, self._am_share = engine, history, initial, am_share
+        self._use_am_share, self._rights = use_am_share, rights
         self._turn = asyncio.Lock()
 
     def start(self) -> None:
         """Put in force what is stored."""
-        if self._conf.is_ours:
-            share = self._conf.mapping().get(MAXIMUM_AM_SHARE)
+        if are_said(self._queues.values()):
+            share = self.properties().get(MAXIMUM_AM_SHARE)
             self._use_am_share(self._am_share if share is None else float(share))
 
     @property
     def version(self) -> int:
-        return self._conf.version
+        return self._engine.state.scheduler_conf.version
+
+    @property
+    def are_acls_enabled(self) -> bool:
+        """yarn.acl.enable."""
+        return self._rights.are_acls_enabled
+
+    def is_admin(self, user: str) -> bool:
+        """Of the cluster."""
+        return self._rights.is_admin(user)
 
     def properties(self) -> Mapping[str, str]:
         """By full names, what is in force."""
-        if self._conf.is_ours:
-            return self._conf.mapping()
-        return properties_of(self._engine.state.queues.values(), self._am_share)
+        rows = self._queues.values()
+        return said_properties(rows) if are_said(rows) else properties_of(rows, self._am_share)
 
     def validated(self, update: ConfUpdate) -> Mapping[str, str]:
         """What the configuration would be.
@@ -67,21 +106,68 @@ class SchedulerConfService:
         Raises:
             Refused: it would be refused.
         """
-        return self._judged(update)[0]
+        wanted = assembling(update)(self.properties())
+        self._judged(wanted)
+        return wanted
 
     async def update(self, user: str, update: ConfUpdate) -> None:
         """Raises AccessDenied, Refused, Unavailable: nothing is changed."""
-        self._require_admin(user)
+        await self.change(user, assembling(update), is_always_new=True)
 
-        def work(tx: Transaction) -> float | None:
-            properties, queues, am_share = self._judged(update)
-            self._write(tx, self._conf.next(properties), queues)
-            return am_share
+    def planned(self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "") -> Plan:
+        """What the change would be; nothing is changed.  Raises as ``change``."""
+        return self._plan(user, wanted, expected, reason, self._engine.clock.now_ms())
+
+    async def change(
+        self,
+        user: str,
+        wanted: Wanted,
+        *,
+        expected: int | None = None,
+        reason: str = "",
+        is_always_new: bool = False,
+    ) -> Plan:
+        """``expected`` is the version that the change is made from; None: whatever there is.  What changes nothing
+        leaves the version as it is, unless it ``is_always_new``.
+
+        Raises:
+            AccessDenied: not for this user.
+            StaleVersion: somebody was faster.
+            InvalidQueues: what is wanted is no configuration.
+            Refused: not in the present state.
+            Unavailable: nothing is changed.
+        """
+
+        def work(tx: Transaction) -> Plan:
+            plan = self._plan(user, wanted, expected, reason, tx.now_ms)
+            if plan.is_needed or is_always_new:
+                self._write(tx, plan)
+            return plan
 
         async with self._turn:
-            am_share = await self._engine.do(work)
-            self._use_am_share(am_share or self._am_share)
-        log.info("scheduler configuration changed", user=user, version=self.version, **_summary(update))
+            plan = await self._engine.do(work)
+            self._use_am_share(plan.am_share or self._am_share)
+        log.info("queues changed", user=user, version=self.version, properties=len(plan.change.names), reason=reason)
+        return plan
+
+    async def as_of(self, version: int) -> tuple[int, Mapping[str, str]]:
+        """The configuration as it was at a version, and the present version.
+
+        Raises:
+            ChangeNotFound: that is not known any more, or never was.
+            Unavailable: the store does not answer.
+        """
+        now, found = self.version, self.properties()
+        if not 0 < version <= now:
+            raise ChangeNotFound(version)
+        reached = now
+        while reached > version:
+            page = await self._history.tree_changes(reached + 1, min(HISTORY_PAGE, reached - version))
+            if [change.version for change in page] != list(range(reached, reached - len(page), -1)) or not page:
+                raise ChangeNotFound(version)
+            found = undone(found, page)
+            reached -= len(page)
+        return now, found
 
     async def format(self, user: str) -> None:
         """Back to the queues of the settings, which count from then on until the next change.
@@ -89,30 +175,60 @@ class SchedulerConfService:
         Raises:
             AccessDenied, InvalidValue, Refused, Unavailable: nothing is changed.
         """
-        self._require_admin(user)
+        if not self.is_admin(user):
+            raise self._denied(user, NOT_ADMIN)
         initial = await self._initial()
 
         def work(tx: Transaction) -> None:
             self._require_passable(initial)
-            self._write(tx, self._conf.next({}), initial)
+            change = change_between(
+                self.properties(),
+                properties_of(initial, self._am_share),
+                version=self.version + 1,
+                author=user,
+                time_ms=tx.now_ms,
+                reason="back to the settings",
+            )
+            self._write(tx, Plan(properties=None, queues=initial, am_share=None, change=change))
 
         async with self._turn:
             await self._engine.do(work)
             self._use_am_share(self._am_share)
         log.info("scheduler configuration formatted", user=user, version=self.version)
 
-    @property
-    def _conf(self) -> SchedulerConf:
-        return self._engine.state.scheduler_conf
+    def require_reader(self, user: str) -> None:
+        """Raises AccessDenied: the words of the configuration are for administrators where yarn.acl.enable is on."""
+        if self.are_acls_enabled and not self.is_admin(user) and not self._administers_any(user):
+            raise self._denied(user, NOT_ADMIN)
 
-    def _judged(self, update: ConfUpdate) -> tuple[dict[str, str], Sequence[Queue], float | None]:
-        properties = assembled(self.properties(), update)
+    @property
+    def _queues(self) -> Mapping[str, Queue]:
+        return self._engine.state.queues
+
+    def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, now_ms: int) -> Plan:
+        is_admin = self.is_admin(user)
+        if not is_admin and not self._administers_any(user):
+            raise self._denied(user, NOT_ADMIN)
+        if expected is not None and expected != self.version:
+            raise StaleVersion(expected, self.version)
+        before = self.properties()
+        properties = wanted(before)
+        queues, am_share = self._judged(properties)
+        change = change_between(
+            before, properties, version=self.version + 1, author=user, time_ms=now_ms, reason=reason
+        )
+        if not is_admin:
+            self._require_delegated(user, change, {*self._queues, *(queue.path for queue in queues)})
+        is_needed = bool(change.names) or not are_said(self._queues.values())
+        return Plan(properties=properties, queues=queues, am_share=am_share, change=change, is_needed=is_needed)
+
+    def _judged(self, properties: Mapping[str, str]) -> tuple[Sequence[Queue], float | None]:
         try:
             found = described(properties)
         except Refused as error:
-            raise Refused(NOT_PASSABLE + str(error)) from error
+            raise InvalidQueues(NOT_PASSABLE + str(error)) from error
         self._require_passable(found.queues)
-        return properties, found.queues, found.am_share
+        return found.queues, found.am_share
 
     def _require_passable(self, queues: Sequence[Queue]) -> None:
         """Only the rows are looked at: a queue that goes is stopped since an earlier commit, so nothing comes to it."""
@@ -125,25 +241,27 @@ class SchedulerConfService:
         except Refused as error:
             raise Refused(NOT_PASSABLE + str(error)) from error
 
-    def _write(self, tx: Transaction, conf: SchedulerConf, queues: Sequence[Queue]) -> None:
-        present = self._engine.state.queues
-        queues = with_enforcement(queues, present, None)
+    def _write(self, tx: Transaction, plan: Plan) -> None:
+        """The copy in the version's row is for the release before, which looks for the configuration there."""
+        present = self._queues
+        rows = plan.queues if plan.properties is None else with_words(plan.queues, plan.properties)
+        queues = with_enforcement(rows, present, None)
         wanted = {queue.path for queue in queues}
         stay = [queue for path, queue in present.items() if path in wanted]
+        conf = self._engine.state.scheduler_conf.next(plan.properties or {})
         tx.queues.rows += [conf, *differing(stay, queues)]
         tx.queues.removed += [path for path in present if path not in wanted]
+        tx.queues.history.append(plan.change)
 
-    def _require_admin(self, user: str) -> None:
-        if not self.is_admin(user):
-            log.warning("change of the scheduler configuration refused", user=user)
-            raise AccessDenied(NOT_ADMIN)
+    def _administers_any(self, user: str) -> bool:
+        administers = self._rights.queue_administrator(user)
+        return any(queue.administer_acl is not None and administers(path) for path, queue in self._queues.items())
 
+    def _require_delegated(self, user: str, change: TreeChange, paths: set[str]) -> None:
+        name = not_delegated(change, paths, self._rights.queue_administrator(user))
+        if name is not None:
+            raise self._denied(user, f"{NOT_ADMIN} It takes an administrator of the cluster to change {name}.")
 
-def _summary(update: ConfUpdate) -> dict[str, object]:
-    """For the audit: names of queues and properties."""
-    return {
-        "removed": list(update.removed),
-        "added": [change.path for change in update.added],
-        "updated": {change.path: sorted(change.properties) for change in update.updated},
-        "overall": sorted(update.overall or ()),
-    }
+    def _denied(self, user: str, text: str) -> AccessDenied:
+        log.warning("change of the scheduler configuration refused", user=user)
+        return AccessDenied(text)

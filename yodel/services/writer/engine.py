@@ -245,6 +245,7 @@ class Engine:
             master_keys=secrets.keys,
             removed_master_keys=secrets.removed_keys,
             removed_queues=queues.removed,
+            tree_changes=queues.history,
         )
         try:
             if not commit.is_empty:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from yodel.domain.delegation_token import DelegationToken
+from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
@@ -31,11 +32,13 @@ class SecretChanges:
 
 @dataclass(slots=True)
 class QueueChanges:
-    """Queues, and the configuration they come from, written whole; queues to remove, by path."""
+    """Queues, and the version of their tree, written whole; queues to remove, by path; what is kept of the change."""
 
     rows: list[Queue | SchedulerConf] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    history: list[TreeChange] = field(default_factory=list)
 
     def add(self, later: QueueChanges) -> None:
         self.rows += later.rows
         self.removed += later.removed
+        self.history += later.history

@@ -1,0 +1,36 @@
+"""What the administrators of a queue may change below it (acl_administer_queue).  Pure.
+
+Shares, limits, ACLs and state of the queues below, never of the queue itself: that is its parent's business, so nobody
+grows beyond what the parent is guaranteed.  What queues there are, and how their pods look, are the cluster's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from yodel.domain.queues.history import TreeChange
+from yodel.domain.queues.limit_properties import user_of
+from yodel.domain.queues.words import owner
+from yodel.domain.scheduler_conf import PREFIX
+
+DELEGATED = frozenset(
+    {
+        *("capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
+        *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
+        *("maximum-application-lifetime", "default-application-lifetime"),
+    }
+)
+
+
+def not_delegated(change: TreeChange, paths: set[str], administers: Callable[[str], bool]) -> str | None:
+    """The first property of a change that takes an administrator of the cluster; None: there is none.
+
+    ``administers`` says whether the user administers a queue, by its path.
+    """
+    for name in change.names:
+        path, own = owner(name.removeprefix(PREFIX), paths)
+        parent = path.rpartition(".")[0]
+        is_kind = own in DELEGATED or bool(user_of(own))
+        if not parent or not is_kind or not administers(parent):
+            return name
+    return None
