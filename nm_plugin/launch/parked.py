@@ -37,7 +37,7 @@ import structlog
 
 from nm_plugin.host.directories import make_user_dir, read_bounded, remove_tree
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
-from yodel.domain.ids import ContainerId, pod_name
+from yodel.domain.ids import ContainerId, dns_name
 from yodel.errors import YodelError
 
 SWEEP_INTERVAL_S = 0.5
@@ -83,7 +83,7 @@ class ParkedPods:
         self._log = structlog.get_logger(__name__)
 
     def directory(self, container_id: ContainerId) -> Path:
-        return self._root / pod_name(container_id)
+        return self._root / dns_name(container_id)
 
     def knows(self, container_id: ContainerId) -> bool:
         """True between ``prepare`` and ``forget``."""

@@ -170,6 +170,7 @@ def _rows(
     )
     container = Container(
         id=ContainerId.of(attempt_id, 1),
+        pod="am",
         type=ContainerType.APPLICATION_MASTER,
         user="root",
         queue="root.default",
@@ -201,6 +202,7 @@ def _running() -> tuple[Any, ...]:
     )
     task = Container(
         id=ContainerId.of(attempt.id, 2),
+        pod="task",
         type=ContainerType.TASK,
         user="root",
         queue="root.default",

@@ -21,7 +21,7 @@ from tests.support.local_kubernetes import NODES, local_cluster
 from tests.support.playbook import POD_SETTINGS
 from tests.support.records import a_container, a_node
 from yodel.domain.container import Container
-from yodel.domain.ids import pod_name
+from yodel.domain.ids import dns_name
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
@@ -73,13 +73,13 @@ class Desk:
         if isinstance(placed, NoPlace):
             return placed
         await self.pods.create(placed)
-        self.binder.created(container.id)
+        self.binder.created(container)
         return str(placed["spec"]["nodeName"])
 
     async def until(self, container: Container, check: Callable[[PodObservation], bool]) -> PodObservation:
         async with asyncio.timeout(TIMEOUT_S):
             while True:
-                pod = await self.pods.get(pod_name(container.id))
+                pod = await self.pods.get(dns_name(container.id))
                 if pod is not None and check(pod):
                     return pod
                 await asyncio.sleep(LOOK_S)
@@ -120,7 +120,7 @@ async def a_desk(kube: KubeClient, *, is_deaf: bool = False) -> AsyncIterator[De
         async with asyncio.timeout(TIMEOUT_S):
             while desk.binder.place(probe, a_manifest(probe)) == NoPlace(UNKNOWN):  # noqa: ASYNC110 - nothing tells
                 await asyncio.sleep(LOOK_S)
-        desk.binder.not_created(probe.id)
+        desk.binder.not_created(probe)
         desk.binder.over(probe.id)
         yield desk
     finally:
@@ -150,7 +150,7 @@ async def test_nodes_are_filled_evenly_and_not_beyond_and_room_that_comes_is_use
 
         text = f"0/2 nodes are available: 2 Insufficient {BATCH_CPU}."
         assert await desk.place(late) == NoPlace(text)
-        await desk.pods.delete(pod_name(first[0].id), grace_s=0)
+        await desk.pods.delete(dns_name(first[0].id), grace_s=0)
         assert await desk.placed_in_time(late) == placed[0]
         await desk.until(late, is_running)
 
@@ -169,7 +169,7 @@ async def test_capacity_lowered_to_zero_places_nothing_and_ends_nothing(kube: Ku
             await publish(kube, node.name, "0")
         async with asyncio.timeout(TIMEOUT_S):
             while not isinstance(desk.binder.place(waits, a_manifest(waits)), NoPlace):
-                desk.binder.not_created(waits.id)
+                desk.binder.not_created(waits)
                 await asyncio.sleep(LOOK_S)
         assert is_running(await desk.until(runs, lambda _: True))
         await publish(kube, "node-a", "4000")

@@ -18,8 +18,11 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import migrations.versions
 from tests.support.later_schema import CONTRACTED, EXPANDED, contracted, expanded
 from tests.support.postgres import PostgresServer
+from tests.support.records import a_container, an_application, an_attempt, an_attempt_id
+from yodel.domain.ids import ContainerId, dns_name
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.errors import Unavailable
+from yodel.ports.store import Commit
 from yodel.store import migrating
 from yodel.store.errors import SchemaNotAtHead
 from yodel.store.migrating import MIGRATION_LOCK_KEY, head_revision, migrate
@@ -137,18 +140,54 @@ async def test_only_a_tree_that_had_several_queues_goes_on_without_limits(
     store = SqlStore(empty_url)
     await store.open(now_ms=1, default_queues=(Queue(path="root", is_leaf=False), Queue(path=leaf)))
     await store.close()
-    engine = create_async_engine(empty_url)
-    async with engine.begin() as connection:  # as the release before limits left it
-        await connection.execute(text("ALTER TABLE queues DROP COLUMN limits"))
-        await connection.execute(text("ALTER TABLE queues DROP COLUMN said"))
-        await connection.execute(text("DROP TABLE queue_changes"))
-        await connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
-    await engine.dispose()
+    await take_back_to("0003", empty_url)
     await migrate(empty_url)
     store = SqlStore(empty_url)
     found = await store.open(now_ms=2, default_queues=())
     await store.close()
     assert {queue.path: queue.enforcement for queue in found.queues}["root"] is enforcement
+
+
+ADDED = {
+    "0004": ("ALTER TABLE queues DROP COLUMN limits",),
+    "0005": ("ALTER TABLE queues DROP COLUMN said", "DROP TABLE queue_changes"),
+    "0006": ("ALTER TABLE containers DROP COLUMN pod", "ALTER TABLE ended_containers DROP COLUMN pod"),
+}
+"""What takes a migration back: a database becomes what an older release would have left."""
+
+
+async def take_back_to(revision: str, url: str) -> None:
+    statements = [statement for added, back in ADDED.items() if added > revision for statement in back]
+    engine = create_async_engine(url)
+    async with engine.begin() as connection:
+        for statement in statements:
+            await connection.execute(text(statement))
+        await connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+    await engine.dispose()
+
+
+async def test_containers_of_the_release_before_have_the_pods_that_it_made(empty_url: str) -> None:
+    """The migration writes their names down; a row that the other release writes afterwards means the same."""
+    await migrate(empty_url)
+    store = SqlStore(empty_url)
+    await store.open(now_ms=1, default_queues=())
+    ids = [ContainerId.of(an_attempt_id(attempt=104), 1_234_567, epoch=epoch) for epoch in (0, 3, 104)]
+    rows = [a_container(id=container_id, pod="another") for container_id in ids]
+    await store.commit(Commit(rows=[an_application(), an_attempt(attempt=104, am_container_id=None), *rows]))
+    await store.close()
+    await take_back_to("0005", empty_url)
+    await migrate(empty_url)
+    filled = await inspected(empty_url, lambda connection: connection.execute(text(PODS)).all())
+    assert dict(filled) == {str(found): dns_name(found) for found in ids}
+
+    await inspected(empty_url, lambda connection: connection.execute(text("UPDATE containers SET pod = NULL")))
+    store = SqlStore(empty_url)
+    found = await store.open(now_ms=2, default_queues=())
+    await store.close()
+    assert {container.id: container.pod for container in found.containers} == {i: dns_name(i) for i in ids}
+
+
+PODS = "SELECT id, pod FROM containers"
 
 
 def another_migrator(url: str) -> sqlite3.Connection | psycopg.Connection[Any]:

@@ -34,7 +34,6 @@ from yodel.domain.states import (
     ApplicationState,
     AttemptState,
     ContainerState,
-    ContainerTarget,
     FinalApplicationStatus,
     NodeState,
 )
@@ -236,7 +235,7 @@ async def test_container_comes_back_whole(open_store: Open) -> None:
         allocation_tags=("hbase", "zk ☠"),
         allocation_request_id=INT64_MAX,
         state=ContainerState.COMPLETED,
-        target=ContainerTarget.STOP,
+        pod="kept-7",
         node_id=NodeId("node.example", 65535),
         finished_ms=INT64_MAX,
         exit_status=-1000,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.playbook import NODE, SMALL, Am, Options, World, ask, complete, running
-from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
@@ -33,7 +33,7 @@ async def world() -> AsyncIterator[World]:
 
 
 def node_of(world: World, container_id: ContainerId) -> str | None:
-    return world.pods.pods[pod_name(container_id)].node_name
+    return world.pods.pods[dns_name(container_id)].node_name
 
 
 def admit_all(world: World) -> None:
@@ -68,14 +68,14 @@ async def planned(world: World, am: Am, count: int = 1) -> list[ContainerId]:
 
 
 async def refuse(world: World, container_id: ContainerId, reason: str = "OutOfcpu") -> None:
-    world.pods.change(pod_name(container_id), phase=PodPhase.FAILED, reason=reason, message=TOO_LITTLE)
+    world.pods.change(dns_name(container_id), phase=PodPhase.FAILED, reason=reason, message=TOO_LITTLE)
     await world.settle()
 
 
 async def test_pods_are_created_bound_and_granted_at_once(world: World) -> None:
     am = await a_job(world)
     first, second = await planned(world, am, 2)
-    manifest = world.pods.manifests[pod_name(first)]
+    manifest = world.pods.manifests[dns_name(first)]
     assert manifest["spec"]["nodeName"] == OTHER.host  # the AM's node is fuller
     assert {node_of(world, first), node_of(world, second)} == {NODE.host, OTHER.host}
     assert len((await am.beat()).granted) == 2
@@ -149,7 +149,7 @@ async def test_what_fits_nowhere_waits_until_room_comes(world: World) -> None:
 
     await am.beat()
     admit_all(world)
-    world.pods.finish(pod_name(placed[0]), 0)
+    world.pods.finish(dns_name(placed[0]), 0)
     await world.beat(complete(placed[0]))
     await world.settle()
     assert [c for c in waiting if world.has_pod(c)] == waiting[:1]

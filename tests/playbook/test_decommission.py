@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.playbook import NODE, NODE_SIZE, Am, Crash, World, ask, complete, running
 from yodel.domain.host_lists import HostLists
-from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, FinalApplicationStatus, NodeState
 from yodel.services.nodes.agents import NodeRegistration
 
@@ -37,7 +37,7 @@ async def a_job(world: World) -> tuple[Am, ContainerId]:
 
 
 def excluded_from(world: World, container_id: ContainerId) -> list[str]:
-    affinity = world.pods.manifests[pod_name(container_id)]["spec"]["affinity"]["nodeAffinity"]
+    affinity = world.pods.manifests[dns_name(container_id)]["spec"]["affinity"]["nodeAffinity"]
     (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     return [field["values"][0] for field in term["matchFields"]]
 
@@ -112,7 +112,7 @@ async def test_waiting_pod_is_no_longer_kept_from_a_node_that_is_open_again(worl
     await refresh(world, HostLists())
     await world.pass_time(6)
     await world.pass_time(6)
-    assert "affinity" not in world.pods.manifests[pod_name(new)]["spec"]
+    assert "affinity" not in world.pods.manifests[dns_name(new)]["spec"]
 
 
 async def test_graceful_leave_ends_at_its_timeout(world: World) -> None:

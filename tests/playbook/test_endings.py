@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.playbook import Options, World, ask, complete, running
-from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.states import (
     ApplicationState,
     ContainerState,
@@ -141,7 +141,7 @@ async def test_container_that_ends_before_it_is_handed_out_is_never_heard_of(wor
     await world.bind_and_settle()
     (first,) = world.live_tasks()
 
-    world.pods.remove(pod_name(first.id))
+    world.pods.remove(dns_name(first.id))
     await world.settle()
     await world.bind_and_settle()
     result = await am.beat()
@@ -177,10 +177,10 @@ async def test_pod_deleted_from_outside_ends_its_container_with_minus_100(world:
     (container_id,) = await am.obtain(1)
     await world.beat(running(container_id))
 
-    world.pods.remove(pod_name(container_id))
+    world.pods.remove(dns_name(container_id))
     await world.settle()
 
-    text = f"Container released: its pod {pod_name(container_id)} was deleted"
+    text = f"Container released: its pod {dns_name(container_id)} was deleted"
     assert completions(await am.beat()) == [(container_id, -100, text)]
 
 
@@ -188,7 +188,7 @@ async def test_signal_that_was_a_deletion_of_the_pod_is_told_as_one(world: World
     """The agent sees only SIGTERM; Kubernetes knows why."""
     am = await world.running_am()
     (deleted, killed) = await am.obtain(2)
-    world.pods.change(pod_name(deleted), deletion_requested=True)
+    world.pods.change(dns_name(deleted), deletion_requested=True)
     await world.settle()
 
     await world.beat(complete(deleted, 143, "killed"), complete(killed, 143, "killed"))
@@ -201,7 +201,7 @@ async def test_pods_end_counts_when_no_agent_speaks(world: World) -> None:
     (container_id,) = await am.obtain(1)
     await world.beat(running(container_id))
 
-    world.pods.finish(pod_name(container_id), 137, terminated_reason="OOMKilled")
+    world.pods.finish(dns_name(container_id), 137, terminated_reason="OOMKilled")
     await world.settle()
     assert world.container(container_id).is_live  # the agent has three seconds to say it better
 
@@ -214,7 +214,7 @@ async def test_pods_end_counts_when_no_agent_speaks(world: World) -> None:
 async def test_agents_word_beats_the_pods_status(world: World) -> None:
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
-    world.pods.finish(pod_name(container_id), 1)
+    world.pods.finish(dns_name(container_id), 1)
     await world.settle()
 
     await world.beat(complete(container_id, 1, "last lines of stderr"))

@@ -11,7 +11,7 @@ import pytest
 from tests.support.playbook import LIMITS, NODE, Am, Options, World, ask, running
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
-from yodel.domain.ids import NodeId, pod_name
+from yodel.domain.ids import NodeId, dns_name
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidLabelRequest
@@ -36,7 +36,7 @@ async def two_nodes(world: World, second: Mapping[str, str], first: Mapping[str,
 
 def affinity_of(world: World, number: int = 0) -> Any:
     task = sorted(world.live_tasks(), key=lambda container: container.id)[number]
-    spec = world.pods.manifests[pod_name(task.id)]["spec"]
+    spec = world.pods.manifests[dns_name(task.id)]["spec"]
     return spec.get("affinity", {}), spec.get("nodeSelector")
 
 
@@ -194,7 +194,7 @@ async def test_pod_that_kubernetes_cannot_schedule_is_told_and_left_alone(world:
     await am.beat(ask(1))
     await world.settle()
     (task,) = world.live_tasks()
-    world.pods.change(pod_name(task.id), unschedulable_message="0/9 nodes are available: 9 Insufficient cpu.")
+    world.pods.change(dns_name(task.id), unschedulable_message="0/9 nodes are available: 9 Insufficient cpu.")
     await world.settle()
     created = len(world.pods.created)
     for _ in range(10):
@@ -202,6 +202,6 @@ async def test_pod_that_kubernetes_cannot_schedule_is_told_and_left_alone(world:
         await am.beat()
     assert (len(world.pods.created), world.pods.deleted) == (created, [])
     told = world.rm.queries.application(am.application_id).application.diagnostics
-    assert told == f"Pod {pod_name(task.id)} cannot be scheduled: 0/9 nodes are available: 9 Insufficient cpu."
+    assert told == f"Pod {dns_name(task.id)} cannot be scheduled: 0/9 nodes are available: 9 Insufficient cpu."
     await world.bind_and_settle()
     assert world.rm.queries.application(am.application_id).application.diagnostics == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.playbook import NODE, Am, World, ask, complete, running
-from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.resource import Resource
 from yodel.domain.states import (
     ApplicationState,
@@ -24,7 +24,7 @@ async def test_job_runs_from_submission_to_its_end(world: World) -> None:
     await world.settle()
     attempt_id = world.application(application_id).current_attempt_id
     am_container = ContainerId.of(attempt_id, 1)
-    assert world.pods.created == [pod_name(am_container)]
+    assert world.pods.created == [dns_name(am_container)]
     assert world.container(am_container).state is ContainerState.PLANNED
 
     await world.bind_and_settle()

@@ -10,7 +10,7 @@ from tests.support.playbook import NODE, Am, Options, World, key, running
 from yodel.domain.ask_book import SchedulingAsk
 from yodel.domain.constraints import AnyOf, Constraint, Namespace, NamespaceKind, Single, Target
 from yodel.domain.container import Container
-from yodel.domain.ids import NodeId, pod_name
+from yodel.domain.ids import NodeId, dns_name
 from yodel.domain.pod import PodPhase
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
@@ -61,12 +61,12 @@ def tasks(world: World, tag: str) -> list[Container]:
 
 
 def spec_of(world: World, container: Container) -> Any:
-    return world.pods.manifests[pod_name(container.id)]["spec"]
+    return world.pods.manifests[dns_name(container.id)]["spec"]
 
 
 async def bind(world: World, *containers: Container, nodes: tuple[NodeId, ...] = NODES) -> None:
     for container, node_id in zip(containers, nodes, strict=False):
-        world.pods.change(pod_name(container.id), node_name=node_id.host)
+        world.pods.change(dns_name(container.id), node_name=node_id.host)
     await world.settle()
 
 
@@ -85,7 +85,7 @@ async def test_apart_is_anti_affinity_and_no_more_pods_than_nodes(world: World) 
     assert len(found) == 3
     (term,) = spec_of(world, found[0])["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert term["topologyKey"] == "kubernetes.io/hostname"
-    assert world.pods.manifests[pod_name(found[0].id)]["metadata"]["labels"]["tag.yodel.io/zk"] == ""
+    assert world.pods.manifests[dns_name(found[0].id)]["metadata"]["labels"]["tag.yodel.io/zk"] == ""
     told = world.rm.queries.application(am.application_id).application.diagnostics
     assert told.count("no node satisfies the placement constraint notin,node,zk") == 2
 
@@ -125,7 +125,7 @@ async def test_at_most_so_many_on_a_node_by_slots(world: World) -> None:
     await ask(am, *requests("web", 8, Single(maximum=1, targets=(Target("web"),))))
     found = tasks(world, "web")
     assert len(found) == 6  # two a node: one may be there already
-    labels = [world.pods.manifests[pod_name(c.id)]["metadata"]["labels"]["slot.yodel.io/web"] for c in found]
+    labels = [world.pods.manifests[dns_name(c.id)]["metadata"]["labels"]["slot.yodel.io/web"] for c in found]
     assert sorted(labels) == ["0", "0", "0", "1", "1", "1"]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.playbook import NODE, World, ask
-from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -12,6 +14,7 @@ from yodel.domain.states import (
 from yodel.errors import (
     Refused,
 )
+from yodel.services.scheduling import scheduler
 
 
 async def test_pod_that_finds_no_node_waits_and_can_be_taken_back(world: World) -> None:
@@ -19,7 +22,7 @@ async def test_pod_that_finds_no_node_waits_and_can_be_taken_back(world: World) 
     await am.beat(ask(1))
     await world.settle()
     (waiting,) = world.live_tasks()
-    world.pods.change(pod_name(waiting.id), unschedulable_message="0/1 nodes are available: insufficient memory")
+    world.pods.change(dns_name(waiting.id), unschedulable_message="0/1 nodes are available: insufficient memory")
     await world.pass_time(300)
     assert world.container(waiting.id).state is ContainerState.PLANNED
 
@@ -36,7 +39,7 @@ async def test_cancelling_takes_back_what_has_no_node_first(world: World) -> Non
     await am.beat(ask(3))
     await world.settle()
     first = min(c.id for c in world.live_tasks())
-    world.pods.change(pod_name(first), node_name=NODE.host)
+    world.pods.change(dns_name(first), node_name=NODE.host)
     await world.settle()
 
     await am.beat(ask(1), progress=0.5)  # this beat hands the bound one over: nothing is wanted any more
@@ -88,8 +91,8 @@ async def test_pod_that_may_not_be_deleted_is_no_reason_to_die(world: World) -> 
 async def test_pod_of_ours_without_a_row_is_deleted(world: World) -> None:
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
-    stray = world.pods.pods[pod_name(container_id)]
-    name = pod_name(ContainerId.of(am.attempt_id, 77))
+    stray = world.pods.pods[dns_name(container_id)]
+    name = dns_name(ContainerId.of(am.attempt_id, 77))
     labels = {**stray.labels, "yodel.io/container-id": str(ContainerId.of(am.attempt_id, 77))}
     world.pods.put(type(stray)(name=name, uid="u", resource_version="", labels=labels))
     await world.settle()
@@ -103,7 +106,7 @@ async def test_planned_pod_that_vanishes_is_made_again(world: World) -> None:
     await am.beat(ask(1))
     await world.settle()
     (waiting,) = world.live_tasks()
-    world.pods.remove(pod_name(waiting.id))
+    world.pods.remove(dns_name(waiting.id))
     await world.settle()
 
     assert world.has_pod(waiting.id)
@@ -120,3 +123,27 @@ async def test_pod_bound_before_its_node_agent_registers_waits_for_it(world: Wor
     await world.pass_time(1)
 
     assert world.attempt(world.application(application_id).current_attempt_id).state is AttemptState.LAUNCHED
+
+
+async def test_a_pod_may_be_called_as_it_likes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing follows from a container's id: the row has the name, from its plan to its end and over a restart."""
+    monkeypatch.setattr(scheduler, "dns_name", lambda container_id: f"pod-{container_id.sequence}")
+    am = await world.running_am()
+    kept, killed, released = await am.obtain(3)
+    names = {world.container(i).pod for i in (am.container.id, kept, killed, released)}
+    assert set(world.pods.pods) == names == {"pod-1", "pod-2", "pod-3", "pod-4"}
+    await world.restart()
+    world.relist()
+    await am.register()
+
+    world.pods.finish(world.container(killed).pod, 137, terminated_reason="OOMKilled")
+    await am.beat(releases=[released])
+    await world.settle()
+    await world.pass_time(5)
+    assert world.container(killed).exit_status == -104
+    assert world.rm.reconciler.has_pod(kept)
+    assert not world.rm.reconciler.has_pod(released)
+
+    await am.finish()
+    await world.pass_time(700)
+    assert world.pods.pods == {}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.playbook import NODE, Am, Crash, World, ask, running
 from yodel.domain.container_update import UpdateRequest
-from yodel.domain.ids import ContainerId, pod_name
+from yodel.domain.ids import ContainerId, dns_name
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerUpdateType
 from yodel.errors import Refused
@@ -44,8 +44,8 @@ async def test_increase_is_told_once_the_pod_is_larger(world: World) -> None:
     assert not at_once.update_errors
     await world.settle()
 
-    assert world.pods.resized == [pod_name(task)]
-    limits = world.pods.manifests[pod_name(task)]["spec"]["containers"][0]["resources"]["limits"]
+    assert world.pods.resized == [dns_name(task)]
+    limits = world.pods.manifests[dns_name(task)]["spec"]["containers"][0]["resources"]["limits"]
     assert limits["memory"] == "4096Mi"
     ((kind, granted),) = (await am.beat()).updated
     assert (kind, granted.container.id, granted.container.version) == (INCREASE, task, 1)
@@ -104,7 +104,7 @@ async def test_decrease_is_true_at_once_and_its_node_agent_is_told(world: World)
     assert (told.id, told.version, told.capability.memory_mib) == (task, 1, 1024)
     assert (await world.beat()).updates == ()
     await world.settle()
-    assert world.pods.resized == [pod_name(task)]
+    assert world.pods.resized == [dns_name(task)]
 
 
 async def test_pod_that_cannot_shrink_stays_large_and_nobody_minds(world: World) -> None:
@@ -224,7 +224,7 @@ async def test_resize_is_whole_wherever_the_rm_dies(step: int | None, kind: Cont
         container = world.container(task)
         assert {*updates} == {size}
         assert (container.capability.memory_mib, container.version, container.resize_to) == (size, 1, NONE)
-        assert world.pods.manifests[pod_name(task)]["spec"]["containers"][0]["resources"]["limits"]["memory"] == (
+        assert world.pods.manifests[dns_name(task)]["spec"]["containers"][0]["resources"]["limits"]["memory"] == (
             f"{size}Mi"
         )
         assert world.disk.containers[task] == container
@@ -271,7 +271,7 @@ async def test_increase_that_is_never_passed_on_is_taken_back(world: World) -> N
     assert world.container(task).capability == Resource(2048, 1)
     assert (world.container(task).confirmed, world.container(task).resize_to) == (NONE, NONE)
     assert world.rm.state.cluster_usage.resource == before
-    limits = world.pods.manifests[pod_name(task)]["spec"]["containers"][0]["resources"]["limits"]
+    limits = world.pods.manifests[dns_name(task)]["spec"]["containers"][0]["resources"]["limits"]
     assert limits["memory"] == "2048Mi"
     assert not await live_for(world, am, 1500, sized(task, 2048))
     assert world.container(task).version == 2

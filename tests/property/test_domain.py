@@ -13,7 +13,7 @@ from tests.support import records
 from yodel.domain.application import APPLICATION_MACHINE, DIAGNOSTICS_LENGTH_MAX, Application
 from yodel.domain.attempt import ATTEMPT_MACHINE
 from yodel.domain.container import CONTAINER_MACHINE
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name
 from yodel.domain.machine import Go, Ignore, Impossible, Machine
 from yodel.domain.node import NODE_MACHINE
 from yodel.domain.queues import queue as queues
@@ -133,12 +133,12 @@ def test_node_id_reads_what_it_prints(node_id: NodeId) -> None:
 
 @given(records.container_ids, records.container_ids)
 def test_different_containers_have_different_pods(one: ContainerId, other: ContainerId) -> None:
-    assert (pod_name(one) == pod_name(other)) == (one == other)
+    assert (dns_name(one) == dns_name(other)) == (one == other)
 
 
 @given(records.container_ids)
 def test_pod_name_is_a_label_value_and_a_dns_name(container_id: ContainerId) -> None:
-    name = pod_name(container_id)
+    name = dns_name(container_id)
 
     assert len(name) <= 253
     assert {*name} <= {*"abcdefghijklmnopqrstuvwxyz0123456789-"}

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from tests.support.actors import Cluster, Master
-from yodel.domain.ids import pod_name
+from yodel.domain.ids import dns_name
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerState
 from yodel.services.writer.state import ClusterState
@@ -126,7 +126,7 @@ def check_sizes(cluster: Cluster) -> None:
             if agent.is_registered and container is not None and container.is_live and container.confirmed == NONE:
                 assert size == container.capability, f"{container_id}: the agent works with {size}"
     for container in cluster.rm.state.live_containers():
-        name = pod_name(container.id)
+        name = dns_name(container.id)
         if name in cluster.pods.pods and container.confirmed == NONE:
             meant, found = cluster.rm.maker.manifest_of(container), cluster.pods.manifests[name]
             assert requests_of(meant["spec"]) == requests_of(found["spec"]), f"{name} is not of its row's size"

@@ -24,7 +24,7 @@ from tests.support.playbook import (
 )
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name
 from yodel.domain.pod import PodPhase
 from yodel.domain.resource import Resource
 from yodel.errors import ApplicationAttemptNotFound, InvalidResponseId, NotRegistered, Refused, Unavailable
@@ -250,7 +250,7 @@ class Cluster(World):
         """Kubernetes binds what waits and finds room, round robin; a process does not outlive its pod."""
         for agent in self.nodes:
             for container_id, status in list(agent.containers.items()):
-                if status is None and pod_name(container_id) not in self.pods.pods:
+                if status is None and dns_name(container_id) not in self.pods.pods:
                     self.end(agent, container_id, 143)
         free = {agent.node_id.host: NODE_SIZE.memory_mib - self._held_mib(agent.node_id.host) for agent in self.nodes}
         waiting = [pod.name for pod in self.pods.pods.values() if pod.node_name is None]
@@ -275,7 +275,7 @@ class Cluster(World):
             agent.containers[container_id] = status
         for master in self.masters.values():
             master.is_over |= master.container_id == container_id
-        name = pod_name(container_id)
+        name = dns_name(container_id)
         pod = self.pods.pods.get(name)
         if pod is not None and pod.exit_code is None:
             self.pods.finish(name, status)

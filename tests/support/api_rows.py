@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld
-from yodel.domain.ids import pod_name
+from yodel.domain.ids import dns_name
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.domain.resource import Resource
@@ -64,7 +64,7 @@ async def fill(world: RestWorld) -> None:
     )
     world.rm.reconciler.pod_seen(
         PodObservation(
-            name=pod_name(TASK.id),
+            name=dns_name(TASK.id),
             uid="u",
             resource_version="1",
             node_name="kube-1",

@@ -9,7 +9,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from yodel.domain.ids import ContainerId, pod_name
+from yodel.domain.ids import ContainerId, dns_name
 from yodel.translator.parked_script import SCRIPT
 
 
@@ -49,7 +49,7 @@ async def start_parked_pod(handover_dir: Path, container_id: ContainerId, uid: i
     """Start the shell; what the kubelet would have made (the directory) is the agent's to make here."""
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
-        "YODEL_HANDOVER_DIR": str(handover_dir / pod_name(container_id)),
+        "YODEL_HANDOVER_DIR": str(handover_dir / dns_name(container_id)),
         "YODEL_CONTAINER_ID": str(container_id),
     }
     identity = {"user": uid, "group": gid, "extra_groups": [gid]} if os.geteuid() == 0 else {}
@@ -65,4 +65,4 @@ async def start_parked_pod(handover_dir: Path, container_id: ContainerId, uid: i
         cwd="/",
         **identity,  # type: ignore[arg-type]
     )
-    return ParkedPod(process, handover_dir / pod_name(container_id))
+    return ParkedPod(process, handover_dir / dns_name(container_id))

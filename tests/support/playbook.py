@@ -25,7 +25,7 @@ from yodel.domain.ask_book import ANY, Ask, AskKey
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, pod_name
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name
 from yodel.domain.pod import PodHolding, PodObservation, PodPhase
 from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
@@ -567,7 +567,7 @@ class World:
         return self.rm.state.containers.get(container_id) or self.disk.ended[container_id]
 
     def has_pod(self, container_id: ContainerId) -> bool:
-        return pod_name(container_id) in self.pods.pods
+        return dns_name(container_id) in self.pods.pods
 
     def live_tasks(self) -> list[Container]:
         return [c for c in self.rm.state.live_containers() if not c.is_am]

@@ -16,7 +16,14 @@ from yodel.domain.application import Application, Submission
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.delegation_token import DelegationToken
-from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.ids import (
+    CONTAINER_SEQUENCE_MASK,
+    ApplicationAttemptId,
+    ApplicationId,
+    ContainerId,
+    NodeId,
+    dns_name,
+)
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage, PastUsageId
 from yodel.domain.queues.queue import Queue
@@ -163,7 +170,8 @@ def a_container(sequence: int = 1, attempt: int = 1, container: int = 2, **chang
         "priority": 1,
         "created_ms": 3000,
     }
-    return Container(**{**fields, **changes})
+    fields |= changes
+    return Container(**{"pod": dns_name(fields["id"]), **fields})
 
 
 def a_node(host: str = "node-1", **changes: Any) -> Node:

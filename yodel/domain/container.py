@@ -1,8 +1,8 @@
 """A container's life: planned, bound, handed to its ApplicationMaster, running, completed.
 
-Follows RMContainerImpl, with one difference: a container has a row and a pod before it has a node.  ``state`` is what
-is so, ``target`` what we want.  A stopped container is COMPLETED at once (as Hadoop's RELEASED and KILLED): the row
-says the end, the reconciler makes the pod follow.
+Follows RMContainerImpl, with one difference: a container has a row and a pod before it has a node.  A stopped
+container is COMPLETED at once (as Hadoop's RELEASED and KILLED): the row says the end, the reconciler makes the pod
+follow.
 
 A resize has three ends to bring together: the row, the pod and the ApplicationMaster.  An increase is reserved first
 (``resize_to``), then the pod becomes larger, and only then the ApplicationMaster gets a token for it.  A decrease is
@@ -53,7 +53,6 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
     ContainerExitStatus,
     ContainerState,
-    ContainerTarget,
     ContainerType,
     ContainerUpdateType,
     ExecutionType,
@@ -88,6 +87,8 @@ class Container:
     """
 
     id: ContainerId
+    pod: str
+    """The name of the pod that it runs in, also before that is there."""
     type: ContainerType
     user: str
     queue: str
@@ -102,7 +103,6 @@ class Container:
     allocation_tags: tuple[str, ...] = ()
     """By which placement constraints count it."""
     state: ContainerState = ContainerState.PLANNED
-    target: ContainerTarget = ContainerTarget.RUN
     node_id: NodeId | None = None
     created_ms: int
     finished_ms: int = 0
@@ -175,7 +175,6 @@ def _completed(
     completed = replace(
         container,
         state=ContainerState.COMPLETED,
-        target=ContainerTarget.STOP,
         exit_status=exit_status,
         diagnostics=diagnostics[-DIAGNOSTICS_LENGTH_MAX:],
         finished_ms=at_ms,

@@ -134,8 +134,9 @@ class NodeId:
         return cls(match[1], int(match[2]))
 
 
-def pod_name(container_id: ContainerId) -> str:
-    """The one pod name a container can have: ``<app>-<attempt>-<container>`` in DNS-1123 letters.
+def dns_name(container_id: ContainerId) -> str:
+    """``<app>-<attempt>-<container>`` in DNS-1123 letters: what a pod is called that is made for this container, and
+    the directory in which its node agent and its shell meet.  Which pod a container has is in its row.
 
     ``container_e03_1700000000000_0007_01_000002`` becomes ``application-1700000000000-0007-01-e03-000002``.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.domain.states import ContainerState, ContainerTarget
+from yodel.domain.states import ContainerState
 
 REMEMBERED_DIAGNOSTICS_MAX = 4_096
 """Characters, the last ones: a hundred thousand rows are kept, and a row's text is whatever a process printed."""
@@ -48,6 +48,7 @@ def remembered(container: Container) -> Container:
     """What is kept of one that has ended, for reports: nothing of how it was asked for and placed."""
     return Container(
         id=container.id,
+        pod=container.pod,
         type=container.type,
         user=container.user,
         queue=container.queue,
@@ -57,7 +58,6 @@ def remembered(container: Container) -> Container:
         allocation_request_id=container.allocation_request_id,
         allocation_tags=container.allocation_tags,
         state=ContainerState.COMPLETED,
-        target=ContainerTarget.STOP,
         node_id=container.node_id,
         created_ms=container.created_ms,
         finished_ms=container.finished_ms,

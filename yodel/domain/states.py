@@ -91,13 +91,6 @@ class ContainerState(Enum):
     COMPLETED = "COMPLETED"
 
 
-class ContainerTarget(Enum):
-    """What we want: the reconciler drives the pod there."""
-
-    RUN = "RUN"
-    STOP = "STOP"
-
-
 class NodeState(IntEnum):
     """NodeStateProto without its ``NS_`` prefix."""
 

@@ -7,9 +7,9 @@ from sqlalchemy import ColumnElement, Executable, Select, delete, func, select, 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.past import PastUsage, PastUsageId
-from yodel.domain.states import ContainerState, ContainerTarget, ContainerType
+from yodel.domain.states import ContainerState, ContainerType
 from yodel.store import tables
-from yodel.store.values import Columns, Values, node_id_from, resource_from, resource_values
+from yodel.store.values import Columns, Values, node_id_from, pod_from, resource_from, resource_values
 
 _ENDED = tables.ended_containers.c
 _KEY = (_ENDED.application_id, _ENDED.attempt, _ENDED.number)
@@ -20,6 +20,7 @@ def ended_values(container: Container) -> Values:
         "application_id": str(container.id.application_id),
         "attempt": container.id.attempt_id.attempt,
         "number": container.id.number,
+        "pod": container.pod,
         "type": container.type.name,
         "user": container.user,
         "queue": container.queue,
@@ -38,8 +39,10 @@ def ended_values(container: Container) -> Values:
 def ended_from(row: Columns) -> Container:
     node_id, capability = row["node_id"], resource_from("capability", row)
     attempt_id = ApplicationAttemptId(ApplicationId.parse(row["application_id"]), row["attempt"])
+    container_id = ContainerId(attempt_id, row["number"])
     return Container(
-        id=ContainerId(attempt_id, row["number"]),
+        id=container_id,
+        pod=pod_from(row["pod"], container_id),
         type=ContainerType[row["type"]],
         user=row["user"],
         queue=row["queue"],
@@ -49,7 +52,6 @@ def ended_from(row: Columns) -> Container:
         allocation_request_id=row["allocation_request_id"],
         allocation_tags=tuple(row["allocation_tags"]),
         state=ContainerState.COMPLETED,
-        target=ContainerTarget.STOP,
         node_id=None if node_id is None else node_id_from(node_id),
         created_ms=row["created_ms"],
         finished_ms=row["finished_ms"],

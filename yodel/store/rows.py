@@ -25,7 +25,6 @@ from yodel.domain.states import (
     ApplicationState,
     AttemptState,
     ContainerState,
-    ContainerTarget,
     ContainerType,
     ContainerUpdateType,
     ExecutionType,
@@ -37,7 +36,7 @@ from yodel.ports.store import Row
 from yodel.store import tables
 from yodel.store.ended_rows import past_usage_from, past_usage_values
 from yodel.store.queue_rows import queue_from, queue_values, scheduler_conf_from, scheduler_conf_values
-from yodel.store.values import Columns, Values, node_id_from, resource_from, resource_values
+from yodel.store.values import Columns, Values, node_id_from, pod_from, resource_from, resource_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +212,7 @@ def container_values(container: Container) -> Values:
     placement = container.placement
     return {
         "id": str(container.id),
+        "pod": container.pod,
         "attempt_id": str(container.id.attempt_id),
         "number": container.id.number,
         "type": container.type.name,
@@ -233,7 +233,7 @@ def container_values(container: Container) -> Values:
         "placement_rules": [_rule_values(rule) for rule in placement.rules],
         "allocation_tags": list(container.allocation_tags),
         "state": container.state.name,
-        "target": container.target.name,
+        "target": "RUN" if container.is_live else "STOP",  # read by releases before 0006 only
         "node_id": None if container.node_id is None else str(container.node_id),
         "created_ms": container.created_ms,
         "finished_ms": container.finished_ms,
@@ -248,9 +248,10 @@ def container_values(container: Container) -> Values:
 
 
 def container_from(row: Columns) -> Container:
-    node_id = row["node_id"]
+    container_id, node_id = ContainerId.parse(row["id"]), row["node_id"]
     return Container(
-        id=ContainerId.parse(row["id"]),
+        id=container_id,
+        pod=pod_from(row["pod"], container_id),
         type=ContainerType[row["type"]],
         user=row["user"],
         queue=row["queue"],
@@ -263,7 +264,6 @@ def container_from(row: Columns) -> Container:
         placement=_placement(row),
         allocation_tags=tuple(row["allocation_tags"]),
         state=ContainerState[row["state"]],
-        target=ContainerTarget[row["target"]],
         node_id=None if node_id is None else node_id_from(node_id),
         created_ms=row["created_ms"],
         finished_ms=row["finished_ms"],

@@ -212,6 +212,8 @@ class ContainerColumns(TypedColumns):
     confirmed_memory_mib = Column(BigInteger, nullable=False)
     confirmed_vcores = Column(BigInteger, nullable=False)
     confirmed_extras = Column(JSON, nullable=False)
+    pod = Column(Text)
+    """Null where the release before wrote the row."""
 
 
 class EndedContainerColumns(TypedColumns):
@@ -234,6 +236,7 @@ class EndedContainerColumns(TypedColumns):
     finished_ms = Column(BigInteger, nullable=False, index=True)
     exit_status = Column(BigInteger, nullable=False)
     diagnostics = Column(AnyText, nullable=False)
+    pod = Column(Text)
 
 
 class PastUsageColumns(TypedColumns):

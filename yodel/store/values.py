@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from yodel.domain.ids import NodeId
+from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.resource import Resource
 
 Values = dict[str, Any]
@@ -34,3 +34,8 @@ def node_id_from(text: str) -> NodeId:
     """Our own text comes back whole; ``NodeId.parse`` is for texts from outside and refuses more."""
     host, _, port = text.rpartition(":")
     return NodeId(host, int(port))
+
+
+def pod_from(text: str | None, container_id: ContainerId) -> str:
+    """A row that the release before wrote says nothing: there every pod is made for one container."""
+    return text if text is not None else dns_name(container_id)

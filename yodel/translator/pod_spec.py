@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from yodel.domain.container import Container
-from yodel.domain.ids import pod_name
+from yodel.domain.ids import dns_name
 from yodel.translator import names
 from yodel.translator.dialects import Dialect, GangKind, gang_name, gang_object, quantities
 from yodel.translator.parked_script import SCRIPT
@@ -90,8 +90,7 @@ def manifest(
 ) -> dict[str, Any]:
     """The pod as JSON.  ``identity`` None means "as the node's own unprivileged user": one-user set-ups only;
     ``image`` empty means the queue's."""
-    name = pod_name(container.id)
-    handover = f"{settings.handover_dir}/{name}"
+    handover = f"{settings.handover_dir}/{dns_name(container.id)}"
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
         "schedulerName": settings.scheduler_name,
@@ -119,7 +118,7 @@ def manifest(
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": name,
+            "name": container.pod,
             "namespace": settings.namespace,
             "labels": {
                 **settings.dialect.labels,

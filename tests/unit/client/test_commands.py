@@ -24,7 +24,7 @@ from tests.support.api_rows import FAILED, GONE, MASTER, NODE, RUNNING, TASK, fi
 from tests.support.rest_world import rest_world
 from yodel import cli
 from yodel.client import api, show_queues
-from yodel.domain.ids import pod_name
+from yodel.domain.ids import dns_name
 from yodel.local import running
 
 RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200", "HADOOP_USER_NAME": "alice"})
@@ -217,7 +217,7 @@ def test_unknown_application_is_a_failure(net: Net, command: str) -> None:
 def test_application_is_shown_with_its_containers(net: Net) -> None:
     shown = run("app", "show", RUNNING.id).stdout
     assert f"Application {RUNNING.id}" in shown
-    assert f"{TASK.id}\tRUNNING\t-\tnode-1:8041\t2048 MiB\t2\t{pod_name(TASK.id)}\tRunning" in shown
+    assert f"{TASK.id}\tRUNNING\t-\tnode-1:8041\t2048 MiB\t2\t{dns_name(TASK.id)}\tRunning" in shown
     assert "0/1 nodes are available" in shown
     found = read(run("app", "show", RUNNING.id, "--json"))
     assert (found["id"], len(found["containers"])) == (str(RUNNING.id), 4)

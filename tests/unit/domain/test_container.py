@@ -21,7 +21,7 @@ from yodel.domain.events import (
     StopRequested,
 )
 from yodel.domain.ids import NodeId
-from yodel.domain.states import ContainerState, ContainerTarget, ContainerType
+from yodel.domain.states import ContainerState, ContainerType
 from yodel.errors import IllegalTransition
 
 NODE = NodeId("node-1", 8041)
@@ -49,7 +49,6 @@ def test_task_is_planned_bound_handed_out_started_ended_and_acknowledged() -> No
 
     ended = CONTAINER_MACHINE.apply(running, ContainerEnded(3, "boom", 77))
     assert (ended.entity.exit_status, ended.entity.diagnostics, ended.entity.finished_ms) == (3, "boom", 77)
-    assert ended.entity.target is ContainerTarget.STOP
     assert not ended.entity.is_live
     assert ended.effects == (Reconcile(TASK.id), ReportCompleted(TASK.id))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from yodel.domain.ids import (
@@ -11,10 +13,11 @@ from yodel.domain.ids import (
     ApplicationId,
     ContainerId,
     NodeId,
-    pod_name,
+    dns_name,
 )
 from yodel.errors import InvalidValue
 
+ROOT = Path(__file__).resolve().parents[3]
 TIMESTAMP_MS = 1_465_095_377_475
 APPLICATION = ApplicationId(TIMESTAMP_MS, 25645)
 ATTEMPT = ApplicationAttemptId(APPLICATION, 1)
@@ -155,5 +158,18 @@ def test_identifiers_order_by_their_numbers_not_by_their_texts() -> None:
 def test_pod_name_is_the_container_id_in_dns_letters() -> None:
     container_id = ContainerId.parse("container_e03_1700000000000_0007_01_000002")
 
-    assert pod_name(container_id) == "application-1700000000000-0007-01-e03-000002"
-    assert pod_name(ContainerId.of(container_id.attempt_id, 2)) == "application-1700000000000-0007-01-000002"
+    assert dns_name(container_id) == "application-1700000000000-0007-01-e03-000002"
+    assert dns_name(ContainerId.of(container_id.attempt_id, 2)) == "application-1700000000000-0007-01-000002"
+
+
+def test_a_pods_name_follows_from_no_container_but_where_one_is_planned_or_the_release_before_said_nothing() -> None:
+    """Who wants to know a container's pod reads its row."""
+    may = {
+        "yodel/services/scheduling/scheduler.py": "the pod that is made for a new container",
+        "yodel/store/values.py": "rows of the release before",
+        "yodel/translator/pod_spec.py": "the directory in which agent and shell meet",
+        "nm_plugin/launch/parked.py": "the same directory",
+        "yodel/domain/ids.py": "its own",
+    }
+    files = [path for package in ("yodel", "nm_plugin") for path in (ROOT / package).rglob("*.py")]
+    assert {str(path.relative_to(ROOT)) for path in files if "dns_name" in path.read_text()} == set(may)

@@ -21,7 +21,7 @@ import pytest
 from tests.support.fake_kubernetes import Answer, FakeApi, Stream, listing, pod
 from tests.support.playbook import World
 from yodel.domain.container import Container
-from yodel.domain.ids import ContainerId, pod_name
+from yodel.domain.ids import ContainerId, dns_name
 from yodel.host.clock import LoopTimers
 from yodel.kube.watch_loop import WatchHealth, watch_pods
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
@@ -53,7 +53,7 @@ def bodies(rows: list[Container], version: int) -> list[Answer]:
 
 def a_pod(row: Container, version: int) -> dict[str, Any]:
     """With what a kubelet and the managed fields add: about 4 kB."""
-    body = pod(pod_name(row.id), version, container_id=str(row.id), phase="Running")
+    body = pod(dns_name(row.id), version, container_id=str(row.id), phase="Running")
     body["metadata"] |= {"creationTimestamp": AT, "managedFields": [{"manager": "kubelet", "fieldsV1": MANAGED}]}
     body["spec"]["nodeName"] = "node-1"
     kinds = ("Initialized", "Ready", "ContainersReady", "PodScheduled")

@@ -10,7 +10,7 @@ import pytest
 from tests.support.playbook import POD_SETTINGS, FakeClock
 from tests.support.records import a_container, a_node
 from yodel.domain.container import Container, Placement
-from yodel.domain.ids import ContainerId, pod_name
+from yodel.domain.ids import ContainerId, dns_name
 from yodel.domain.node import Node
 from yodel.domain.pod import PodHolding, PodObservation, PodPhase
 from yodel.domain.resource import Resource
@@ -90,12 +90,12 @@ def machine(name: str, cpu: str = "4", version: int = 1, **changes: Any) -> Node
 
 
 def a_pod(container: Container, node_name: str, **changes: Any) -> PodObservation:
-    return PodObservation(name=pod_name(container.id), uid="u", resource_version="5", node_name=node_name, **changes)
+    return PodObservation(name=dns_name(container.id), uid="u", resource_version="5", node_name=node_name, **changes)
 
 
 def holding(container: Container, node_name: str) -> PodHolding:
     amounts = requests_of(manifest(container, POD_SETTINGS, None, "n", "t")["spec"])
-    name = pod_name(container.id)
+    name = dns_name(container.id)
     return PodHolding(namespace="yodel", name=name, uid="u", resource_version="5", node_name=node_name, amounts=amounts)
 
 
@@ -126,7 +126,7 @@ async def test_who_came_before_the_listings_is_woken_after_both() -> None:
 async def test_a_round_that_is_repeated_keeps_its_node() -> None:
     desk, container = Desk(), a_container()
     first = desk.place(container)
-    desk.binder.created(container.id)
+    desk.binder.created(container)
     assert desk.place(container) == first
     desk.binder.node_seen(machine(str(first), version=2, unschedulable=True))
     assert desk.place(container) != first
@@ -161,7 +161,7 @@ async def test_who_does_not_want_any_more_leaves_the_line_to_the_next() -> None:
     for container in (first, second):
         desk.place(container)
     await desk.heard()
-    desk.binder.not_created(placed[0].id)
+    desk.binder.not_created(placed[0])
     desk.binder.over(first.id)
     assert await desk.heard() == [second.id]
 
@@ -188,7 +188,7 @@ async def test_many_lines_are_tried_a_slice_at_a_time() -> None:
 async def test_assumptions_fall_after_their_time() -> None:
     desk = Desk()
     silent, created, *_ = desk.fill()
-    desk.binder.created(created.id)
+    desk.binder.created(created)
     waits = a_container(container=10)
     desk.place(waits)
     await desk.heard()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.playbook import World, ask, complete, running
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationId, pod_name
+from yodel.domain.ids import ApplicationId, dns_name
 from yodel.domain.states import ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.inspection import ApplicationSummary, PodEvent
@@ -89,18 +89,18 @@ async def test_grant_launch_and_end_are_events_of_the_pod(world: World) -> None:
     await during(inspection, 5)
 
     own = [(e.pod_name, e.reason, e.is_warning) for e in events.told]
-    assert [line[1:] for line in own if line[0] == pod_name(one)] == [
+    assert [line[1:] for line in own if line[0] == dns_name(one)] == [
         ("Granted", False),
         ("Launched", False),
         ("Completed", False),
     ]
-    assert [line[1:] for line in own if line[0] == pod_name(other)] == [
+    assert [line[1:] for line in own if line[0] == dns_name(other)] == [
         ("Granted", False),
         ("LocalizationFailed", True),
     ]
     (failed,) = [event for event in events.told if event.reason == "LocalizationFailed"]
     assert "no such file" in failed.message
-    assert failed.pod_uid == f"uid-{pod_name(other)}"
+    assert failed.pod_uid == f"uid-{dns_name(other)}"
 
 
 async def test_events_keep_their_pace_and_the_oldest_are_dropped(world: World) -> None:
@@ -125,7 +125,7 @@ async def test_same_state_is_told_once(world: World) -> None:
     for progress in range(5):
         inspection.published([replace(row, finished_ms=progress)], ())
     await during(inspection, 5)
-    assert len([event for event in events.told if event.pod_name == pod_name(first)]) == 1
+    assert len([event for event in events.told if event.pod_name == dns_name(first)]) == 1
 
 
 async def test_refused_events_are_forgotten_and_tried_much_later(world: World) -> None:
@@ -199,7 +199,7 @@ async def test_ask_that_cannot_be_placed_is_an_event_of_the_masters_pod_and_a_li
     await during(inspection, 3)
 
     told = events.told[-1]
-    assert (told.reason, told.pod_name, told.is_warning) == ("AskCannotBePlaced", pod_name(am.container.id), True)
+    assert (told.reason, told.pod_name, told.is_warning) == ("AskCannotBePlaced", dns_name(am.container.id), True)
     assert told.message.startswith("Cannot be placed: 2 of <memory:1024, vCores:1> (priority 1): locality is strict")
     line = board.lines[am.application_id]
     assert line is not None

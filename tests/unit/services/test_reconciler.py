@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import World, ask, complete
-from yodel.domain.ids import ContainerId, pod_name
+from tests.support.playbook import World, ask, complete, running
+from yodel.domain.ids import ContainerId, dns_name
 from yodel.domain.pod import PodPhase
 from yodel.domain.states import ApplicationState, ContainerState
 from yodel.errors import Refused, Unavailable
@@ -39,24 +39,52 @@ async def test_rounds_are_idempotent(world: World) -> None:
     container_id = await planned(world)
     for _ in range(3):
         assert await world.run(world.rm.reconciler.reconcile(container_id)) is None
-    assert world.pods.created.count(pod_name(container_id)) == 1
+    assert world.pods.created.count(dns_name(container_id)) == 1
 
 
 async def test_listing_tells_of_what_went_while_nobody_watched(world: World) -> None:
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
-    world.pods.remove(pod_name(container_id))
+    world.pods.remove(dns_name(container_id))
     world.relist()
     await world.settle()
     assert world.container(container_id).state is ContainerState.COMPLETED
     assert world.rm.reconciler.observed(container_id) is None
 
 
+async def test_pod_that_another_container_has_by_now_stays_and_tells_of_that_one(world: World) -> None:
+    am = await world.running_am()
+    first, second = await am.obtain(2)
+    reused, unused = (dns_name(container_id) for container_id in (first, second))
+    await world.beat(complete(first))
+    await world.settle()
+    row = replace(world.container(second), pod=reused)
+    await world.run(world.rm.engine.do(lambda tx: tx.put(row), may_wait=False))
+    world.pods.remove(unused)
+    for _ in range(13):  # until what ended by itself is not kept any more
+        await world.pass_time(100)
+        await world.beat(running(second))
+        await am.beat()
+    assert first not in world.rm.state.containers
+    assert world.rm.reconciler.observed(first) is None
+    assert world.container(second).is_live
+    assert world.rm.reconciler.observed(second) is world.pods.pods[reused]
+
+    world.pods.finish(reused, 3)
+    await world.settle()
+    await world.pass_time(5)
+    assert (world.container(second).is_live, world.container(second).exit_status) == (False, 3)
+    await am.beat()
+    await am.finish()
+    await world.pass_time(1_300)
+    assert world.pods.pods == {}
+
+
 async def preempted(world: World) -> ContainerId:
     """A task whose pod a scheduler wants gone, as the watch has told."""
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
-    world.pods.change(pod_name(container_id), deletion_requested=True, disruption_reason="PreemptionByScheduler")
+    world.pods.change(dns_name(container_id), deletion_requested=True, disruption_reason="PreemptionByScheduler")
     await world.settle()
     assert world.container(container_id).is_live
     return container_id
@@ -69,7 +97,7 @@ async def test_why_a_pod_went_is_known_after_any_number_of_listings(
 ) -> None:
     """Whether the watch or a listing said that it went, before anybody looked at its container."""
     container_id = await preempted(world)
-    pod = world.pods.pods.pop(pod_name(container_id))
+    pod = world.pods.pods.pop(dns_name(container_id))
     if is_watched:
         world.rm.reconciler.pod_gone(pod)
     else:
@@ -85,7 +113,7 @@ async def test_why_a_pod_went_is_known_after_any_number_of_listings(
 @pytest.mark.parametrize("by_list", [True, False])
 async def test_why_a_pod_went_is_not_said_of_the_next_of_its_name(world: World, by_list: bool) -> None:
     container_id = await preempted(world)
-    name, reconciler = pod_name(container_id), world.rm.reconciler
+    name, reconciler = dns_name(container_id), world.rm.reconciler
     reconciler.pod_gone(world.pods.pods[name])
     fresh = replace(world.pods.pods[name], uid="another", deletion_requested=False, disruption_reason="")
     world.pods.pods[name] = fresh
@@ -112,7 +140,7 @@ async def test_kubernetes_that_does_not_answer_is_asked_again(world: World) -> N
 async def test_pod_that_ended_by_itself_stays_a_while_for_its_log(world: World, status: int, stays: bool) -> None:
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
-    world.pods.finish(pod_name(container_id), abs(status))
+    world.pods.finish(dns_name(container_id), abs(status))
     await world.beat(complete(container_id, status))
     await world.settle()
     assert world.has_pod(container_id) is stays
@@ -124,7 +152,7 @@ async def test_pod_that_ended_by_itself_stays_a_while_for_its_log(world: World, 
 async def test_deletion_from_outside_is_looked_up_where_the_watch_is_late(world: World) -> None:
     am = await world.running_am()
     (gone, there) = await am.obtain(2)
-    world.pods.remove(pod_name(gone))  # the watch has not said so yet
+    world.pods.remove(dns_name(gone))  # the watch has not said so yet
     end = await world.rm.reconciler.end_from_outside(gone, 143)
     assert end is not None
     assert end.exit_status == -100
@@ -145,11 +173,11 @@ async def test_signal_is_told_as_the_preemption_it_was(world: World) -> None:
     am = await world.running_am()
     (one, other) = await am.obtain(2)
     for container_id in (one, other):
-        world.pods.change(pod_name(container_id), deletion_requested=True, disruption_reason="PreemptionByScheduler")
+        world.pods.change(dns_name(container_id), deletion_requested=True, disruption_reason="PreemptionByScheduler")
     await world.settle()
     await world.beat(complete(one, 143))
     world.pods.events.clear()
-    pod = world.pods.pods.pop(pod_name(other))
+    pod = world.pods.pods.pop(dns_name(other))
     world.rm.reconciler.pod_gone(pod)
     await world.settle()
     assert world.container(one).exit_status == -102
@@ -177,8 +205,8 @@ async def test_kubelets_word_on_a_signal_is_waited_for(
     asked = asyncio.create_task(patient.end_from_outside(hurt, status))
     await asyncio.sleep(3)
     assert not asked.done()
-    world.pods.finish(pod_name(hurt), status, **word)
-    patient.pod_seen(world.pods.pods[pod_name(hurt)])
+    world.pods.finish(dns_name(hurt), status, **word)
+    patient.pod_seen(world.pods.pods[dns_name(hurt)])
     end = await asked
     assert end is not None
     assert end.exit_status == expected
@@ -189,7 +217,7 @@ async def test_kubelets_word_on_a_signal_is_waited_for(
 
 async def test_pod_that_a_kubelet_refused_is_made_anew_with_growing_pauses(world: World) -> None:
     container_id = await planned(world)
-    name = pod_name(container_id)
+    name = dns_name(container_id)
     for made, pause_s in ((1, 1), (2, 2), (3, 4)):
         assert world.pods.created.count(name) == made
         world.pods.change(name, node_name="machine-1", phase=PodPhase.FAILED, reason="OutOfcpu", uid=f"uid-{made}")
@@ -205,7 +233,7 @@ async def test_pod_stuck_terminating_ends_its_container_by_time_alone(world: Wor
     am = await world.running_am()
     (container_id,) = await am.obtain(1)
     due_ms = world.clock.now_ms()
-    world.pods.change(pod_name(container_id), deletion_requested=True, deletion_due_ms=due_ms)
+    world.pods.change(dns_name(container_id), deletion_requested=True, deletion_due_ms=due_ms)
     await world.settle()
     await world.pass_time(55)
     assert world.container(container_id).is_live
@@ -246,7 +274,7 @@ async def test_image_that_cannot_be_pulled_fails_the_container_after_a_while(wor
     (container_id,) = await am.obtain(1)
     now_ms = world.clock.now_ms()
     waiting = {"phase": PodPhase.PENDING, "waiting_reason": "ImagePullBackOff", "scheduled_ms": now_ms}
-    world.pods.change(pod_name(container_id), **waiting)
+    world.pods.change(dns_name(container_id), **waiting)
     await world.settle()
     await world.pass_time(100)
     assert world.container(container_id).is_live

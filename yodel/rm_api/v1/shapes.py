@@ -8,7 +8,6 @@ from urllib.parse import quote
 from yodel.domain.application import Application
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
-from yodel.domain.ids import pod_name
 from yodel.domain.node import NOT_ORDERED, Node
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation
@@ -163,7 +162,7 @@ def container_logs(row: Container, found: models.Logs) -> models.ContainerLogs:
 def _pod(row: Container, observed: PodObservation | None, namespace: str) -> models.Pod:
     if observed is None:
         return models.Pod(
-            name=pod_name(row.id),
+            name=row.pod,
             namespace=namespace,
             phase=None,
             kubernetes_node=None,
@@ -289,7 +288,7 @@ def _node_container(row: Container) -> models.NodeContainer:
         is_am=row.is_am,
         state=row.state,
         capability=amount(row.capability),
-        pod_name=pod_name(row.id),
+        pod_name=row.pod,
     )
 
 

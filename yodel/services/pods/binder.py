@@ -20,7 +20,7 @@ from itertools import islice
 import structlog
 
 from yodel.domain.container import Container
-from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.ports.clock import Clock
@@ -110,7 +110,7 @@ class Binder:
         """The manifest with its node; unchanged when Kubernetes chooses."""
         if not self._binds(container):
             return manifest
-        wants, key = wants_of(manifest), self._key(container.id)
+        wants, key = wants_of(manifest), self._key(container)
         own = self._avoided_by(container.id)
         avoided = self._ledger.turned_away.union(own)
         node_name = self._ledger.assumed_node(key)
@@ -137,13 +137,13 @@ class Binder:
 
     # --- what became of it -----------------------------------------------------------------------------------------
 
-    def created(self, container_id: ContainerId) -> None:
+    def created(self, container: Container) -> None:
         """The API server has the pod; its watch will show it."""
-        self._ledger.keep_until(self._key(container_id), self._clock.monotonic_s() + SEEN_WITHIN_S)
+        self._ledger.keep_until(self._key(container), self._clock.monotonic_s() + SEEN_WITHIN_S)
 
-    def not_created(self, container_id: ContainerId) -> None:
+    def not_created(self, container: Container) -> None:
         """The API server refused the pod."""
-        self._ledger.release(self._key(container_id))
+        self._ledger.release(self._key(container))
         self._after_change()
 
     def refused(self, container: Container, pod: PodObservation) -> None:
@@ -160,7 +160,7 @@ class Binder:
         if pod.reason.startswith(TOO_LITTLE):
             self._ledger.turn_away(pod.node_name, now_s + TURNED_AWAY_S)
         self._bound_since_s.pop(container.id, None)
-        self.not_created(container.id)
+        self.not_created(container)
 
     def over(self, container_id: ContainerId) -> None:
         """The container wants no pod any more."""
@@ -301,8 +301,8 @@ class Binder:
         if self._chooser.open(kubernetes_name, is_open=is_open) and is_open:
             self._ledger.growth += 1
 
-    def _key(self, container_id: ContainerId) -> Key:
-        return self._namespace, pod_name(container_id)
+    def _key(self, container: Container) -> Key:
+        return self._namespace, container.pod
 
 
 def _is_admitted(pod: PodObservation) -> bool:

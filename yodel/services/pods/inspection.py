@@ -19,7 +19,7 @@ import structlog
 from yodel.domain.allocation.demands import Misfit
 from yodel.domain.application import Application
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationId, ContainerId, pod_name
+from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.pod import PodObservation
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
@@ -219,7 +219,7 @@ def _event(container: Container, pod_uid: str, before: ContainerState | None, at
         reason, is_warning = _end_reason(container, before), container.exit_status != ContainerExitStatus.SUCCESS
         text = f"Container {container.id} ended with {container.exit_status}: {container.diagnostics}".rstrip(": ")
     return PodEvent(
-        pod_name=pod_name(container.id),
+        pod_name=container.pod,
         pod_uid=pod_uid,
         reason=reason,
         message=text[:TEXT_MAX],

@@ -16,7 +16,7 @@ import structlog
 from yodel.domain.backoff import Backoff
 from yodel.domain.container import Container
 from yodel.domain.events import ContainerEnded, PodBound, PodResized, PodResizeRefused, PodTurnedAway
-from yodel.domain.ids import ContainerId, pod_name
+from yodel.domain.ids import ContainerId
 from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE
 from yodel.domain.states import ApplicationState, ContainerExitStatus, ContainerState
@@ -94,6 +94,8 @@ class Reconciler:
         self._unexplained_since_s: dict[ContainerId, float] = {}
         self._gone: dict[str, PodObservation] = {}
         """Last states of pods that are gone, by name: they tell why."""
+        self._left: dict[ContainerId, str] = {}
+        """Pods that are still there of containers that are over, whose rows may be gone."""
         self._turned_away: dict[ContainerId, _TurnedAway] = {}
         """Containers whose pods kubelets refused."""
         self._shut_out: dict[ContainerId, frozenset[str]] = {}
@@ -125,11 +127,17 @@ class Reconciler:
         self._enqueue_pod(pod)
 
     def observed(self, container_id: ContainerId) -> PodObservation | None:
-        return self._observed.get(pod_name(container_id))
+        """The container's pod; none once that is another container's."""
+        state = self._engine.state
+        container = state.containers.get(container_id)
+        name = container.pod if container is not None else self._left.get(container_id, "")
+        if state.container_of_pod(name) not in (None, container_id):
+            return None
+        return self._observed.get(name)
 
     def has_pod(self, container_id: ContainerId) -> bool:
         """What is on its way to its ApplicationMaster, or over, comes before what is yet to be created."""
-        return pod_name(container_id) in self._observed
+        return self.observed(container_id) is not None
 
     def observed_pods(self) -> Sequence[PodObservation]:
         return list(self._observed.values())
@@ -138,8 +146,10 @@ class Reconciler:
         """What Kubernetes did to the pod of a process that ended by a signal that we did not send; None: nothing."""
         if pod_events.is_by_signal(exit_status):
             await self._kubelets_word(container_id)
-        name, now_ms = pod_name(container_id), self._clock.now_ms()
-        pod = self.observed(container_id)
+        container, now_ms = self._engine.state.containers.get(container_id), self._clock.now_ms()
+        if container is None:
+            return None
+        name, pod = container.pod, self.observed(container_id)
         if pod is not None:
             end = pod_events.end_by_signal(pod, now_ms)
             if end is not None:
@@ -193,8 +203,8 @@ class Reconciler:
 
     async def _create_or_end(self, container: Container) -> float | None:
         if container.state is not ContainerState.PLANNED:
-            name = pod_name(container.id)
-            await self._end(container.id, pod_events.end_of_gone(name, self._gone.get(name), self._clock.now_ms()))
+            end = pod_events.end_of_gone(container.pod, self._gone.get(container.pod), self._clock.now_ms())
+            await self._end(container.id, end)
             return None
         pause_s = self._turned_away.get(container.id, _TurnedAway()).not_before_s - self._clock.monotonic_s()
         if pause_s > 0:
@@ -207,18 +217,18 @@ class Reconciler:
                 self._engine.state.explain_wait(container.id, placed.reason)
                 return placed.again_s
             await self._pods.create(placed)
-            self._binder.created(container.id)
+            self._binder.created(container)
             self._shut_out.pop(container.id, None)
             if closed and placed is manifest:
                 self._shut_out[container.id] = closed
         except Refused as error:
-            self._binder.not_created(container.id)
+            self._binder.not_created(container)
             log.error("pod refused", container_id=str(container.id), error=str(error))
             if not container.is_am or refusals.meaning_of(str(error)).may_pass:
                 # Ending it would plan the next one at once.  As in YARN, what cannot be had stays asked for.
                 self._engine.state.explain_wait(container.id, str(error))
                 return REFUSED_RETRY_S
-            text = f"Pod {pod_name(container.id)} could not be created: {error}"
+            text = f"Pod {container.pod} could not be created: {error}"
             await self._end(container.id, pod_events.End(ContainerExitStatus.INVALID, text))
         return None
 
@@ -325,10 +335,13 @@ class Reconciler:
         self._shut_out.pop(container_id, None)
         self._turned_away.pop(container_id, None)
         self._binder.over(container_id)
-        self._gone.pop(pod_name(container_id), None)
+        if container is not None:
+            self._gone.pop(container.pod, None)
         if pod is None:
+            self._left.pop(container_id, None)
             self._forget(container_id)
             return None
+        self._left[container_id] = pod.name
         if pod.deletion_requested:
             return None
         left_s = self._retention_left_s(container)
@@ -375,7 +388,7 @@ class Reconciler:
         Of containers only those without a pod: the others are meant by their pods.
         """
         for thing in islice(things, SLICE):
-            if isinstance(thing, PodObservation) or pod_name(thing.id) not in self._observed:
+            if isinstance(thing, PodObservation) or thing.pod not in self._observed:
                 self._enqueue_thing(thing)
         rest = next(things, None)
         if rest is not None:
@@ -388,9 +401,14 @@ class Reconciler:
             self._enqueue_pod(thing)
 
     def _enqueue_pod(self, pod: PodObservation) -> None:
-        container_id = names.container_of(pod.labels)
-        if container_id is not None:
-            self._enqueue(container_id)
+        """For the container that has it; without a row, for the one that its label names."""
+        container_id = self._engine.state.container_of_pod(pod.name)
+        if container_id is None:
+            container_id = names.container_of(pod.labels)
+            if container_id is None:
+                return
+            self._left[container_id] = pod.name
+        self._enqueue(container_id)
 
 
 def _is_same(pod: PodObservation, before: PodObservation | None) -> bool:

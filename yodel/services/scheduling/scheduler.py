@@ -20,7 +20,7 @@ from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Container, Placement
 from yodel.domain.effects import Reconcile
 from yodel.domain.events import IncreaseDecided, StopRequested
-from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
@@ -278,6 +278,7 @@ class Scheduler:
         tx.put(
             Container(
                 id=container_id,
+                pod=dns_name(container_id),
                 type=ContainerType.APPLICATION_MASTER if key is None else ContainerType.TASK,
                 user=submission.user,
                 queue=submission.queue,

@@ -119,6 +119,7 @@ class ClusterState:
         """Grows when a known node's web address changes."""
         self._live: dict[ContainerId, None] = {}
         self._ended: dict[ContainerId, None] = {}
+        self._by_pod: dict[str, ContainerId] = {}
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
@@ -207,6 +208,10 @@ class ClusterState:
         for attempt in (attempt for live in self.index.live for attempt in self.attempts_of(live)):
             found |= {container.node_id for container in self.containers_of(attempt.id)}
         return {node_id for node_id in found if node_id is not None}
+
+    def container_of_pod(self, name: str) -> ContainerId | None:
+        """The container that has the pod of this name; of several the one that is live, or else the first."""
+        return self._by_pod.get(name)
 
     def node_of_kubernetes(self, name: str) -> Node | None:
         """The registered node agent behind a Kubernetes node."""
@@ -304,6 +309,8 @@ class ClusterState:
         self.stirs += container.is_live
         self._live.pop(container_id, None)
         self._ended.pop(container_id, None)
+        if self._by_pod.get(container.pod) == container_id:
+            del self._by_pod[container.pod]
         self._account(container, -1 if container.is_live else 0)
         self.unconfirmed.pop(container_id, None)
         self.waits.pop(container_id, None)
@@ -377,8 +384,10 @@ class ClusterState:
         self._account(container, 1 if container.is_live else 0)
         if container.is_live:
             self._live[container.id] = None
+            self._by_pod[container.pod] = container.id
         else:
             self._live.pop(container.id, None)
+            self._by_pod.setdefault(container.pod, container.id)
             if not container.is_am:
                 self._ended[container.id] = None
         if container.is_live and container.allocation_tags:

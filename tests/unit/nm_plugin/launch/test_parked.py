@@ -16,7 +16,7 @@ from nm_plugin.launch import parked
 from nm_plugin.launch.parked import HandOverFailed, ParkedPods, ShellGone
 from tests.support.node_agent import container_id, eventually
 from tests.support.parked_pod import start_parked_pod
-from yodel.domain.ids import pod_name
+from yodel.domain.ids import dns_name
 
 CONTAINER = container_id(2)
 
@@ -40,7 +40,7 @@ def script(open_path: Path) -> Path:
 
 async def test_directory_is_the_users_alone(pods: ParkedPods, open_path: Path, alice: OsUser) -> None:
     await pods.prepare(CONTAINER, alice)
-    directory = open_path / pod_name(CONTAINER)
+    directory = open_path / dns_name(CONTAINER)
     assert (stat.S_IMODE(directory.stat().st_mode), directory.stat().st_uid) == (0o700, alice.uid)
     for name in ("go", "signal"):
         status = (directory / name).stat()
@@ -61,13 +61,13 @@ async def test_script_runs_is_signalled_and_its_exit_arrives(
         assert await pods.exit_status(CONTAINER) == 9
     assert await shell.wait() == 9
     await pods.forget(CONTAINER)
-    assert not (open_path / pod_name(CONTAINER)).exists()
+    assert not (open_path / dns_name(CONTAINER)).exists()
 
 
 async def test_directory_that_the_kubelet_made_is_taken_over(pods: ParkedPods, open_path: Path, alice: OsUser) -> None:
-    (open_path / pod_name(CONTAINER)).mkdir(mode=0o755)
+    (open_path / dns_name(CONTAINER)).mkdir(mode=0o755)
     await pods.prepare(CONTAINER, alice)
-    assert (open_path / pod_name(CONTAINER)).stat().st_uid == alice.uid
+    assert (open_path / dns_name(CONTAINER)).stat().st_uid == alice.uid
 
 
 async def test_missing_pod_is_a_failure_after_the_deadline(
@@ -76,7 +76,7 @@ async def test_missing_pod_is_a_failure_after_the_deadline(
     await pods.prepare(CONTAINER, alice)
     with pytest.raises(HandOverFailed, match="did not start within 0 s"):
         await pods.hand_over(CONTAINER, script, open_path, 0.1)
-    assert not (open_path / pod_name(CONTAINER) / "go").exists()
+    assert not (open_path / dns_name(CONTAINER) / "go").exists()
 
 
 async def test_withdrawn_script_is_never_run(pods: ParkedPods, open_path: Path, alice: OsUser, script: Path) -> None:
@@ -88,7 +88,7 @@ async def test_withdrawn_script_is_never_run(pods: ParkedPods, open_path: Path, 
     assert await pods.withdraw(CONTAINER)
     shell = await start_parked_pod(open_path, CONTAINER, alice.uid, alice.gid)
     await asyncio.sleep(0.3)
-    assert not (open_path / pod_name(CONTAINER) / "pid").exists()
+    assert not (open_path / dns_name(CONTAINER) / "pid").exists()
     await shell.destroy()
 
 
@@ -124,7 +124,7 @@ async def test_nonsense_in_pid_and_exit_is_no_news(
     pods: ParkedPods, open_path: Path, alice: OsUser, content: str
 ) -> None:
     await pods.prepare(CONTAINER, alice)
-    directory = open_path / pod_name(CONTAINER)
+    directory = open_path / dns_name(CONTAINER)
     for name in ("pid", "exit"):
         (directory / name).write_text(content)
     assert await pods.started(CONTAINER, 0.1) is None
@@ -134,7 +134,7 @@ async def test_links_and_directories_in_place_of_files_are_no_news(
     pods: ParkedPods, open_path: Path, alice: OsUser
 ) -> None:
     await pods.prepare(CONTAINER, alice)
-    directory = open_path / pod_name(CONTAINER)
+    directory = open_path / dns_name(CONTAINER)
     (open_path / "number").write_text("77")
     (directory / "pid").symlink_to(open_path / "number")
     (directory / "exit").mkdir()
@@ -142,15 +142,15 @@ async def test_links_and_directories_in_place_of_files_are_no_news(
 
 
 async def test_file_in_place_of_a_fifo_is_refused(pods: ParkedPods, open_path: Path, alice: OsUser) -> None:
-    (open_path / pod_name(CONTAINER)).mkdir()
-    (open_path / pod_name(CONTAINER) / "go").write_text("")
+    (open_path / dns_name(CONTAINER)).mkdir()
+    (open_path / dns_name(CONTAINER) / "go").write_text("")
     with pytest.raises(OSError, match="is not a FIFO"):
         await pods.prepare(CONTAINER, alice)
 
 
 async def test_huge_status_is_one_byte(pods: ParkedPods, open_path: Path, alice: OsUser) -> None:
     await pods.prepare(CONTAINER, alice)
-    directory = open_path / pod_name(CONTAINER)
+    directory = open_path / dns_name(CONTAINER)
     (directory / "pid").write_text("77\n")
     (directory / "exit").write_text("300\n")
     async with asyncio.timeout(5):
@@ -173,16 +173,16 @@ async def test_directories_that_nobody_used_are_swept_after_long(
         os.utime(open_path / name, (time.time() - age_s,) * 2)
     os.utime(pods.directory(CONTAINER), (time.time() - 7200,) * 2)
     await pods.sweep_empty()
-    assert sorted(os.listdir(open_path)) == ["application-1-0001-01-000002", pod_name(CONTAINER)]
+    assert sorted(os.listdir(open_path)) == ["application-1-0001-01-000002", dns_name(CONTAINER)]
 
 
 async def test_leftover_directories_of_an_application_are_swept(
     pods: ParkedPods, open_path: Path, alice: OsUser
 ) -> None:
     await pods.prepare(CONTAINER, alice)
-    (open_path / pod_name(container_id(3))).mkdir()
+    (open_path / dns_name(container_id(3))).mkdir()
     (open_path / "application-5-0001-01-000001").mkdir()
     await pods.sweep_away("application-1700000000000-0007-")
-    assert sorted(os.listdir(open_path)) == [pod_name(CONTAINER), "application-5-0001-01-000001"]
+    assert sorted(os.listdir(open_path)) == [dns_name(CONTAINER), "application-5-0001-01-000001"]
     await pods.forget(CONTAINER)
     await eventually(lambda: not pods.knows(CONTAINER))

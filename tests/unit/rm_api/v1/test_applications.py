@@ -10,7 +10,7 @@ import pytest
 from tests.support.api_rows import ENDED, FAILED, GONE, MASTER, NODE, RUNNING, TASK, WAITING, api_get
 from tests.support.records import a_container, an_application, an_attempt
 from tests.support.rest_world import RestWorld
-from yodel.domain.ids import ContainerId, NodeId, pod_name
+from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.past import remembered
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
 from yodel.ports.store import Commit
@@ -108,11 +108,11 @@ async def test_containers_come_with_their_pods(filled: RestWorld) -> None:
     assert [item["id"] for item in items] == [str(c.id) for c in (MASTER, TASK, WAITING, ENDED)]
     assert (master["is_am"], task["is_am"]) == (True, False)
     assert (task["pod"]["name"], task["pod"]["phase"], task["pod"]["kubernetes_node"]) == (
-        pod_name(TASK.id),
+        dns_name(TASK.id),
         "Running",
         "kube-1",
     )
-    assert (waiting["pod"]["name"], waiting["pod"]["phase"]) == (pod_name(WAITING.id), None)
+    assert (waiting["pod"]["name"], waiting["pod"]["phase"]) == (dns_name(WAITING.id), None)
     assert (waiting["waits_for"], waiting["node_id"], waiting["logs"]) == ("0/1 nodes are available", None, None)
     assert (ended["state"], ended["exit_status"], ended["diagnostics"]) == ("COMPLETED", 1, "bad")
     assert task["exit_status"] is None
