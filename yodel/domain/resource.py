@@ -54,6 +54,11 @@ class Resource:
         extras = tuple((name, value) for name, value in self.extras if value > 0)
         return Resource(max(0, self.memory_mib), max(0, self.vcores), extras)
 
+    @property
+    def is_any_positive(self) -> bool:
+        """Whether there is something of any type."""
+        return self.memory_mib > 0 or self.vcores > 0 or any(value > 0 for _, value in self.extras)
+
     def __str__(self) -> str:
         extras = "".join(f", {name}: {value}" for name, value in self.extras)
         return f"<memory:{self.memory_mib}, vCores:{self.vcores}{extras}>"

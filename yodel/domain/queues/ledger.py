@@ -19,6 +19,7 @@ from yodel.domain.queues.shares import Share, Tree, dominant
 from yodel.domain.resource import NONE, Resource, larger, part_of, rounded_down, rounded_up, smaller, total_of
 
 NO_USE = (NONE, NONE)
+UNLIMITED = 2**31 - 1
 
 
 class Use(Protocol):
@@ -96,6 +97,10 @@ class Ledger:
     def used(self, path: str) -> Resource:
         return self._of_queue(path)[0]
 
+    def masters(self, path: str) -> Resource:
+        """What ApplicationMasters hold of it."""
+        return self._of_queue(path)[1]
+
     def used_by(self, path: str, user: str) -> Resource:
         return self._of_user(path, user)[0]
 
@@ -125,15 +130,17 @@ class Ledger:
 
     def count(self, path: str, user: str, capability: Resource, wanted: int) -> int:
         """How many of these containers the limits let start now, 0 to ``wanted``."""
+        room = self._own_room(self.share(path))
+        return min(wanted, _times(capability, room), self.count_of_user(path, user, capability))
+
+    def count_of_user(self, path: str, user: str, capability: Resource, beside: Resource = NONE) -> int:
+        """How many of these containers the limit of the user lets start, who gets ``beside`` already."""
         share = self.share(path)
-        room = self._own_room(share)
         if share.queue.user_limit_factor < 0:
-            return min(wanted, _times(capability, room))
-        used = self.used_by(path, user)
-        by_user = _times(capability, self._limit_of(share, user, capability)[1] - used)
-        if _is_nothing(used):
-            by_user = max(1, by_user)
-        return min(wanted, _times(capability, room), by_user)
+            return UNLIMITED
+        used = self.used_by(path, user) + beside
+        count = _times(capability, self._limit_of(share, user, capability)[1] - used)
+        return max(1, count) if _is_nothing(used) else count
 
     def why_not(self, path: str, user: str, capability: Resource) -> Hindrance | None:
         """The limit that keeps one more such container from starting; None: none does."""
@@ -309,7 +316,7 @@ def _no_am(capability: Resource, limit: Resource, by_user: Resource, used: Resou
 
 def _times(capability: Resource, room: Resource | None) -> int:
     """How many fit into a room; None: as many as are wanted."""
-    most = 2**31 - 1
+    most = UNLIMITED
     if room is None:
         return most
     have = dict(room.extras)

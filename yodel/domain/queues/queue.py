@@ -77,6 +77,11 @@ class Queue:
     maximum_applications: int = -1
     """Applications under way (maximum-applications); negative: from the queue's capacity."""
     ordering: Ordering = Ordering.FIFO
+    is_preemption_disabled: bool = False
+    """What it holds above its guarantee is not asked back (disable_preemption); of a leaf, as of those above it unless
+    it says otherwise."""
+    is_intra_queue_preemption_disabled: bool = False
+    """Nor within it (intra-queue-preemption.disable_preemption)."""
     enforcement: Enforcement = Enforcement.LIMIT
     """Of the root: for the whole tree."""
     said: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,196 @@
+"""What each queue should hold of what there is, by what it is guaranteed, holds and wants.  Pure.
+
+As AbstractPreemptableResourceCalculator: from the root down, each queue keeps what it holds within its guarantee; what
+is left goes to those that want more, in the proportion of their guarantees, and to queues without a guarantee last.  A
+leaf is not made to grow above its guarantee at the cost of another.  Types are filled one by one, to one level for all
+siblings, where the CapacityScheduler goes round until nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.queue import ROOT
+from yodel.domain.queues.shares import Share
+from yodel.domain.resource import MEMORY, NONE, VCORES, Resource, larger, smaller
+
+Amounts = Mapping[str, int]
+"""By resource type."""
+ROUNDING = 1000
+"""Units by which an amount may be off after an arithmetic of floating point: MiB, vcores."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Branch:
+    """A queue of one round.  ``pending`` is what may still start there by the limits of users and of the queue."""
+
+    path: str
+    guaranteed: Resource
+    maximum: Resource
+    used: Resource
+    pending: Resource = NONE
+    is_kept: bool = False
+    """disable_preemption: what it holds above its guarantee stays."""
+    below: list[Branch] = field(default_factory=list)
+    ideal: Resource = NONE
+
+    def all(self) -> Iterator[Branch]:
+        """Itself and all below, parents first."""
+        yield self
+        for branch in self.below:
+            yield from branch.all()
+
+    @property
+    def excess(self) -> Resource:
+        """What it holds above its ideal.  Of its guarantee, and of what it wants of that, nothing is asked back."""
+        protected = larger(self.ideal, smaller(smaller(self.used + self.pending, self.guaranteed), self.maximum))
+        return (self.used - protected).at_least_zero()
+
+    @property
+    def lack(self) -> Resource:
+        """What is missing to its ideal."""
+        return (self.ideal - self.used).at_least_zero()
+
+
+def trees_of(ledger: Ledger, used: Set[str], pending: Mapping[str, Resource]) -> dict[str, Branch]:
+    """The queues of a ledger, by what stands at the top: the root, or for each pool what stands for it.  ``used`` are
+    the paths that something is held in: a leaf that is in no row any more is there too, without a guarantee."""
+    shares = dict(ledger.tree.shares)
+    for path in pending.keys() | (used - shares.keys()):
+        if path not in shares and not any(other.startswith(f"{path}.") for other in used):
+            shares[path] = ledger.share(path)
+    tops = {share.path[-1] for path, share in shares.items() if path != ROOT} or {ROOT}
+    branches = {top: _branch(ledger, top, ledger.tree.tops.get(top) or shares[ROOT]) for top in sorted(tops)}
+    for path, share in shares.items():  # parents first
+        if path != ROOT and path not in tops:
+            branches[path] = _branch(ledger, path, share)
+            branches[share.path[1]].below.append(branches[path])
+    for path, amount in pending.items():
+        for above in shares[path].path:
+            branches[above].pending += amount
+    return {top: branches[top] for top in tops}
+
+
+def _branch(ledger: Ledger, path: str, share: Share) -> Branch:
+    return Branch(
+        path=path,
+        guaranteed=share.guaranteed,
+        maximum=share.maximum,
+        used=ledger.used(path),
+        is_kept=share.queue.is_preemption_disabled,
+    )
+
+
+def assign(root: Branch, total: Resource) -> None:
+    """Fill in the ideals of a tree whose root may hold ``total``."""
+    root.ideal = smaller(total, root.maximum)
+    _assign_below(root)
+
+
+def _assign_below(branch: Branch) -> None:
+    if not branch.below:
+        return
+    floors = [_floor(child) for child in branch.below]
+    caps = [_cap(child, floor) for child, floor in zip(branch.below, floors, strict=True)]
+    filled: list[dict[str, int]] = [{} for _ in branch.below]
+    for kind in _kinds([branch.ideal, *caps]):
+        amounts = _by_guarantee(
+            _of(branch.ideal, kind),
+            [_of(floor, kind) for floor in floors],
+            [_of(cap, kind) for cap in caps],
+            [_of(child.guaranteed, kind) for child in branch.below],
+        )
+        for own, amount in zip(filled, amounts, strict=True):
+            own[kind] = amount
+    for child, own in zip(branch.below, filled, strict=True):
+        child.ideal = _resource(own)
+        _assign_below(child)
+
+
+def _floor(branch: Branch) -> Resource:
+    """What nobody asks back: what is held within the guarantee, and what those below keep."""
+    within = smaller(branch.used, branch.guaranteed)
+    if not branch.below:
+        kept = branch.used if branch.is_kept else within
+    else:
+        kept = within
+        below = NONE
+        for child in branch.below:
+            below += _floor(child)
+        kept = larger(kept, smaller(below, branch.used))
+    return smaller(kept, branch.maximum)
+
+
+def _cap(branch: Branch, floor: Resource) -> Resource:
+    most = smaller(branch.maximum, branch.used + branch.pending)
+    if not branch.below:
+        most = smaller(most, larger(branch.guaranteed, branch.used))
+    return larger(most, floor)
+
+
+def _by_guarantee(total: int, floors: Sequence[int], caps: Sequence[int], guarantees: Sequence[int]) -> list[int]:
+    """Those with a guarantee first, in its proportion; what is left goes to the others in equal parts."""
+    amounts = list(floors)
+    has = [index for index, guarantee in enumerate(guarantees) if guarantee > 0]
+    has_not = [index for index, guarantee in enumerate(guarantees) if guarantee <= 0]
+    for chosen, weights in ((has, [guarantees[i] for i in has]), (has_not, [1] * len(has_not))):
+        rest = total - sum(amounts) + sum(amounts[index] for index in chosen)
+        own = filled_to_level(rest, [floors[i] for i in chosen], [caps[i] for i in chosen], weights)
+        for index, amount in zip(chosen, own, strict=True):
+            amounts[index] = amount
+    return amounts
+
+
+def filled_to_level(total: int, floors: Sequence[int], caps: Sequence[int], weights: Sequence[int]) -> list[int]:
+    """Each its floor at least, its cap at most, and between them the same level times its weight; together ``total``
+    where that is more than the floors and less than the caps.  Weights are positive, no cap is below its floor.
+    """
+    level = _level(total, floors, caps, weights)
+    amounts = [
+        max(floor, min(cap, int(level * weight))) for floor, cap, weight in zip(floors, caps, weights, strict=True)
+    ]
+    left = total - sum(amounts)
+    for index, (floor, cap, weight) in enumerate(zip(floors, caps, weights, strict=True)):
+        if level * weight > floor:  # it grew; what rounding made of it is put right
+            least, most = max(floor - amounts[index], -ROUNDING), min(cap - amounts[index], ROUNDING)
+            step = max(least, min(most, left))
+            amounts[index] += step
+            left -= step
+    return amounts
+
+
+def _level(total: int, floors: Sequence[int], caps: Sequence[int], weights: Sequence[int]) -> float:
+    """Where the sum of all reaches the total, by the points where one of them begins or ends to grow."""
+    points: list[tuple[float, int]] = []
+    for floor, cap, weight in zip(floors, caps, weights, strict=True):
+        if cap > floor:
+            points += [(floor / weight, weight), (cap / weight, -weight)]
+    points.sort()
+    left, slope = float(total - sum(floors)), 0
+    if left <= 0 or not points:
+        return 0.0
+    for (at, change), (following, _) in pairwise([*points, (points[-1][0], 0)]):
+        slope += change
+        grows = (following - at) * slope
+        if slope > 0 and grows >= left:
+            return at + left / slope
+        left -= grows
+    return points[-1][0]
+
+
+def _kinds(amounts: Collection[Resource]) -> list[str]:
+    return [MEMORY, VCORES, *sorted({name for amount in amounts for name, _ in amount.extras})]
+
+
+def _of(amount: Resource, kind: str) -> int:
+    if kind == MEMORY:
+        return amount.memory_mib
+    return amount.vcores if kind == VCORES else dict(amount.extras).get(kind, 0)
+
+
+def _resource(amounts: Amounts) -> Resource:
+    extras = tuple((name, value) for name, value in amounts.items() if name not in (MEMORY, VCORES) and value)
+    return Resource(amounts[MEMORY], amounts[VCORES], tuple(sorted(extras)))

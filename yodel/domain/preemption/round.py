@@ -1,0 +1,232 @@
+"""One round of giving back: what is wanted, what is held, and so which containers go.  Pure.
+
+Follows ProportionalCapacityPreemptionPolicy.editSchedule.  Different from it: a queue above its maximum gives back also
+where nobody waits; nothing goes that would not make room on a node where it is wanted; the first container that room
+is made for may cost more than total_preemption_per_round and natural_termination_factor allow, since in a small cluster
+a tenth is less than one container.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+from yodel.domain.allocation.by_pool import Part
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
+from yodel.domain.allocation.outcomes import Hurdle
+from yodel.domain.allocation.places import Places
+from yodel.domain.ask_book import Wish
+from yodel.domain.container import Placement
+from yodel.domain.preemption.ideal import Branch, assign, trees_of
+from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.preemption.victims import Candidate, Claim, Room, Selection, Victim
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.queue import Ordering
+from yodel.domain.queues.shares import dominant
+from yodel.domain.resource import NONE, Resource, part_of, rounded_up, total_of
+
+CLAIMS_MAX = 1000
+"""Of one round: wishes that room is looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What live containers hold.  ``used`` are the paths that something is held in, parents too."""
+
+    used: Set[str]
+    candidates: Sequence[Candidate]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """Containers of one size that an application waits for."""
+
+    demand: Demand
+    size: Resource
+    count: int
+    placement: Placement
+    wish: Wish | None = None
+    """None: its ApplicationMaster."""
+
+
+def victims_of(
+    part: Part,
+    top: str,
+    ledger: Ledger,
+    held: Held,
+    limits: AllocationLimits,
+    rules: PreemptionRules,
+) -> list[Victim]:
+    """Who of one pool is to go, in the order they were found.
+
+    ``top`` is what stands above its queues in the ledger, the root or what stands for it.  The ledger has who wants
+    something as its active users.
+    """
+    places = part.capacity.places
+    assert places is not None, "giving back needs to know the nodes"
+    lacking = _lacking(part.demands, ledger, places, limits)
+    round_ = _Round(lacking, ledger, part.capacity, top, held, rules)
+    round_.bring_back()
+    round_.serve_queues(lacking)
+    if rules.is_intra_queue_enabled:
+        round_.serve_priorities(lacking)
+    return list(round_.selection.victims.values())
+
+
+class _Round:
+    def __init__(
+        self,
+        lacking: Sequence[Lacking],
+        ledger: Ledger,
+        capacity: Capacity,
+        top: str,
+        held: Held,
+        rules: PreemptionRules,
+    ) -> None:
+        assert capacity.places is not None
+        self._ledger, self._places, self._rules = ledger, capacity.places, rules
+        self._total = capacity.total
+        pending: dict[str, Resource] = {}
+        for one in lacking:
+            path = one.demand.queue
+            pending[path] = pending.get(path, NONE) + one.size * one.count
+        self._root = trees_of(ledger, held.used, pending)[top]
+        assign(self._root, self._total)
+        self._branches = {branch.path: branch for branch in self._root.all()}
+        self._lack = {path: branch.lack for path, branch in self._branches.items()}
+        excess = {path: self._excess(branch) for path, branch in self._branches.items() if not branch.below}
+        room = Room(
+            free=capacity.total - capacity.used,
+            on_node={node.id: self._places.free(node) for node in self._places.nodes},
+            excess=excess,
+            quota={path: _part_up(amount, rules.natural_termination_factor) for path, amount in excess.items()},
+            round=part_of(self._total, rules.total_per_round),
+            masters={path: self._masters_above(path) for path in excess},
+        )
+        self.selection = Selection(room, held.candidates)
+
+    def _excess(self, leaf: Branch) -> Resource:
+        """What a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""
+        above = (self._branches[path] for path in self._ledger.share(leaf.path).path[:-1])
+        if any(not branch.used.fits_in(branch.maximum) for branch in above):
+            return leaf.excess
+        if leaf.is_kept:
+            return NONE
+        ignored = part_of(leaf.guaranteed, 1 + self._rules.max_ignored_over_capacity)
+        is_left_alone = dominant(leaf.used, self._total) <= dominant(ignored, self._total)
+        return NONE if is_left_alone and leaf.guaranteed.is_any_positive else leaf.excess
+
+    def _masters_above(self, path: str) -> Resource:
+        share = self._ledger.share(path)
+        allowed = part_of(share.guaranteed, self._ledger.am_part(share))
+        return (self._ledger.masters(path) - allowed).at_least_zero()
+
+    def bring_back(self) -> None:
+        """Queues above their maximum, those below before those above them."""
+        for branch in reversed(list(self._root.all())):
+            if branch is self._root or branch.used.fits_in(branch.maximum):
+                continue
+            leaves = [one for one in branch.all() if not one.below]
+            gone = total_of(self.selection.taken_of(leaf.path) for leaf in leaves)
+            above = (branch.used - branch.maximum - gone).at_least_zero()
+            for leaf in sorted(leaves, key=self._standing, reverse=True):
+                above = self.selection.bring_back(leaf.path, above)
+
+    def serve_queues(self, lacking: Sequence[Lacking]) -> None:
+        """Those that hold least of their guarantee first, and in a queue those that would be served first."""
+        ordered = sorted(lacking, key=lambda one: (self._standing(self._branches[one.demand.queue]), *_turn(one)))
+        for one in ordered[:CLAIMS_MAX]:
+            way = self._ledger.share(one.demand.queue).path[:-1]
+            count = max((_times(one.size, self._lack[path]) for path in way), default=0)
+            if count <= 0 or self.selection.is_full:
+                continue
+            served = self.selection.serve(self._claim(one, min(one.count, count)))
+            for path in way:
+                self._lack[path] -= one.size * served
+
+    def serve_priorities(self, lacking: Sequence[Lacking]) -> None:
+        """Within a leaf (IntraQueueCandidatesSelector, priority_first)."""
+        selection, rules = self.selection, self._rules
+        for one in sorted(lacking, key=_turn)[:CLAIMS_MAX]:
+            path, priority = one.demand.queue, one.demand.priority
+            leaf, queue = self._branches[path], self._ledger.share(path).queue
+            if one.wish is None or queue.ordering is not Ordering.FIFO or queue.is_intra_queue_preemption_disabled:
+                continue
+            threshold = part_of(leaf.guaranteed, rules.intra_queue_minimum_threshold)
+            if dominant(leaf.used, self._total) < dominant(threshold, self._total):
+                continue
+            allowed = part_of(leaf.guaranteed, rules.intra_queue_max_allowable) - selection.taken_of(path)
+            count = min(one.count, _times(one.size, allowed))
+            if count > 0 and not selection.is_full:
+                selection.open_up(path, allowed)
+                selection.serve(self._claim(one, count), _less_urgent(path, priority))
+
+    def _claim(self, one: Lacking, count: int) -> Claim:
+        nodes = self._places.allowed(one.placement)
+        request = one.wish.request if one.wish is not None else None
+        if request is not None and request.constraint is not None:
+            own = one.demand.attempt_id.application_id
+            nodes = list(self._places.satisfying(one.placement, request.constraint, own))
+        return Claim(queue=one.demand.queue, size=one.size, count=count, nodes=[node.id for node in nodes])
+
+    def _standing(self, branch: Branch) -> tuple[bool, float, float]:
+        return self._ledger.standing(branch.path)
+
+
+def _lacking(demands: Sequence[Demand], ledger: Ledger, places: Places, limits: AllocationLimits) -> list[Lacking]:
+    """What would start if there were room: no more than users may have, and nothing that no node can take."""
+    found: list[Lacking] = []
+    by_user: dict[tuple[str, str], Resource] = {}
+    for demand in sorted(demands, key=lambda one: (-one.priority, one.submitted_ms, one.attempt_id)):
+        for size, count, placement, wish in _wanted(demand, limits):
+            if places.why_never(placement, size):
+                continue
+            if wish is None and _is_short_of_masters(ledger, demand, size):
+                continue
+            taken = by_user.get((demand.queue, demand.user), NONE)
+            count = min(count, ledger.count_of_user(demand.queue, demand.user, size, taken))
+            if count > 0:
+                by_user[demand.queue, demand.user] = taken + size * count
+                found.append(Lacking(demand=demand, size=size, count=count, placement=placement, wish=wish))
+    return found
+
+
+def _wanted(demand: Demand, limits: AllocationLimits) -> Iterator[tuple[Resource, int, Placement, Wish | None]]:
+    if demand.am_capability is not None:
+        yield demand.am_capability, 1, demand.am_placement, None
+    for wish in demand.wishes:
+        count = wish.count - demand.in_flight.get(wish.key, 0)
+        if count > 0:
+            placement = replace(wish.placement, avoid=demand.avoid) if demand.avoid else wish.placement
+            yield rounded_up(wish.key.capability, limits.minimum), count, placement, wish
+
+
+def _is_short_of_masters(ledger: Ledger, demand: Demand, size: Resource) -> bool:
+    hindrance = ledger.why_no_am(demand.queue, demand.user, size)
+    return hindrance is not None and hindrance.hurdle is Hurdle.AM_SHARE
+
+
+def _turn(one: Lacking) -> tuple[object, ...]:
+    demand = one.demand
+    return -demand.priority, demand.submitted_ms, demand.attempt_id
+
+
+def _less_urgent(path: str, priority: int) -> Callable[[Candidate], bool]:
+    return lambda one: one.queue == path and one.priority < priority and not one.is_am
+
+
+def _part_up(amount: Resource, factor: float) -> Resource:
+    def up(value: int) -> int:
+        return math.ceil(value * factor - 1e-6)
+
+    extras = tuple((name, up(value)) for name, value in amount.extras)
+    return Resource(up(amount.memory_mib), up(amount.vcores), extras)
+
+
+def _times(size: Resource, room: Resource) -> int:
+    """How many fit."""
+    have = dict(room.extras)
+    pairs = [(size.memory_mib, room.memory_mib), (size.vcores, room.vcores)]
+    pairs += [(value, have.get(name, 0)) for name, value in size.extras]
+    return max(0, min((left // one for one, left in pairs if one > 0), default=0))

@@ -1,0 +1,278 @@
+"""Which containers go, so that what is wanted finds room.  Pure.
+
+Nothing is given back that would not help: what a queue lacks is placed container by container, on a node where the
+placement may be had, and only what stands in the way there goes.  Room that is free already costs nobody anything.
+
+In this order (FifoCandidatesSelector): what is on notice already, pods that no node was found for, applications of the
+lowest priority, of them those submitted last, of their containers those of the lowest priority, of these the newest;
+ApplicationMasters only where their queue has nothing else left and they hold more than their share.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.resource import NONE, Resource, larger
+
+VICTIMS_MAX = 1000
+"""Of one round."""
+Price = tuple[int, ...]
+"""Of making room on a node; the least is paid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A container that its queue may give back.  ``node_id`` None: its pod waits for a node.
+
+    ``priority`` is its application's, ``request_priority`` its own, where the lower number is served first.
+    """
+
+    id: ContainerId
+    queue: str
+    size: Resource
+    node_id: NodeId | None
+    priority: int = 0
+    submitted_ms: int = 0
+    request_priority: int = 0
+    is_am: bool = False
+    is_marked: bool = False
+    """It is on notice since an earlier round."""
+
+    @property
+    def rank(self) -> tuple[int | bool, ...]:
+        """Least goes first."""
+        return (
+            self.is_am,
+            not self.is_marked,
+            self.node_id is not None,
+            self.priority,
+            -self.submitted_ms,
+            -self.id.application_id.sequence,
+            -self.request_priority,
+            -self.id.number,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Containers of one size that a queue lacks.  ``nodes`` are those where they may be placed."""
+
+    queue: str
+    size: Resource
+    count: int
+    nodes: Sequence[NodeId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Victim:
+    """``for_queue`` is who gets its room; its own where that holds more than its maximum."""
+
+    candidate: Candidate
+    for_queue: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Room:
+    """What there is, and what may be asked back.
+
+    ``free`` is of the whole, ``on_node`` of each node that may be used.  ``excess`` is all that a queue may lose,
+    ``quota`` what it may lose in this round, ``round`` what all may; the first container that is made room for may
+    take more than a round, or a small share would never be enough for a large one.  ``masters`` is what a queue's
+    ApplicationMasters hold above their share.
+    """
+
+    free: Resource
+    on_node: dict[NodeId, Resource]
+    excess: dict[str, Resource]
+    quota: dict[str, Resource]
+    round: Resource
+    masters: dict[str, Resource] = field(default_factory=dict)
+
+
+class Selection:
+    """The victims of one round, found claim by claim."""
+
+    def __init__(self, room: Room, candidates: Iterable[Candidate]) -> None:
+        self.room = room
+        self.victims: dict[ContainerId, Victim] = {}
+        self._is_first = True
+        self._ordered = sorted(candidates, key=lambda one: one.rank)
+        self._place = {one.id: place for place, one in enumerate(self._ordered)}
+        self._taken: dict[str, Resource] = {}
+        self._of_queue: dict[str, list[Candidate]] = {}
+        self._on_node: dict[NodeId, list[Candidate]] = {}
+        self._others: Counter[str] = Counter()
+        """Of each queue, those that are no ApplicationMasters and stay."""
+        for one in self._ordered:
+            self._of_queue.setdefault(one.queue, []).append(one)
+            self._others[one.queue] += not one.is_am
+            if one.node_id is not None:
+                self._on_node.setdefault(one.node_id, []).append(one)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.victims) >= VICTIMS_MAX
+
+    def taken_of(self, queue: str) -> Resource:
+        """What the victims of a leaf hold."""
+        return self._taken.get(queue, NONE)
+
+    def open_up(self, queue: str, amount: Resource) -> None:
+        """A leaf may be asked for so much in this round, whatever else it holds."""
+        self.room.excess[queue] = larger(self.room.excess.get(queue, NONE), amount)
+        self.room.quota[queue] = larger(self.room.quota.get(queue, NONE), amount)
+
+    def bring_back(self, queue: str, excess: Resource) -> Resource:
+        """More than its maximum is held: so much goes, whoever has use for it.  Returns what is left of the excess."""
+        for one in self._of_queue.get(queue, ()):
+            if not excess.is_any_positive or self.is_full:
+                break
+            if lowers(one.size, excess) and self._may_go(one, NONE):
+                self._take(one, queue)
+                self._is_first = False
+                excess -= one.size
+        return excess
+
+    def serve(self, claim: Claim, may_go: Callable[[Candidate], bool] = lambda _: True) -> int:
+        """Find room for the containers of a claim, and take it; returns for how many there is some."""
+        search = _Search(self, claim, may_go)
+        served = 0
+        while served < claim.count and not self.is_full and (node_id := search.make_room()) is not None:
+            self.room.on_node[node_id] -= claim.size
+            self.room.free -= claim.size
+            self._is_first = False
+            served += 1
+        return served
+
+    def among(
+        self, candidates: Iterable[Candidate], size: Resource, free: Resource, may_go: Callable[[Candidate], bool]
+    ) -> list[Candidate]:
+        """Those that have to go so that the size fits, none that need not; empty: they cannot make it fit."""
+        chosen: list[Candidate] = []
+        spent: dict[str, Resource] = {}
+        for one in candidates:
+            of_queue = spent.get(one.queue, NONE)
+            if not lowers(one.size, size - free) or not may_go(one) or not self._may_go(one, of_queue):
+                continue
+            chosen.append(one)
+            free += one.size
+            spent[one.queue] = of_queue + one.size
+            if size.fits_in(free):
+                return _needed(chosen, size, free)
+        return []
+
+    def price(self, chosen: Sequence[Candidate]) -> Price:
+        """No ApplicationMaster if it can be helped, few that are not on notice yet, those that are first to go."""
+        last = chosen[-1]
+        return last.is_am, sum(not one.is_marked for one in chosen), self._place[last.id]
+
+    def take_all(self, chosen: Iterable[Candidate], for_queue: str) -> None:
+        for one in chosen:
+            self._take(one, for_queue)
+
+    @property
+    def ordered(self) -> Sequence[Candidate]:
+        return self._ordered
+
+    def on(self, node_id: NodeId) -> Sequence[Candidate]:
+        return self._on_node.get(node_id, ())
+
+    def _may_go(self, one: Candidate, spent: Resource) -> bool:
+        """It is not taken yet, and lowers what its queue holds too much of; ``spent`` is chosen of it beside."""
+        room, size = self.room, one.size
+        if one.id in self.victims or not lowers(size, room.excess.get(one.queue, NONE) - spent):
+            return False
+        is_in_quota = lowers(size, room.quota.get(one.queue, NONE) - spent) and size.fits_in(room.round)
+        if not self._is_first and not is_in_quota:
+            return False
+        if not one.is_am:
+            return True
+        return self._others[one.queue] == 0 and one.size.fits_in(room.masters.get(one.queue, NONE))
+
+    def _take(self, one: Candidate, for_queue: str) -> None:
+        room = self.room
+        self.victims[one.id] = Victim(candidate=one, for_queue=for_queue)
+        for left in (room.excess, room.quota):
+            left[one.queue] = left.get(one.queue, NONE) - one.size
+        self._taken[one.queue] = self._taken.get(one.queue, NONE) + one.size
+        room.round -= one.size
+        room.free += one.size
+        if one.is_am:
+            room.masters[one.queue] = room.masters.get(one.queue, NONE) - one.size
+        else:
+            self._others[one.queue] -= 1
+        if one.node_id in room.on_node:
+            room.on_node[one.node_id] += one.size
+
+
+class _Search:
+    """Room for the containers of one claim, one after the other."""
+
+    def __init__(self, selection: Selection, claim: Claim, may_go: Callable[[Candidate], bool]) -> None:
+        self._selection, self._claim, self._may_go = selection, claim, may_go
+        self._on_node = selection.room.on_node
+        nodes = [node_id for node_id in claim.nodes if node_id in self._on_node]
+        self._free = deque(node_id for node_id in nodes if claim.size.fits_in(self._on_node[node_id]))
+        self._prices = [(price, node_id) for node_id in nodes if (price := self._price(node_id)) is not None]
+        heapq.heapify(self._prices)
+
+    def make_room(self) -> NodeId | None:
+        """A node with room for one container more; None: there is none that would help."""
+        while self._free and not self._claim.size.fits_in(self._on_node[self._free[0]]):
+            self._free.popleft()
+        if self._free:
+            return self._free[0] if self._free_whole() else None
+        while self._prices:
+            price, node_id = heapq.heappop(self._prices)
+            chosen = self._chosen(node_id)
+            if not chosen:
+                continue
+            now = self._selection.price(chosen)
+            if now > price:  # others have been asked back since
+                heapq.heappush(self._prices, (now, node_id))
+                continue
+            self._selection.take_all(chosen, self._claim.queue)
+            self._free.append(node_id)  # there may be room for one more
+            if (again := self._price(node_id)) is not None:
+                heapq.heappush(self._prices, (again, node_id))
+            return node_id if self._free_whole() else None
+        return None
+
+    def _free_whole(self) -> bool:
+        """A node has room; the whole has it too, or what has to go for that."""
+        size, free = self._claim.size, self._selection.room.free
+        if size.fits_in(free):
+            return True
+        chosen = self._selection.among(self._selection.ordered, size, free, self._may_go)
+        self._selection.take_all(chosen, self._claim.queue)
+        return bool(chosen)
+
+    def _price(self, node_id: NodeId) -> Price | None:
+        chosen = self._chosen(node_id)
+        return self._selection.price(chosen) if chosen else None
+
+    def _chosen(self, node_id: NodeId) -> list[Candidate]:
+        return self._selection.among(
+            self._selection.on(node_id), self._claim.size, self._on_node[node_id], self._may_go
+        )
+
+
+def lowers(size: Resource, lack: Resource) -> bool:
+    """One type that is lacking is enough (conservative-drf is false)."""
+    if (lack.memory_mib > 0 and size.memory_mib > 0) or (lack.vcores > 0 and size.vcores > 0):
+        return True
+    extras = dict(lack.extras)
+    return any(value > 0 and extras.get(name, 0) > 0 for name, value in size.extras)
+
+
+def _needed(chosen: list[Candidate], size: Resource, free: Resource) -> list[Candidate]:
+    """Without those that the last of them made needless."""
+    for one in chosen[-2::-1]:
+        if size.fits_in(free - one.size):
+            chosen.remove(one)
+            free -= one.size
+    return chosen
