@@ -19,8 +19,6 @@ from yodel.domain.resource import MEMORY, NONE, VCORES, Resource, larger, smalle
 
 Amounts = Mapping[str, int]
 """By resource type."""
-ROUNDING = 1000
-"""Units by which an amount may be off after an arithmetic of floating point: MiB, vcores."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -155,7 +153,7 @@ def filled_to_level(total: int, floors: Sequence[int], caps: Sequence[int], weig
     left = total - sum(amounts)
     for index, (floor, cap, weight) in enumerate(zip(floors, caps, weights, strict=True)):
         if level * weight > floor:  # it grew; what rounding made of it is put right
-            least, most = max(floor - amounts[index], -ROUNDING), min(cap - amounts[index], ROUNDING)
+            least, most = max(floor - amounts[index], -1), min(cap - amounts[index], 1)
             step = max(least, min(most, left))
             amounts[index] += step
             left -= step
