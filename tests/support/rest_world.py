@@ -121,6 +121,7 @@ async def rest_world(
             scheduler_conf=core.scheduler_conf,
             transitions=core.transitions,
             ended_page=store.ended_page,
+            tree_changes=store.tree_changes,
             observed=core.reconciler.observed,
             clock=clock,
             settings=RestSettings(**{**facts, **settings}),

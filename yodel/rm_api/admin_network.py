@@ -27,15 +27,20 @@ def administrative(endpoint: Endpoint) -> Endpoint:
 
     @functools.wraps(endpoint)
     async def judged(request: Request) -> Response:
-        networks = api_of(request).services.settings.admin_networks
-        host = request.client.host if request.client is not None else ""
-        if networks and not _is_in(host, networks):
-            log.warning("administration refused", address=host, path=request.url.path[:256], setting=SETTING)
-            raise forbidden(f"Administration is not taken from {host or 'an unknown address'} (setting {SETTING})")
+        require_network(request)
         return await endpoint(request)
 
     judged.is_administrative = True  # type: ignore[attr-defined]
     return judged
+
+
+def require_network(request: Request) -> None:
+    """Raises RestError 403 for who calls from elsewhere."""
+    networks = api_of(request).services.settings.admin_networks
+    host = request.client.host if request.client is not None else ""
+    if networks and not _is_in(host, networks):
+        log.warning("administration refused", address=host, path=request.url.path[:256], setting=SETTING)
+        raise forbidden(f"Administration is not taken from {host or 'an unknown address'} (setting {SETTING})")
 
 
 def _is_in(host: str, networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]) -> bool:

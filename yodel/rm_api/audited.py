@@ -22,6 +22,7 @@ ERROR_BYTES_MAX = 4_096
 LOG_LEVEL = "/logLevel"
 """A GET, and yet a change when it names a level."""
 _APPLICATION = re.compile(r"/(application_[0-9]{1,19}_[0-9]{1,10})(?=/|$)")
+_CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _APPS = "/(?:ws/v1/cluster/apps|api/v1/applications)"
 _ACTS = tuple(
     (method, re.compile(path), operation, target)
@@ -34,6 +35,7 @@ _ACTS = tuple(
         ("PUT", rf"{_APPS}/[^/]+/timeout", audit.UPDATE_TIMEOUTS, audit.WEB_SERVICE),
         ("POST", r"/ws/v1/cluster/containers/[^/]+/signal/[^/]+", audit.SIGNAL, audit.WEB_SERVICE),
         ("PUT", r"/ws/v1/cluster/scheduler-conf", "Update Scheduler Configuration", audit.ADMIN_SERVICE),
+        *((method, r"/api/v1/queue.*", "Update Queues", audit.ADMIN_SERVICE) for method in _CHANGING),
         ("POST", r"/ws/v1/cluster/nodes/[^/]+/resource", "updateNodeResource", audit.ADMIN_SERVICE),
         ("GET", LOG_LEVEL, "Set Log Level", audit.ADMIN_SERVICE),
     )

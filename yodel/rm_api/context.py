@@ -16,6 +16,7 @@ from yodel.domain.container import Container
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.pod import PodObservation
+from yodel.domain.queues.history import TreeChange
 from yodel.ports.clock import Clock
 from yodel.rm_api.body_room import BodyRoom
 from yodel.rm_api.body_turns import BodyTurns
@@ -125,6 +126,8 @@ class RestServices:
     transitions: Transitions
     ended_page: Callable[[ApplicationId, ContainerId | None, int], Awaitable[Sequence[Container]]]
     """What is kept of an application's containers that were forgotten (``EndedContainers`` of the store's port)."""
+    tree_changes: Callable[[int | None, int], Awaitable[Sequence[TreeChange]]]
+    """What is kept of changes of the queues (``QueueHistory`` of the store's port)."""
     observed: Callable[[ContainerId], PodObservation | None] = lambda _: None
     """A container's pod as it was last seen."""
     namespace: str = "default"

@@ -148,6 +148,7 @@ def rest_services(core: Core, settings: Settings, process: OfTheProcess) -> Rest
         observed=core.reconciler.observed,
         namespace=settings.namespace,
         ended_page=process.store.ended_page,
+        tree_changes=process.store.tree_changes,
         proxy_users=process.proxy_users,
         clock=process.clock,
         settings=with_rules(_rest_settings(core, settings, process.clock), settings.web),

@@ -15,7 +15,7 @@ from yodel import __version__
 from yodel.errors import YodelError
 from yodel.hadoop_http.negotiate import encode
 from yodel.rm_api.context import Api
-from yodel.rm_api.v1 import applications, cluster, docs_page, events, models, problems
+from yodel.rm_api.v1 import applications, cluster, docs_page, events, models, problems, queue_changes
 
 PREFIX = "/api/v1"
 DESCRIPTION = """\
@@ -27,7 +27,7 @@ applications whose view ACL names you (all of them unless `acl_enable` is set) a
 Lists are paged: give `next_cursor` as `cursor` for what follows, until it is null.  Errors are problem details
 (RFC 9457).  Times are milliseconds since 1970, memory is in MiB.
 """
-ROUTERS = (applications.router, cluster.router, events.router)
+ROUTERS = (applications.router, cluster.router, queue_changes.router, events.router)
 PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
@@ -92,5 +92,7 @@ def _responses(path: str, method: str, known: dict[str, Any]) -> dict[str, Any]:
         statuses.append(404)
     if method != "get":
         statuses += [413, 415]
+        if path.startswith("/queue"):
+            statuses += [404, 409, 412, 428]
     refusals = {str(status): {"description": problems.KINDS[status].title, "content": PROBLEM} for status in statuses}
     return {status: found for status, found in known.items() if status != "422"} | dict(sorted(refusals.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from starlette.requests import Request
 
 from yodel.domain.ids import NodeId
@@ -15,6 +15,7 @@ from yodel.errors import QueueNotFound
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
+from yodel.rm_api.v1.queue_changes import etag
 from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.queries import QueueView
 
@@ -23,8 +24,11 @@ router = APIRouter()
 
 
 @router.get("/queues", tags=["queues"])
-async def list_queues(request: Request, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None) -> models.QueuePage:
-    """All queues with what their applications hold, by path."""
+async def list_queues(
+    request: Request, response: Response, limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None
+) -> models.QueuePage:
+    """All queues with what their applications hold, by path.  The ETag is the version of what is said of them."""
+    response.headers["ETag"] = etag(api_of(request).services.scheduler_conf.version)
     key = cursors.decoded("queues", cursor, str)
     root = api_of(request).services.queries.queue(ROOT)
     views = sorted(_flat(root) if root is not None else (), key=lambda view: view.queue.path)
@@ -36,11 +40,13 @@ async def list_queues(request: Request, limit: Limit = LIMIT_DEFAULT, cursor: Cu
 @router.get("/queues/{path}", tags=["queues"])
 async def get_queue(
     request: Request,
+    response: Response,
     path: Annotated[
         str, Path(max_length=TEXT_LENGTH_MAX, description="A path, or a leaf's name.", examples=["root.default"])
     ],
 ) -> models.Queue:
-    """One queue."""
+    """One queue.  The ETag is the version of what is said of all queues."""
+    response.headers["ETag"] = etag(api_of(request).services.scheduler_conf.version)
     view = api_of(request).services.queries.queue(path)
     if view is None:
         raise QueueNotFound(path)

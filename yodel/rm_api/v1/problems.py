@@ -21,11 +21,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.errors import (
     AccessDenied,
+    InvalidQueues,
     InvalidValue,
     NotFound,
     NotSupported,
     QueueNotFound,
     Refused,
+    StaleVersion,
     Unavailable,
     YodelError,
 )
@@ -40,6 +42,8 @@ MEDIA_TYPE = "application/problem+json"
 DOCS = "/api/docs"
 BODY_BYTES_MAX = 64 * 1024
 """The largest body there is, a kill's diagnostics, is a sixteenth of it."""
+LARGER: Mapping[str, int] = {"/api/v1/queue-configuration": 4 * 1024 * 1024}
+"""Paths of calls with a body that may be larger: all that is said of 5,000 queues."""
 ERRORS_MAX = 20
 HELD_BYTES_MAX = 64 * 1024
 DETAIL_LENGTH_MAX = 500
@@ -63,8 +67,10 @@ KINDS: Mapping[int, Kind] = {
     405: Kind("method-not-allowed", "This cannot be done to it", "The header Allow names what can."),
     406: Kind("not-acceptable", "Nothing that you accept is served", "Accept application/json."),
     409: Kind("conflict", "Not in its present state", "Look at its state first."),
+    412: Kind("stale", "Somebody changed it meanwhile", "Look at it anew, and send the new ETag as If-Match."),
     413: Kind("too-large", "The request is too large", f"Bodies hold at most {BODY_BYTES_MAX} bytes."),
     415: Kind("unsupported-media-type", "The body is of a type that is not read", "Send application/json."),
+    428: Kind("unconditional", "Say what it is made from", "Send the ETag of what you looked at as If-Match."),
     503: Kind("unavailable", "Not at the moment", "Try again after what the header Retry-After says."),
     500: Kind("internal-error", "A bug of the ResourceManager", "The log of the ResourceManager has the trace."),
 }
@@ -108,6 +114,10 @@ def status_of(error: YodelError) -> int:
     if isinstance(error, AccessDenied):
         return HTTPStatus.FORBIDDEN
     if isinstance(error, InvalidValue | NotSupported):
+        return HTTPStatus.BAD_REQUEST
+    if isinstance(error, StaleVersion):
+        return HTTPStatus.PRECONDITION_FAILED
+    if isinstance(error, InvalidQueues):
         return HTTPStatus.BAD_REQUEST
     if isinstance(error, Refused):
         return HTTPStatus.CONFLICT
@@ -155,7 +165,7 @@ class ProblemRim:
             await self._app(scope, receive, send)
             return
         declared = Headers(scope=scope).get("content-length", "")
-        if declared.isdecimal() and int(declared[:19]) > BODY_BYTES_MAX:
+        if declared.isdecimal() and int(declared[:19]) > _bytes_max(scope):
             refusal = answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(scope, int(declared[:19])))
             await refusal(scope, receive, send)
             return
@@ -238,8 +248,13 @@ def _without_body(send: Send) -> Send:
 
 def _too_large(scope: Scope, size: int) -> str:
     client = scope.get("client")
-    REFUSALS.tell(API_BODY_BYTES, caller=client[0] if client else "", value=size, maximum=BODY_BYTES_MAX)
-    return API_BODY_BYTES.words(size, BODY_BYTES_MAX)
+    maximum = _bytes_max(scope)
+    REFUSALS.tell(API_BODY_BYTES, caller=client[0] if client else "", value=size, maximum=maximum)
+    return API_BODY_BYTES.words(size, maximum)
+
+
+def _bytes_max(scope: Scope) -> int:
+    return LARGER.get(scope.get("path", ""), BODY_BYTES_MAX)
 
 
 def _bounded(scope: Scope, receive: Receive) -> Receive:
@@ -251,7 +266,7 @@ def _bounded(scope: Scope, receive: Receive) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             size += len(message.get("body", b""))
-            if size > BODY_BYTES_MAX:
+            if size > _bytes_max(scope):
                 raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(scope, size))
         return message
 

@@ -213,12 +213,12 @@ class SchedulerConfService:
             raise StaleVersion(expected, self.version)
         before = self.properties()
         properties = wanted(before)
-        queues, am_share = self._judged(properties)
         change = change_between(
             before, properties, version=self.version + 1, author=user, time_ms=now_ms, reason=reason
         )
         if not is_admin:
-            self._require_delegated(user, change, {*self._queues, *(queue.path for queue in queues)})
+            self._require_delegated(user, change)
+        queues, am_share = self._judged(properties)
         is_needed = bool(change.names) or not are_said(self._queues.values())
         return Plan(properties=properties, queues=queues, am_share=am_share, change=change, is_needed=is_needed)
 
@@ -257,8 +257,8 @@ class SchedulerConfService:
         administers = self._rights.queue_administrator(user)
         return any(queue.administer_acl is not None and administers(path) for path, queue in self._queues.items())
 
-    def _require_delegated(self, user: str, change: TreeChange, paths: set[str]) -> None:
-        name = not_delegated(change, paths, self._rights.queue_administrator(user))
+    def _require_delegated(self, user: str, change: TreeChange) -> None:
+        name = not_delegated(change, set(self._queues), self._rights.queue_administrator(user))
         if name is not None:
             raise self._denied(user, f"{NOT_ADMIN} It takes an administrator of the cluster to change {name}.")
 

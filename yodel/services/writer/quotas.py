@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from yodel.domain.allocation.demands import Decision, Hindered
 from yodel.domain.application import Application
@@ -102,6 +102,15 @@ class Quotas:
                 f"{application_id}"
             )
         return None
+
+    def over_maximum(self, queues: Iterable[Queue]) -> list[tuple[str, Resource, Resource]]:
+        """By path, what is held and what may be, where that is less: with these queues in place of those there are."""
+        shares, held = Tree(queues, self._state.total_resource).shares, self._state.queue_use.by_queue
+        return [
+            (path, held[path].resource, share.maximum)
+            for path, share in sorted(shares.items())
+            if path in held and not held[path].resource.fits_in(share.maximum)
+        ]
 
     def headroom(self, queue: str, user: str) -> Resource:
         """What an ApplicationMaster may still ask for: what its user and its queues may hold, and what is free

@@ -1,0 +1,270 @@
+"""Queues are changed by whoever looked at them as they are, and what was changed can be read and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from ipaddress import ip_network
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.api_rows import fill
+from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
+from yodel.domain.scheduler_conf import PREFIX
+from yodel.errors import Unavailable
+
+HALVES = {
+    "path": "root.a",
+    "properties": {"capacity": "50"},
+    "change": [{"path": "root.default", "properties": {"capacity": "50"}}],
+    "reason": "two teams",
+}
+REPLACED = {"delete": ["root.default"], "change": [{"path": "root.a", "properties": {"capacity": "100"}}]}
+STOP = {
+    "change": [
+        {"path": "root.a", "properties": {"capacity": "0", "state": "STOPPED"}},
+        {"path": "root.default", "properties": {"capacity": "100"}},
+    ]
+}
+
+
+async def call(
+    world: RestWorld,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    since: object = None,
+    user: str = "admin",
+    **query: str,
+) -> httpx2.Response:
+    """``since`` is the version that a change is made from."""
+    world.client.cookies.clear()
+    headers = {} if since is None else {"If-Match": since if isinstance(since, str) else f'"{since}"'}
+    content = {} if body is None else {"json": body}
+    return await world.client.request(
+        method, f"/api/v1{path}", params={"user.name": user, **query}, headers=headers, **content
+    )
+
+
+async def halved(world: RestWorld) -> None:
+    assert (await call(world, "POST", "/queues", HALVES, since=1)).status_code == 201
+
+
+def paths(world: RestWorld) -> set[str]:
+    return set(world.rm.state.queues)
+
+
+async def test_created_queue_is_there_with_a_new_version(world: RestWorld) -> None:
+    answer = await call(world, "POST", "/queues", HALVES, since=1)
+    assert (answer.status_code, answer.headers["etag"]) == (201, '"2"')
+    found = answer.json()
+    assert (found["version"], found["author"], found["reason"], found["is_dry_run"]) == (2, "admin", "two teams", False)
+    assert found["changes"] == [
+        {"property": f"{PREFIX}root.a.capacity", "before": None, "after": "50"},
+        {"property": f"{PREFIX}root.default.capacity", "before": "100", "after": "50"},
+        {"property": f"{PREFIX}root.queues", "before": "default", "after": "default,a"},
+    ]
+    looked = await call(world, "GET", "/queues/root.a")
+    assert (looked.headers["etag"], looked.json()["capacity_percent"]) == ('"2"', 50.0)
+    assert (await call(world, "GET", "/queues")).headers["etag"] == '"2"'
+    version = await world.json("/scheduler-conf/version")
+    assert version["configversion"]["versionID"] == 2
+
+
+async def test_second_of_two_editors_is_told_that_he_is_late(world: RestWorld) -> None:
+    await halved(world)
+    late = await call(world, "PATCH", "/queues/root.a", {"properties": {"user-limit-factor": "2"}}, since=1)
+    assert late.status_code == 412
+    assert late.json()["detail"] == "The queues are at version 2, and the change was made from version 1"
+    assert world.rm.state.queues["root.a"].user_limit_factor == 1.0
+    fresh = await call(world, "PATCH", "/queues/root.a", {"properties": {"user-limit-factor": "2"}}, since=2)
+    assert (fresh.status_code, world.rm.state.queues["root.a"].user_limit_factor) == (200, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/queues", HALVES),
+        ("PATCH", "/queues", STOP),
+        ("PATCH", "/queues/root.default", {"properties": {}}),
+        ("DELETE", "/queues/root.default", None),
+        ("POST", "/queues/root.default/move", {"to": "root.x"}),
+        ("PUT", "/queue-configuration", {"properties": {}}),
+        ("POST", "/queue-history/1/revert", {}),
+    ],
+)
+async def test_change_takes_a_version_an_administrator_and_his_network(method: str, path: str, body: Any) -> None:
+    async with rest_world(admin_networks=(ip_network("10.0.0.0/8"),)) as world:
+        elsewhere = await call(world, method, path, body, since=1)
+        assert elsewhere.status_code == 403
+        assert "(setting web.admin_networks)" in elsewhere.json()["detail"]
+    async with rest_world() as world:
+        bare = await call(world, method, path, body)
+        assert (bare.status_code, bare.json()["type"]) == (428, "/api/docs#unconditional")
+        world.client.cookies.clear()
+        nobody = await world.client.request(method, f"/api/v1{path}", json=body or {}, headers={"If-Match": '"1"'})
+        assert nobody.status_code == 401
+        other = await call(world, method, path, body, since=1, user="alice")
+        assert (other.status_code, other.json()["detail"]) == (403, "User is not admin of all modified queues.")
+        for wrong in ("7", '"x"', 'W/"1"', '"0"', ""):
+            assert (await call(world, method, path, body, since=wrong)).status_code == 400
+        page = await world.client.request(
+            method,
+            f"/api/v1{path}?user.name=admin",
+            json=body or {},
+            headers={"If-Match": '"1"', "User-Agent": "Mozilla/5.0", "Origin": "http://evil.example"},
+        )
+        assert (page.status_code, world.rm.scheduler_conf.version) == (403, 1)
+
+
+async def test_dry_run_tells_what_would_be_and_changes_nothing(world: RestWorld) -> None:
+    answer = await call(world, "POST", "/queues", HALVES, dry_run="true")
+    assert (answer.status_code, answer.headers["etag"]) == (200, '"1"')
+    found = answer.json()
+    assert (found["is_dry_run"], found["version"], found["change_count"]) == (True, 2, 3)
+    assert (paths(world), world.rm.scheduler_conf.version) == ({"root", "root.default"}, 1)
+    assert (await call(world, "POST", "/queues", HALVES, since=7, dry_run="true")).status_code == 412
+    assert (await call(world, "POST", "/queues", HALVES, user="alice", dry_run="true")).status_code == 403
+
+
+async def test_who_would_hold_too_much_is_named(filled: RestWorld) -> None:
+    body = {**HALVES, "change": [{"path": "root.default", "properties": {"capacity": "50", "maximum-capacity": "50"}}]}
+    (over,) = (await call(filled, "POST", "/queues", body, dry_run="true")).json()["over_maximum"]
+    assert (over["path"], over["used"]["memory_mib"], over["maximum"]["memory_mib"]) == ("root.default", 6144, 4096)
+    assert (await call(filled, "POST", "/queues", HALVES, dry_run="true")).json()["over_maximum"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "text"),
+    [
+        ("PATCH", "/queues", REPLACED, 409, "is not yet in stopped state. Current State : RUNNING"),
+        ("DELETE", "/queues/root.default", None, 400, "Illegal capacity sum of 0.5"),
+        ("POST", "/queues/root.a/move", {"to": "root.b"}, 409, "Current State : RUNNING"),
+        ("POST", "/queues", {"path": "root.a"}, 409, "Can't add existing queue root.a"),
+        ("PATCH", "/queues", {"delete": ["root.nope"]}, 409, "Queue root.nope not found"),
+        ("PATCH", "/queues/root.nope", {"properties": {}}, 404, "Queue 'root.nope' doesn't exist."),
+        ("DELETE", "/queues/nope", None, 404, "Queue 'nope' doesn't exist."),
+        ("PATCH", "/queues/root.a", {"properties": {"capacity": "60"}}, 400, "Illegal capacity sum of 1.1"),
+        ("PATCH", "/queues/root.a", {"properties": {"capacity": "1_0"}}, 400, "expected a number"),
+        ("PATCH", "/queues/root.a", {"properties": {"no-such": "1"}}, 400, "nothing would come of it"),
+        ("PATCH", "/queues/root.a", {"properties": {"capacity": 60}}, 400, "valid string"),
+        ("PATCH", "/queues/root.a", {"properties": {}, "reason": "a\nb"}, 400, "Invalid reason"),
+        ("PATCH", "/queues/root.a", {"properties": {}, "x": 1}, 400, "Extra inputs are not permitted"),
+        ("PUT", "/queue-configuration", {"properties": {"x": "1"}}, 400, "Property x is not supported"),
+        ("PUT", "/queue-configuration", {"properties": []}, 400, "an object of texts"),
+        ("PUT", "/queue-configuration", {"properties": {}, "other": 1}, 400, "Invalid body: 'other'"),
+        ("PUT", "/queue-configuration", {"properties": {}, "reason": 1}, 400, "Invalid reason"),
+        ("PUT", "/queue-configuration", {"properties": {}}, 409, "cannot be deleted"),
+        ("POST", "/queue-history/9/revert", {}, 404, "Nothing is kept of version 9 of the queues"),
+        ("POST", "/queue-history/0/revert", {}, 400, "greater than or equal to 1"),
+    ],
+)
+async def test_what_cannot_be_is_refused_and_changes_nothing(
+    world: RestWorld, method: str, path: str, body: Any, status: int, text: str
+) -> None:
+    await halved(world)
+    answer = await call(world, method, path, body, since=2)
+    assert (answer.status_code, text in answer.json()["detail"]) == (status, True), answer.text
+    assert (world.rm.scheduler_conf.version, paths(world)) == (2, {"root", "root.default", "root.a"})
+
+
+async def test_stopped_queue_is_moved_and_removed(world: RestWorld) -> None:
+    await halved(world)
+    assert (await call(world, "PATCH", "/queues", STOP, since=2)).status_code == 200
+    assert (await call(world, "POST", "/queues/a/move", {"to": "root.b"}, since=3)).status_code == 200
+    assert paths(world) == {"root", "root.default", "root.b"}
+    gone = await call(world, "DELETE", "/queues/root.b", since=4, reason="nobody is left")
+    assert (gone.status_code, paths(world)) == (200, {"root", "root.default"})
+    assert gone.json()["reason"] == "nobody is left"
+
+
+async def test_history_is_read_newest_first_and_a_version_comes_back(world: RestWorld) -> None:
+    await halved(world)
+    await call(world, "PATCH", "/queues", {**STOP, "reason": "stop it"}, since=2)
+    first = (await call(world, "GET", "/queue-history", limit="1")).json()
+    assert [(item["version"], item["reason"]) for item in first["items"]] == [(3, "stop it")]
+    rest = (await call(world, "GET", "/queue-history", cursor=first["next_cursor"])).json()
+    assert ([item["version"] for item in rest["items"]], rest["next_cursor"]) == ([2], None)
+    one = (await call(world, "GET", "/queue-history/2")).json()
+    assert one == rest["items"][0]
+    assert (await call(world, "GET", "/queue-history/1")).status_code == 404
+
+    back = await call(world, "POST", "/queue-history/2/revert", {}, since=3)
+    assert (back.status_code, back.json()["reason"], back.json()["version"]) == (200, "as at version 2", 4)
+    assert world.rm.state.queues["root.a"].capacity_percent == 50.0
+    again = await call(world, "POST", "/queue-history/2/revert", {}, since=4)
+    assert (again.json()["is_needed"], again.headers["etag"]) == (False, '"4"')
+
+
+async def test_version_comes_back_from_any_with_a_star(world: RestWorld) -> None:
+    await halved(world)
+    stopped = await call(world, "PATCH", "/queues", STOP, since="*")
+    assert stopped.headers["etag"] == '"3"'
+    assert (await call(world, "POST", "/queue-history/1/revert", {}, since="*")).status_code == 200
+    assert paths(world) == {"root", "root.default"}
+
+
+async def test_configuration_is_read_and_put_back_whole(world: RestWorld) -> None:
+    await halved(world)
+    found = await call(world, "GET", "/queue-configuration")
+    assert (found.headers["etag"], found.json()["version"]) == ('"2"', 2)
+    said = found.json()["properties"]
+    assert said[MAXIMUM_AM_SHARE] == "0.5"
+    same = await call(world, "PUT", "/queue-configuration", {"properties": said}, since=2)
+    assert (same.json()["is_needed"], same.headers["etag"]) == (False, '"2"')
+    said[f"{PREFIX}root.a.user-limit-factor"] = "3"
+    changed = await call(world, "PUT", "/queue-configuration", {"properties": said, "reason": "file 7"}, since=2)
+    assert (changed.json()["change_count"], changed.headers["etag"]) == (1, '"3"')
+    assert world.rm.state.queues["root.a"].user_limit_factor == 3.0
+
+
+async def test_only_a_whole_configuration_may_be_large(world: RestWorld) -> None:
+    properties = {f"{PREFIX}root.{number}.x": "y" * 1000 for number in range(100)}
+    large = await call(world, "PUT", "/queue-configuration", {"properties": properties}, since=1)
+    assert large.status_code == 400
+    refused = await call(world, "PATCH", "/queues/root", {"properties": properties}, since=1)
+    assert refused.status_code == 413
+
+
+@pytest.fixture
+async def acls() -> AsyncIterator[RestWorld]:
+    """Where acl_enable is on, alice administers root.a, which has root.a.x and root.a.y."""
+    async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as made:
+        await fill(made)
+        below = [{"path": f"root.a.{name}", "properties": {"capacity": "50"}} for name in "xy"]
+        edit = {
+            "create": [{"path": "root.a", "properties": {"capacity": "50", "acl_administer_queue": "alice"}}, *below],
+            "change": [{"path": "root.default", "properties": {"capacity": "50"}}],
+        }
+        answer = await call(made, "PATCH", "/queues", edit, since=1)
+        assert answer.status_code == 200, answer.text
+        yield made
+
+
+async def test_administrator_of_a_queue_changes_what_is_below(acls: RestWorld) -> None:
+    shares = {"change": [{"path": f"root.a.{n}", "properties": {"capacity": c}} for n, c in (("x", "20"), ("y", "80"))]}
+    assert (await call(acls, "PATCH", "/queues", shares, since=2, user="alice")).status_code == 200
+    own = await call(acls, "PATCH", "/queues/root.a", {"properties": {"state": "STOPPED"}}, since=3, user="alice")
+    assert (own.status_code, "root.a.state" in own.json()["detail"]) == (403, True)
+    more = await call(acls, "DELETE", "/queues/root.a.x", since=3, user="alice")
+    assert (more.status_code, "root.a.queues" in more.json()["detail"]) == (403, True)
+    assert (await call(acls, "PATCH", "/queues", shares, since=3, user="bob")).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/queue-configuration", "/queue-history", "/queue-history/2"])
+async def test_words_of_the_configuration_are_for_administrators_where_acls_count(acls: RestWorld, path: str) -> None:
+    statuses = [(await call(acls, "GET", path, user=user)).status_code for user in ("admin", "alice", "bob")]
+    assert statuses == [200, 200, 403]
+
+
+async def test_store_that_does_not_answer_is_503_and_nothing_changed(world: RestWorld) -> None:
+    async def silent(*_: object) -> Any:
+        raise Unavailable("away")
+
+    world.store.commit = silent  # type: ignore[method-assign]
+    answer = await call(world, "POST", "/queues", HALVES, since=1)
+    assert (answer.status_code, world.rm.scheduler_conf.version) == (503, 1)

@@ -1,0 +1,278 @@
+"""Changing queues, and what was changed: ``/queues``, ``/queue-configuration`` and ``/queue-history``.
+
+Every change names the version that it was made from (If-Match), so that of two editors the second hears of the first.
+With ``dry_run`` nothing is changed and the answer is what would be.  Who may is as with Hadoop's scheduler-conf, and
+administrators of a queue for what is theirs below it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from yodel.domain.queues.history import REASON_LENGTH_MAX, TreeChange
+from yodel.domain.queues.moving import moved
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange, assembled
+from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
+from yodel.rm_api.admin_network import require_network
+from yodel.rm_api.bodies import read_object
+from yodel.rm_api.context import Api, api_of
+from yodel.rm_api.front import reader, writer
+from yodel.rm_api.v1 import cursors, shapes
+from yodel.rm_api.v1 import queue_models as models
+from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
+from yodel.services.scheduling.configuration import Plan, SchedulerConfService, Wanted, assembling, replacing
+
+CONFIGURATION_BYTES_MAX = 4 * 1024 * 1024
+"""As a body of scheduler-conf."""
+CHANGES_SHOWN_MAX = 1_000
+SHORT_CHANGES_SHOWN_MAX = 100
+"""In a list."""
+OVER_SHOWN_MAX = 100
+HISTORY_LIMIT_MAX = 100
+_ETAG = re.compile(r'"([1-9][0-9]{0,17})"')
+router = APIRouter(tags=["queues"])
+
+
+def _expected(
+    if_match: Annotated[
+        str | None,
+        Header(max_length=64, description='The ETag of the answer that the change is made from, as `"7"`; `*`: any.'),
+    ] = None,
+    dry_run: Annotated[bool, Query(description="Change nothing; tell what would be.")] = False,
+) -> tuple[int | None, bool]:
+    """The version, None for any, and whether nothing is to be changed."""
+    if if_match is None and not dry_run:
+        text = 'The header If-Match has to say which version of the queues the change is made from, as "7"'
+        raise HTTPException(HTTPStatus.PRECONDITION_REQUIRED, text)
+    if if_match is None or if_match == "*":
+        return None, dry_run
+    found = _ETAG.fullmatch(if_match)
+    if found is None:
+        raise InvalidValue("If-Match", if_match, 'the ETag of an answer, as "7", or *')
+    return int(found[1]), dry_run
+
+
+From = Annotated[tuple[int | None, bool], Depends(_expected)]
+QueuePath = Annotated[
+    str, Path(max_length=TEXT_LENGTH_MAX, description="A path, or a leaf's name.", examples=["root.default"])
+]
+Version = Annotated[int, Path(ge=1, le=10**17, description="A version of the queues.")]
+_ADMINISTERED = [Depends(require_network)]
+
+
+@router.post("/queues", status_code=HTTPStatus.CREATED, dependencies=_ADMINISTERED)
+async def create_queue(
+    request: Request, response: Response, body: models.QueueCreation, since: From
+) -> models.QueuesChanged:
+    """Make a queue."""
+    update = ConfUpdate(added=[_edit(body)], updated=list(map(_edit, body.change)))
+    return await _changed(request, response, assembling(update), since, body.reason)
+
+
+@router.patch("/queues", dependencies=_ADMINISTERED)
+async def change_queues(
+    request: Request, response: Response, body: models.QueuesEdit, since: From
+) -> models.QueuesChanged:
+    """Change several queues at once: shares of siblings add up before and after."""
+    update = ConfUpdate(
+        removed=body.delete,
+        added=list(map(_edit, body.create)),
+        updated=list(map(_edit, body.change)),
+        overall=body.scheduler,
+    )
+    return await _changed(request, response, assembling(update), since, body.reason)
+
+
+@router.patch("/queues/{path}", dependencies=_ADMINISTERED)
+async def change_queue(
+    request: Request, response: Response, path: QueuePath, body: models.QueueSetting, since: From
+) -> models.QueuesChanged:
+    """Change properties of one queue."""
+    change = QueueChange(path=_path(api_of(request), path), properties=body.properties)
+    return await _changed(request, response, assembling(ConfUpdate(updated=[change])), since, body.reason)
+
+
+@router.delete("/queues/{path}", dependencies=_ADMINISTERED)
+async def delete_queue(
+    request: Request,
+    response: Response,
+    path: QueuePath,
+    since: From,
+    reason: Annotated[str, Query(max_length=REASON_LENGTH_MAX, description="Why; it is kept with the change.")] = "",
+) -> models.QueuesChanged:
+    """Remove a queue with all below it: stopped, and without applications under way."""
+    wanted = assembling(ConfUpdate(removed=[_path(api_of(request), path)]))
+    return await _changed(request, response, wanted, since, reason)
+
+
+@router.post("/queues/{path}/move", dependencies=_ADMINISTERED)
+async def move_queue(
+    request: Request, response: Response, path: QueuePath, body: models.QueueMove, since: From
+) -> models.QueuesChanged:
+    """Move or rename a queue with all below it: stopped, and without applications under way."""
+    source = _path(api_of(request), path)
+    update = ConfUpdate(updated=list(map(_edit, body.change)))
+    return await _changed(
+        request, response, lambda now: assembled(moved(now, source, body.to), update), since, body.reason
+    )
+
+
+@router.get("/queue-configuration")
+async def get_configuration(request: Request, response: Response) -> models.QueueConfiguration:
+    """All that is said of the queues, as in capacity-scheduler.xml."""
+    service = _readable(request)
+    response.headers["ETag"] = etag(service.version)
+    return models.QueueConfiguration(version=service.version, properties=dict(service.properties()))
+
+
+@router.put(
+    "/queue-configuration",
+    dependencies=_ADMINISTERED,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["properties"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "properties": {"type": "object", "additionalProperties": {"type": "string"}},
+                            "reason": {"type": "string", "maxLength": REASON_LENGTH_MAX},
+                        },
+                    }
+                }
+            },
+        }
+    },
+)
+async def replace_configuration(request: Request, response: Response, since: From) -> models.QueuesChanged:
+    """Put these properties in the place of all that is said of the queues."""
+    api = api_of(request)
+    writer(request, api)
+    body = await read_object(request, min(CONFIGURATION_BYTES_MAX, api.services.settings.body_bytes_max))
+    properties, reason = body.get("properties"), body.get("reason", "")
+    if unknown := sorted(set(body) - {"properties", "reason"}):
+        raise InvalidValue("body", unknown[0][:80], "properties and reason")
+    if not isinstance(properties, dict) or not all(isinstance(text, str) for text in properties.values()):
+        raise InvalidValue("properties", type(properties).__name__, "an object of texts by full names of properties")
+    if not isinstance(reason, str) or len(reason) > REASON_LENGTH_MAX:
+        raise InvalidValue("reason", str(reason)[:80], f"a text of at most {REASON_LENGTH_MAX} characters")
+    return await _changed(request, response, replacing(properties), since, reason)
+
+
+@router.get("/queue-history")
+async def list_changes(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=HISTORY_LIMIT_MAX, description="At most this many items.")] = LIMIT_DEFAULT,
+    cursor: Cursor = None,
+) -> models.QueueChangePage:
+    """What was changed of the queues, the newest first."""
+    _readable(request)
+    key = cursors.decoded("queue-history", cursor, int)
+    found = await api_of(request).services.tree_changes(None if key is None else int(key[0]), limit + 1)
+    shown, next_cursor = cursors.page(found, limit, lambda change: cursors.encoded("queue-history", change.version))
+    items = [models.QueueChange(**_change(change, SHORT_CHANGES_SHOWN_MAX)) for change in shown]
+    return models.QueueChangePage(items=items, next_cursor=next_cursor)
+
+
+@router.get("/queue-history/{version}")
+async def get_change(request: Request, version: Version) -> models.QueueChange:
+    """One change."""
+    _readable(request)
+    found = await api_of(request).services.tree_changes(version + 1, 1)
+    if not found or found[0].version != version:
+        raise ChangeNotFound(version)
+    return models.QueueChange(**_change(found[0], CHANGES_SHOWN_MAX))
+
+
+@router.post("/queue-history/{version}/revert", dependencies=_ADMINISTERED)
+async def revert(
+    request: Request, response: Response, version: Version, body: models.Revert, since: From
+) -> models.QueuesChanged:
+    """Make the queues what they were at a version; the history goes on."""
+    api = api_of(request)
+    writer(request, api)
+    now, properties = await api.services.scheduler_conf.as_of(version)
+    expected, is_dry_run = since
+    reason = body.reason or f"as at version {version}"
+    return await _changed(request, response, replacing(properties), (expected or now, is_dry_run), reason)
+
+
+def etag(version: int) -> str:
+    """Of the queues at a version."""
+    return f'"{version}"'
+
+
+async def _changed(
+    request: Request, response: Response, wanted: Wanted, since: tuple[int | None, bool], reason: str
+) -> models.QueuesChanged:
+    api, (expected, is_dry_run) = api_of(request), since
+    user, service = writer(request, api), api.services.scheduler_conf
+    if not reason.isprintable():
+        raise InvalidValue("reason", reason[:80], "printable text")
+    if is_dry_run:
+        plan = service.planned(user, wanted, expected=expected, reason=reason)
+        response.status_code = HTTPStatus.OK
+    else:
+        plan = await service.change(user, wanted, expected=expected, reason=reason)
+    response.headers["ETag"] = etag(service.version)
+    return _answer(api, plan, is_dry_run=is_dry_run)
+
+
+def _answer(api: Api, plan: Plan, *, is_dry_run: bool) -> models.QueuesChanged:
+    over = api.services.queries.quotas.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
+    return models.QueuesChanged(
+        **_change(plan.change, CHANGES_SHOWN_MAX),
+        is_dry_run=is_dry_run,
+        is_needed=plan.is_needed,
+        over_maximum=[
+            models.OverMaximum(path=path, used=shapes.amount(used), maximum=shapes.amount(maximum))
+            for path, used, maximum in over
+        ],
+    )
+
+
+def _change(change: TreeChange, count_max: int) -> dict[str, Any]:
+    before = {one.name: one.value for one in change.before}
+    after = {one.name: one.value for one in change.after}
+    names: Sequence[str] = change.names
+    return {
+        "version": change.version,
+        "author": change.author,
+        "time_ms": change.time_ms,
+        "reason": change.reason,
+        "change_count": len(names),
+        "changes": [
+            models.PropertyChange(property=name, before=before.get(name), after=after.get(name))
+            for name in names[:count_max]
+        ],
+    }
+
+
+def _edit(edit: models.QueueEdit) -> QueueChange:
+    return QueueChange(path=edit.path, properties=edit.properties)
+
+
+def _path(api: Api, name: str) -> str:
+    """Raises QueueNotFound."""
+    queue = api.services.queries.find_queue(name)
+    if queue is None:
+        raise QueueNotFound(name)
+    return queue.path
+
+
+def _readable(request: Request) -> SchedulerConfService:
+    """The service, for who may read the words of the configuration.  Raises AccessDenied."""
+    api = api_of(request)
+    service = api.services.scheduler_conf
+    service.require_reader(reader(request, api))
+    return service
