@@ -114,10 +114,10 @@ class Attack:
         if runtime is None:
             self.attacker = await self.world.running_am()
             runtime = self.world.rm.state.runtimes[self.attacker.attempt_id]
-        runtime.asks.clear()
+        runtime.wishes.asks.clear()
         self.world.rm.scheduler.wake()
-        runtime.is_registered = True
-        self.attacker.response_id = runtime.response_id
+        runtime.dialogue.is_registered = True
+        self.attacker.response_id = runtime.dialogue.response_id
 
     def request(self, kind: type[Message], path: _Path, value: float) -> Message:
         message: Any = kind()
@@ -129,7 +129,7 @@ class Attack:
             assert self.fresh is not None
             message.application_submission_context.application_id.CopyFrom(ids.application_id_pb(self.fresh))
         elif kind is msg.RegisterApplicationMasterRequestProto:
-            self.world.rm.state.runtimes[self.attacker.attempt_id].is_registered = False
+            self.world.rm.state.runtimes[self.attacker.attempt_id].dialogue.is_registered = False
         at: Any = message
         for field in path[:-1]:
             if field.name == "compositeConstraint":

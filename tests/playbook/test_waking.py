@@ -49,7 +49,7 @@ async def test_beat_that_changes_nothing_wakes_nobody(world: World) -> None:
 
 async def test_law_says_what_nobody_was_woken_for(world: World) -> None:
     am = await world.running_am()
-    world.rm.state.runtimes[am.attempt_id].asks.replace(ask(1))
+    world.rm.state.runtimes[am.attempt_id].wishes.asks.replace(ask(1))
     with pytest.raises(AssertionError, match="wanted and possible"):
         check_nothing_is_owed(world.rm.scheduler)
 
@@ -126,7 +126,7 @@ async def test_who_has_unregistered_wants_nothing_any_more(world: World) -> None
     await am.beat(ask(7), blacklist_additions=[NODE.host])
     await world.settle()
     assert world.rm.state.wanted.count == 0
-    assert world.rm.state.runtimes[am.attempt_id].blacklist == set()
+    assert world.rm.state.runtimes[am.attempt_id].wishes.blacklist == set()
 
 
 async def test_attempt_that_ends_wants_nothing_any_more(world: World) -> None:

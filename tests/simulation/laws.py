@@ -30,7 +30,7 @@ def check(cluster: Cluster) -> None:
     check_queues(state)
     assert {*state.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
     assert state.awaited_masters == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
-    assert state.wanted.count == sum(runtime.asks.pending()[0] for runtime in state.runtimes.values())
+    assert state.wanted.count == sum(runtime.wishes.asks.pending()[0] for runtime in state.runtimes.values())
     assert state.planned_count == sum(1 for c in state.live_containers() if c.state is ContainerState.PLANNED)
     is_whole = all(a.is_registered for a in cluster.nodes) and not cluster.has_shrunk
     assert total.fits_in(state.usable_resource) or not is_whole

@@ -61,10 +61,10 @@ class Liveness:
         for runtime in list(self._engine.state.runtimes.values()):
             attempt = self._engine.state.attempts[runtime.attempt_id]
             if attempt.state not in WAITING_FOR_AM:
-                runtime.last_seen_s = now_s
-            elif now_s - runtime.last_seen_s > self._settings.am_expiry_s:
+                runtime.dialogue.heard(now_s)
+            elif now_s - runtime.dialogue.last_seen_s > self._settings.am_expiry_s:
                 log.warning("ApplicationMaster expired", attempt_id=str(attempt.id))
-                runtime.last_seen_s = now_s
+                runtime.dialogue.heard(now_s)
                 self._engine.tell_later(attempt.id, AmExpired(now_ms))
 
     def _look_at_nodes(self, now_s: float, now_ms: int) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import structlog
 
-from yodel.domain.ask_book import AskBook
 from yodel.domain.container_update import OUT_OF_RANGE, UpdateError, UpdateRequest
 from yodel.domain.effects import (
     CleanUpApplication,
@@ -79,21 +78,19 @@ class EffectPerformer:
                         self._reconcile(container.id)
             case ExpectAttempt(attempt_id):
                 now_s = self._clock.monotonic_s()
-                runtime = AttemptRuntime(attempt_id=attempt_id, last_seen_s=now_s, asks=AskBook(self._state.wanted))
-                runtime.outbox = Outbox.of(self._state.unheard_completions(attempt_id))
-                self._state.runtimes[attempt_id] = runtime
+                outbox = Outbox.of(self._state.unheard_completions(attempt_id))
+                self._state.runtimes[attempt_id] = AttemptRuntime.of(attempt_id, now_s, self._state.wanted, outbox)
             case ForgetAttempt(attempt_id):
                 forgotten = self._state.runtimes.pop(attempt_id, None)
                 if forgotten is not None:
-                    forgotten.asks.clear()
+                    forgotten.wishes.end()
                 for container in self._state.containers_of(attempt_id):
                     if not container.is_live:  # what this attempt has not heard of, nobody may have to hear any more
                         self._reconcile(container.id)
             case NodeChanged(node_id):
                 for runtime in self._state.runtimes.values():
-                    # Its agent may have lost what it knew of tokens (NMTokenSecretManagerInRM.removeNodeKey).
-                    runtime.nm_tokens_sent.pop(node_id, None)
-                    if runtime.is_registered:
+                    runtime.dialogue.token_lost(node_id)
+                    if runtime.dialogue.is_registered:
                         runtime.outbox.node_changed(node_id)
 
     def _changed(self, container_id: ContainerId) -> None:
@@ -101,7 +98,7 @@ class EffectPerformer:
         if not container.is_live:
             runtime = self._state.runtimes.get(container_id.attempt_id)
             if runtime is not None and not container.is_am:
-                runtime.take_off(ask_key(container), container_id)
+                runtime.wishes.take_off(ask_key(container), container_id)
                 runtime.outbox.withdraw(container_id)
         self._reconcile(container_id)
 
@@ -120,7 +117,7 @@ class EffectPerformer:
 
     def _grant(self, runtime: AttemptRuntime, container_id: ContainerId) -> None:
         """Only what this life planned: one that another life planned and could not give back expires unused."""
-        if container_id in runtime.in_flight.get(ask_key(self._state.containers[container_id]), ()):
+        if container_id in runtime.wishes.in_flight.get(ask_key(self._state.containers[container_id]), ()):
             runtime.outbox.grant(container_id)
 
     def _runtime(self, container_id: ContainerId, act: Callable[[AttemptRuntime], object]) -> None:
@@ -135,4 +132,4 @@ class EffectPerformer:
 
 def _completed(runtime: AttemptRuntime, container_id: ContainerId) -> None:
     runtime.outbox.complete(container_id, is_taken_over=container_id.attempt_id != runtime.attempt_id)
-    runtime.increases.pop(container_id, None)
+    runtime.wishes.ended(container_id)

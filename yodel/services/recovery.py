@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import structlog
 
-from yodel.domain.ask_book import AskBook
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.queues.queue import Enforcement, Queue, differing, with_enforcement
@@ -86,11 +85,11 @@ async def expect_attempts(engine: Engine, clock: Clock) -> None:
     async for attempt in taking_turns(list(state.attempts.values()), BATCH):
         if attempt.state.is_final:
             continue
-        now_s, asks = clock.monotonic_s(), AskBook(state.wanted)
-        runtime = state.runtimes[attempt.id] = AttemptRuntime(attempt_id=attempt.id, last_seen_s=now_s, asks=asks)
-        runtime.outbox = Outbox.of(state.unheard_completions(attempt.id), state.unheard_updates(attempt.id))
+        outbox = Outbox.of(state.unheard_completions(attempt.id), state.unheard_updates(attempt.id))
+        runtime = AttemptRuntime.of(attempt.id, clock.monotonic_s(), state.wanted, outbox)
+        state.runtimes[attempt.id] = runtime
         if attempt.state is AttemptState.FINISHING:
-            runtime.is_registered = True
+            runtime.dialogue.found_registered()
 
 
 async def resume(

@@ -158,7 +158,7 @@ async def test_placement_constraints_are_refused_before_anything_is_registered(
     request.placement_constraints.add(allocation_tags=["hbase"])
     with pytest.raises(RemoteFault, match="Rejecting this registerApplicationMaster operation"):
         await call(protocol, "registerApplicationMaster", caller, request)
-    assert not world.rm.state.runtimes[am.attempt_id].is_registered
+    assert not world.rm.state.runtimes[am.attempt_id].dialogue.is_registered
 
 
 async def test_more_constraints_than_may_be_registered_are_refused_and_none_is_left_out(world: World) -> None:
@@ -175,10 +175,10 @@ async def test_more_constraints_than_may_be_registered_are_refused_and_none_is_l
     with pytest.raises(InvalidResourceRequest, match="constraints_registered is 1001, where at most 1000 are"):
         await call(taking, "registerApplicationMaster", caller, register)
     assert REFUSALS.counts()["constraints_registered"] == before + 1
-    assert not world.rm.state.runtimes[am.attempt_id].is_registered
+    assert not world.rm.state.runtimes[am.attempt_id].dialogue.is_registered
     del register.placement_constraints[-1]
     await call(taking, "registerApplicationMaster", caller, register)
-    assert len(world.rm.state.runtimes[am.attempt_id].constraints) == 1000
+    assert len(world.rm.state.runtimes[am.attempt_id].dialogue.constraints) == 1000
 
 
 async def test_constraints_and_scheduling_requests_are_taken_where_a_handler_is_configured(world: World) -> None:
@@ -293,9 +293,9 @@ async def test_long_request_means_what_a_short_one_does(world: World, protocol: 
     request.blacklist_request.blacklist_additions.append("node-7")
     await call(protocol, "allocate", caller, request)
     runtime = world.rm.state.runtimes[am.attempt_id]
-    priorities = {ask.key.priority for ask in runtime.asks.lines() if ask.key.priority >= 100}
+    priorities = {ask.key.priority for ask in runtime.wishes.asks.lines() if ask.key.priority >= 100}
     assert priorities == set(range(100, 100 + 2 * PIECE + 1))
-    assert "node-7" in runtime.blacklist
+    assert "node-7" in runtime.wishes.blacklist
 
 
 async def test_long_request_is_refused_as_a_short_one_is(world: World, protocol: RpcProtocol) -> None:

@@ -28,7 +28,11 @@ async def test_nothing_that_is_shown_changes_in_silence(world: World) -> None:
         runtime = state.runtimes.get(am.attempt_id)
         usage = state.used_by_application.get(am.application_id)
         used = (usage.resource, usage.containers) if usage is not None else None
-        shown = (runtime.progress, runtime.asks.pending(), sorted(runtime.blacklist), used) if runtime else used
+        shown = (
+            (runtime.dialogue.progress, runtime.wishes.asks.pending(), sorted(runtime.wishes.blacklist), used)
+            if runtime
+            else used
+        )
         assert seen.setdefault((state.version, state.pulse), shown) == shown
 
     look()
@@ -103,9 +107,9 @@ async def test_blacklist_has_a_limit_and_what_is_beyond_it_is_refused_not_droppe
     with pytest.raises(TooMuchBlacklisted, match="4 names with those of earlier heartbeats; at most 3") as refused:
         await am.beat(ask(5), blacklist_additions=["b", "c", "d"])
     assert (refused.value.limit, refused.value.value, refused.value.maximum) == ("blacklist_names", 4, 3)
-    assert (runtime.blacklist, world.rm.state.wanted.count) == ({"a", "b"}, 0)
+    assert (runtime.wishes.blacklist, world.rm.state.wanted.count) == ({"a", "b"}, 0)
     await am.beat(blacklist_additions=["b", "c", "d"], blacklist_removals=["a"])
-    assert runtime.blacklist == {"b", "c", "d"}
+    assert runtime.wishes.blacklist == {"b", "c", "d"}
 
 
 @pytest.mark.parametrize(

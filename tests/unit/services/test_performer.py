@@ -27,7 +27,7 @@ async def test_attempt_is_expected(world: World) -> None:
     am = await world.running_am()
     attempt_id = ApplicationAttemptId(am.application_id, 2)
     world.rm.performer.perform(ExpectAttempt(attempt_id))
-    assert not world.rm.state.runtimes[attempt_id].is_registered
+    assert not world.rm.state.runtimes[attempt_id].dialogue.is_registered
 
 
 async def test_slow_things_are_queued(world: World) -> None:
@@ -49,7 +49,7 @@ async def test_end_takes_a_container_out_of_what_is_under_way(world: World) -> N
     await world.step()
     await world.step()
     assert container_id not in runtime.outbox.granted
-    assert container_id not in {i for ids in runtime.in_flight.values() for i in ids}
+    assert container_id not in {i for ids in runtime.wishes.in_flight.values() for i in ids}
 
 
 async def test_grant_that_is_withdrawn_stays_under_way(world: World) -> None:
@@ -62,7 +62,7 @@ async def test_grant_that_is_withdrawn_stays_under_way(world: World) -> None:
     for _ in range(2):
         world.rm.performer.perform(Withdraw(container_id))
     assert runtime.outbox.granted == []
-    assert container_id in {i for ids in runtime.in_flight.values() for i in ids}
+    assert container_id in {i for ids in runtime.wishes.in_flight.values() for i in ids}
 
 
 async def test_nodes_that_changed_are_told_to_registered_ams(world: World) -> None:

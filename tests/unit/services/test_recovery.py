@@ -23,14 +23,14 @@ async def test_living_attempts_are_expected_with_what_their_am_has_not_heard(wor
 
     runtime = world.rm.state.runtimes[am.attempt_id]
     assert runtime.outbox.take_completed() == [other]
-    assert not runtime.is_registered
+    assert not runtime.dialogue.is_registered
 
 
 async def test_am_that_unregistered_needs_not_register_again(world: World) -> None:
     am = await world.running_am()
     await am.finish()
     await world.restart()
-    assert world.rm.state.runtimes[am.attempt_id].is_registered
+    assert world.rm.state.runtimes[am.attempt_id].dialogue.is_registered
     assert world.attempt(am.attempt_id).state is AttemptState.FINISHING
 
 

@@ -24,6 +24,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerState, ContainerType, NodeState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.dialogue import Dialogue
 from yodel.services.writer.state import ClusterState, ask_key
 
 IDENTITY = Identity(cluster_timestamp_ms=1, epoch=0, application_sequence=0)
@@ -125,11 +126,11 @@ def test_state_rebuilt_from_rows_is_the_state_that_grew(
 
 def test_container_is_taken_off_once() -> None:
     container = a_container()
-    runtime = AttemptRuntime(attempt_id=container.id.attempt_id, last_seen_s=0)
-    runtime.in_flight[ask_key(container)] = {container.id}
-    runtime.take_off(ask_key(container), container.id)
-    runtime.take_off(ask_key(container), container.id)
-    assert runtime.in_flight == {}
+    runtime = AttemptRuntime(attempt_id=container.id.attempt_id, dialogue=Dialogue(0))
+    runtime.wishes.in_flight[ask_key(container)] = {container.id}
+    runtime.wishes.take_off(ask_key(container), container.id)
+    runtime.wishes.take_off(ask_key(container), container.id)
+    assert runtime.wishes.in_flight == {}
 
 
 def test_closed_nodes_are_known_by_their_kubernetes_names() -> None:

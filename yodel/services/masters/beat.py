@@ -35,7 +35,7 @@ class JudgedBeat:
     asks: Sequence[Ask | SchedulingAsk] = ()
     releases: Sequence[ContainerId] = ()
     updates: Sequence[UpdateRequest] = ()
-    blacklist: set[str] | None = None
+    blacklist: frozenset[str] | None = None
     tracking_url: str | None = None
 
 
@@ -79,7 +79,7 @@ class BeatJudge:
         for ask in request.scheduling_asks:
             ask_rules.check_count(ask, self._rules)
             self._require_allowed(ask.key.capability)
-            yield ask_rules.merged(ask, runtime.constraints)
+            yield ask_rules.merged(ask, runtime.dialogue.constraints)
 
 
 def _says_more(request: AllocateRequest) -> bool:
@@ -108,11 +108,11 @@ def _check_lengths(request: AllocateRequest) -> None:
             raise TooMuchAsked("allocate_entries", len(items), most, text)
 
 
-def _blacklist(request: AllocateRequest, runtime: AttemptRuntime) -> set[str] | None:
+def _blacklist(request: AllocateRequest, runtime: AttemptRuntime) -> frozenset[str] | None:
     """What the attempt avoids from this heartbeat on; None: it is not said anew."""
     if not request.blacklist_additions and not request.blacklist_removals:
         return None
-    return runtime.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
+    return runtime.wishes.blacklist.union(request.blacklist_additions).difference(request.blacklist_removals)
 
 
 def _check_blacklist_length(length: int) -> None:

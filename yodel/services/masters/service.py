@@ -120,7 +120,7 @@ class MasterService:
             raise UnknownToCache(attempt_id)
         application = self._engine.state.applications[attempt_id.application_id]
         may_again = application.submission.is_unmanaged and application.submission.keep_containers_across_attempts
-        if runtime.is_registered and not may_again:
+        if runtime.dialogue.is_registered and not may_again:
             raise AlreadyRegistered(f"Application Master is already registered : {attempt_id.application_id}")
         for name, text in (("host", host), ("tracking_url", tracking_url)):
             if len(text) > TEXT_LENGTH_MAX:
@@ -131,10 +131,8 @@ class MasterService:
             words = CONSTRAINTS_REGISTERED.words(count, CONSTRAINTS_MAX)
             raise InvalidResourceRequest(f"Too many placement constraints: {words}")
         await self._engine.tell(Tell(attempt.id, AmRegistered(host, rpc_port, tracking_url)))
-        runtime.is_registered, runtime.response_id, runtime.last_response = True, 0, None
-        runtime.last_seen_s = self._clock.monotonic_s()
-        runtime.constraints = {tags[0]: constraint for tags, constraint in constraints if len(tags) == 1}
-        runtime.nm_tokens_sent.clear()  # whoever registers has an empty cache (clearNodeSetForAttempt)
+        by_tag = {tags[0]: constraint for tags, constraint in constraints if len(tags) == 1}
+        runtime.dialogue.registered(self._clock.monotonic_s(), by_tag)
         previous = self._previous_containers(application)
         return Registration(
             application=self._engine.state.applications[attempt_id.application_id],
@@ -199,7 +197,7 @@ class MasterService:
         attempt, runtime = self._live(attempt_id)
         if attempt is None or runtime is None:
             raise UnknownToCache(attempt_id)
-        if not runtime.is_registered:
+        if not runtime.dialogue.is_registered:
             raise NotRegistered(
                 f"Application Master is trying to unregister before registering for: {attempt_id.application_id}"
             )
@@ -224,20 +222,21 @@ class MasterService:
         attempt, runtime = self._live(attempt_id)
         if attempt is None or runtime is None:
             raise AttemptNotServed(attempt_id)
-        if not runtime.is_registered or attempt.state not in (AttemptState.RUNNING, AttemptState.FINISHING):
+        dialogue = runtime.dialogue
+        if not dialogue.is_registered or attempt.state not in (AttemptState.RUNNING, AttemptState.FINISHING):
             raise NotRegistered(
                 f"AM is not registered for known application attempt: {attempt_id} or RM had restarted "
                 "after AM registered.  AM should re-register."
             )
-        runtime.last_seen_s = self._clock.monotonic_s()
-        if request.response_id == runtime.response_id:
+        dialogue.heard(self._clock.monotonic_s())
+        if request.response_id == dialogue.response_id:
             return runtime, None
-        stored = runtime.last_response
-        if (request.response_id + 1) & RESPONSE_ID_MASK == runtime.response_id and isinstance(stored, AllocateResult):
+        stored = dialogue.last_response
+        if (request.response_id + 1) & RESPONSE_ID_MASK == dialogue.response_id and isinstance(stored, AllocateResult):
             return runtime, stored
         raise InvalidResponseId(
             f"Invalid responseId in AllocateRequest from application attempt: {attempt_id}, expect responseId to be "
-            f"{runtime.response_id}, but get {request.response_id}"
+            f"{dialogue.response_id}, but get {request.response_id}"
         )
 
     def _heard(self, runtime: AttemptRuntime, request: AllocateRequest) -> JudgedBeat:
@@ -264,11 +263,10 @@ class MasterService:
         self._engine.state.pulse += 1
         is_changed = bool(beat.asks)
         if is_changed:
-            runtime.asks.take(beat.asks, self._rules.count_max)  # all or nothing: nothing was changed so far
+            runtime.wishes.take(beat.asks, self._rules.count_max)  # all or nothing: nothing was changed so far
         if beat.blacklist is not None:
-            is_changed |= beat.blacklist != runtime.blacklist
-            runtime.blacklist = beat.blacklist
-        runtime.progress = beat.progress
+            is_changed |= runtime.wishes.avoid(beat.blacklist)
+        runtime.dialogue.progressed(beat.progress)
         if is_changed:
             self._wake_scheduler()
 
@@ -331,10 +329,7 @@ class MasterService:
         return judge(beat.updates, own, SizeLimits(minimum=self._rules.minimum, maximum=self._maximum))
 
     def _take_increases(self, runtime: AttemptRuntime, updates: Updates) -> None:
-        """An increase waits in memory until there is room, as an ask does; a newer word replaces an older one."""
-        for container_id in updates.withdrawn:
-            runtime.increases.pop(container_id, None)
-        runtime.increases.update(updates.increases)
+        runtime.wishes.resize(updates.increases, updates.withdrawn)
         if updates.increases:
             self._wake_scheduler()
 
@@ -359,9 +354,7 @@ class MasterService:
             if one is None:
                 continue
             granted.append(one)
-            key = ask_key(one.container)
-            runtime.take_off(key, container_id)
-            runtime.asks.handed_over(key, one.node.id.host, one.node.rack)
+            runtime.wishes.handed_over(ask_key(one.container), container_id, one.node.id.host, one.node.rack)
         if granted:  # fewer lines of a wish may leave it another place to go
             self._wake_scheduler()
         return granted
@@ -391,8 +384,7 @@ class MasterService:
     def _nm_tokens(self, runtime: AttemptRuntime, user: str, granted: Sequence[Granted]) -> list[tuple[NodeId, Token]]:
         """One token for each node the attempt has not had one for, signed with the key in use (NMTokenCache)."""
         key_id = self._tokens.current("nm").key_id
-        fresh = {g.node.id: key_id for g in granted if runtime.nm_tokens_sent.get(g.node.id) != key_id}
-        runtime.nm_tokens_sent.update(fresh)
+        fresh = runtime.dialogue.tokens_due((g.node.id for g in granted), key_id)
         return [(node_id, self._tokens.nm_token(runtime.attempt_id, node_id, user)) for node_id in fresh]
 
     def _previous_containers(self, application: Application) -> list[Granted]:
@@ -411,7 +403,7 @@ class MasterService:
         state = self._engine.state
         submission = state.applications[runtime.attempt_id.application_id].submission
         return AllocateResult(
-            response_id=(runtime.response_id + 1) & RESPONSE_ID_MASK,
+            response_id=(runtime.dialogue.response_id + 1) & RESPONSE_ID_MASK,
             headroom=self._quotas.headroom(submission.queue, submission.user),
             node_count=state.usable_count,
             priority=submission.priority,
@@ -420,7 +412,7 @@ class MasterService:
         )
 
     def _answer(self, runtime: AttemptRuntime, result: AllocateResult) -> AllocateResult:
-        runtime.response_id, runtime.last_response = result.response_id, result
+        runtime.dialogue.answered(result.response_id, result)
         return result
 
     def _cluster_counts(self) -> _Counts:

@@ -225,7 +225,7 @@ class Activities:
         runtime, attempt = state.runtimes.get(attempt_id), state.attempts.get(attempt_id)
         wishes: list[tuple[AskKey | None, Iterable[ContainerId]]] = []
         if runtime is not None:
-            wishes += runtime.in_flight.items()
+            wishes += runtime.wishes.in_flight.items()
         if attempt is not None and attempt.am_container_id is not None:
             wishes.append((None, (attempt.am_container_id,)))
         for key, container_ids in wishes:

@@ -71,14 +71,14 @@ class Misfits:
         now_s, again_s = self._clock.monotonic_s(), None
         for (attempt_id, key), misfit in list(self._state.misfits.items()):
             runtime = self._state.runtimes.get(attempt_id)
-            request = runtime.asks.scheduling_ask(key) if runtime is not None and key is not None else None
+            request = runtime.wishes.asks.scheduling_ask(key) if runtime is not None and key is not None else None
             if runtime is None or request is None or key is None:
                 continue
             left_s = self._since_s[(attempt_id, key)] + REJECT_AFTER_S - now_s
             if left_s > 0:
                 again_s = left_s if again_s is None else min(again_s, left_s)
                 continue
-            runtime.asks.withdraw(key, but=len(runtime.in_flight.get(key, ())))
+            runtime.wishes.give_up(key)
             runtime.outbox.reject(RejectedAsk(request.message, misfit.is_constraint))
             self._state.explain_misfit((attempt_id, key), None)
             del self._since_s[(attempt_id, key)]

@@ -130,12 +130,12 @@ class Scheduler:
             # It may be over already: ended in the batch that planned it.
             is_live = self._engine.state.containers[container_id].is_live
             if plan.key is not None and runtime is not None and is_live:
-                runtime.in_flight.setdefault(plan.key, set()).add(container_id)
-            if plan.is_local and plan.key is not None and runtime is not None and plan.key in runtime.waits_since_s:
-                # Patience begins anew (SchedulerApplicationAttempt.resetSchedulingOpportunities).
-                runtime.waits_since_s[plan.key] = self._clock.monotonic_s()
+                runtime.wishes.planned(plan.key, container_id)
+            if plan.is_local and plan.key is not None and runtime is not None:
+                runtime.wishes.served_where_preferred(plan.key, self._clock.monotonic_s())
         for increase in decision.increases:
-            self._forget_increase(increase)
+            for runtime in self._engine.state.runtimes.values():
+                runtime.wishes.increase_decided(increase.container_id, increase.target)
         return len(decision.plans) >= self.limits.per_tick_max
 
     def ledger(self) -> Ledger | None:
@@ -169,8 +169,8 @@ class Scheduler:
         attempt = state.attempts[runtime.attempt_id]
         application = state.applications[attempt.id.application_id]
         needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
-        wishes = () if attempt.state is not AttemptState.RUNNING else runtime.asks.wishes()
-        in_flight = {key: len(ids) for key, ids in runtime.in_flight.items()}
+        wishes = () if attempt.state is not AttemptState.RUNNING else runtime.wishes.asks.wishes()
+        in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}
         used = state.used_by_application.get(application.id)
         return Demand(
             attempt_id=attempt.id,
@@ -183,8 +183,10 @@ class Scheduler:
             am_placement=self._am_placement(application.submission.am_node_label) if needs_am else ANYWHERE,
             wishes=wishes,
             in_flight=in_flight,
-            avoid=tuple(sorted(runtime.blacklist)),
-            increases=[i for i in (self._increase(*asked) for asked in runtime.increases.items()) if i is not None],
+            avoid=tuple(sorted(runtime.wishes.blacklist)),
+            increases=[
+                i for i in (self._increase(*asked) for asked in runtime.wishes.increases.items()) if i is not None
+            ],
             waited_s=self._waited_s(runtime, wishes, in_flight),
             may_have_rules=not self._binds_itself(application.submission.queue),
         )
@@ -195,8 +197,6 @@ class Scheduler:
     def _waited_s(
         self, runtime: AttemptRuntime, wishes: Sequence[Wish], in_flight: Mapping[AskKey, int]
     ) -> dict[AskKey, float]:
-        """Patience begins when a wish is first seen unserved, and ends with it."""
-        now_s = self._clock.monotonic_s()
         waiting = [
             wish.key
             for wish in wishes
@@ -204,11 +204,9 @@ class Scheduler:
             and not wish.placement.is_strict
             and wish.count > in_flight.get(wish.key, 0)
         ]
-        if not waiting and not runtime.waits_since_s:
+        if not waiting and not runtime.wishes.waits_since_s:
             return {}
-        since_s = runtime.waits_since_s
-        runtime.waits_since_s = {key: since_s.get(key, now_s) for key in waiting}
-        return {key: now_s - began_s for key, began_s in runtime.waits_since_s.items()}
+        return runtime.wishes.waited_s(waiting, self._clock.monotonic_s())
 
     def _increase(self, container_id: ContainerId, target: Resource) -> Increase | None:
         """None for a container that ended, or is being resized already."""
@@ -220,14 +218,8 @@ class Scheduler:
 
     def _nodes_of_increases(self) -> set[NodeId]:
         state = self._engine.state
-        held = (state.containers.get(i) for runtime in state.runtimes.values() for i in runtime.increases)
+        held = (state.containers.get(i) for runtime in state.runtimes.values() for i in runtime.wishes.increases)
         return {c.node_id for c in held if c is not None and c.node_id is not None}
-
-    def _forget_increase(self, increase: Increase) -> None:
-        """The ApplicationMaster may have changed its mind while this was written."""
-        for runtime in self._engine.state.runtimes.values():
-            if runtime.increases.get(increase.container_id) == increase.target:
-                del runtime.increases[increase.container_id]
 
     def _stranded(self) -> list[ContainerId]:
         """Containers on their way to nodes that we named for a constraint, and of which none is left: others may do."""
@@ -301,7 +293,7 @@ class Scheduler:
         runtime = self._engine.state.runtimes.get(take_back.attempt_id)
         if runtime is None:
             return
-        ids = [i for i in runtime.in_flight.get(take_back.key, ()) if tx.has(i)]
+        ids = [i for i in runtime.wishes.in_flight.get(take_back.key, ()) if tx.has(i)]
         ids.sort(key=lambda i: (tx.container(i).state is not ContainerState.PLANNED, -i.number))
         for container_id in ids[: take_back.count]:
             text = "Container request was cancelled by application"

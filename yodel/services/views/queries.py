@@ -285,7 +285,7 @@ class Queries:
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
         runtime = state.runtimes.get(app.current_attempt_id)
         usage = state.used_by_application.get(app.id, Usage())
-        pending_count, pending = runtime.asks.pending() if runtime is not None else (0, NONE)
+        pending_count, pending = runtime.wishes.asks.pending() if runtime is not None else (0, NONE)
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
         now_ms = self._clock.now_ms()
@@ -296,7 +296,7 @@ class Queries:
             attempt=attempt,
             am_container=am_container,
             am_node=am_node,
-            progress=_progress(app, runtime.progress if runtime is not None else 0.0),
+            progress=_progress(app, runtime.dialogue.progress if runtime is not None else 0.0),
             used=usage.resource,
             running_containers=usage.containers,
             memory_mib_s=memory_mib_s,
@@ -393,7 +393,7 @@ class Queries:
                 started += bool(usage.containers) and app.yarn_state is YarnApplicationState.ACCEPTED
             runtime = state.runtimes.get(app.current_attempt_id)
             if runtime is not None:
-                count, size = runtime.asks.pending()
+                count, size = runtime.wishes.asks.pending()
                 waiting += count
                 wanted += size
         return ClusterMetrics(

@@ -1,47 +1,29 @@
-"""An ApplicationMaster's dialogue, in memory only.
+"""What is known of an ApplicationMaster in memory only: its dialogue, its wishes, and what it has yet to hear.
 
-It is not on disk by design: after a restart an ApplicationMaster is told to register again and says anew what it wants
-(work-preserving restart).
+Each of the three is changed by its own methods alone; a test looks that nobody else assigns what is theirs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from yodel.domain.ask_book import AskBook, AskKey
-from yodel.domain.constraints import Constraint
-from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
-from yodel.domain.resource import Resource
+from yodel.domain.ask_book import AskBook, Tally
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.services.writer.dialogue import Dialogue
 from yodel.services.writer.outbox import Outbox
+from yodel.services.writer.wishes import Wishes
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRuntime:
-    """A registered (or expected) ApplicationMaster's dialogue.  Times are monotonic seconds."""
+    """Of an ApplicationMaster that is registered, or expected."""
 
     attempt_id: ApplicationAttemptId
-    last_seen_s: float
-    is_registered: bool = False
-    response_id: int = 0
-    last_response: object = None
-    asks: AskBook = field(default_factory=AskBook)
-    blacklist: set[str] = field(default_factory=set)
-    in_flight: dict[AskKey, set[ContainerId]] = field(default_factory=dict)
+    dialogue: Dialogue
+    wishes: Wishes = field(default_factory=Wishes)
     outbox: Outbox = field(default_factory=Outbox)
-    nm_tokens_sent: dict[NodeId, int] = field(default_factory=dict)
-    """Nodes it has a token for, with the id of the master key that signed it."""
-    increases: dict[ContainerId, Resource] = field(default_factory=dict)
-    """Sizes asked for that nothing was decided about."""
-    constraints: dict[str, Constraint] = field(default_factory=dict)
-    """By allocation tag, as registered."""
-    waits_since_s: dict[AskKey, float] = field(default_factory=dict)
-    """Since when wishes wait for the places they prefer."""
-    progress: float = 0.0
 
-    def take_off(self, key: AskKey, container_id: ContainerId) -> None:
-        """The container is not in flight any more."""
-        ids = self.in_flight.get(key)
-        if ids is not None:
-            ids.discard(container_id)
-            if not ids:
-                del self.in_flight[key]
+    @classmethod
+    def of(cls, attempt_id: ApplicationAttemptId, now_s: float, wanted: Tally, outbox: Outbox) -> AttemptRuntime:
+        """``now_s`` is monotonic; ``wanted`` counts what all ApplicationMasters ask for."""
+        return cls(attempt_id=attempt_id, dialogue=Dialogue(now_s), wishes=Wishes(asks=AskBook(wanted)), outbox=outbox)

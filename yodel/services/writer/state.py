@@ -343,8 +343,7 @@ class ClusterState:
         self.awaited_masters += attempt.state is AttemptState.SCHEDULED
         runtime = self.runtimes.get(attempt.id)
         if runtime is not None and old is not None and old.state is AttemptState.RUNNING is not attempt.state:
-            runtime.asks.clear()  # who has unregistered, or is over, wants nothing any more
-            runtime.increases.clear()
+            runtime.wishes.end()
 
     def _publish_node(self, node: Node) -> None:
         old = self.nodes.get(node.id)

@@ -17,6 +17,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ExecutionType, NodeState
 from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.dialogue import Dialogue
 
 MEASURED = re.compile(r"(?<=<timestamp>)\d+|(?<=<dateTime>)[^<]+|application_\d+_\d+")
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
@@ -46,8 +47,8 @@ async def put_wish(world: RestWorld, queue: str = "root.default") -> None:
         1, state=ApplicationState.RUNNING, current_attempt=1, submission=a_submission(queue=queue, priority=2)
     )
     await world.put(application, an_attempt(1, state=AttemptState.RUNNING, am_container_id=None))
-    runtime = AttemptRuntime(an_attempt_id(1), 0.0, is_registered=True)
-    runtime.asks.replace(Ask(key=KEY, resource_name=ANY, count=3))
+    runtime = AttemptRuntime(attempt_id=an_attempt_id(1), dialogue=Dialogue(0.0, is_registered=True))
+    runtime.wishes.asks.replace(Ask(key=KEY, resource_name=ANY, count=3))
     world.rm.state.runtimes[runtime.attempt_id] = runtime
 
 
@@ -224,7 +225,7 @@ async def test_summary_has_the_newest_of_every_request_and_node(world: RestWorld
     path = f"/scheduler/app-activities/{APP}"
     await world.json(path)
     await tick(world)
-    world.rm.state.runtimes[an_attempt_id(1)].asks.replace(Ask(key=KEY, resource_name=ANY, count=0))
+    world.rm.state.runtimes[an_attempt_id(1)].wishes.asks.replace(Ask(key=KEY, resource_name=ANY, count=0))
     await tick(world)
     (summary,) = (await world.json(f"{path}?summarize=true"))["appActivities"]["allocations"]
     assert summary["diagnostic"] == "Application does not need more resource"

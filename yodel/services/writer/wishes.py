@@ -1,0 +1,89 @@
+"""What an ApplicationMaster wants and does not have yet, in memory only: after a restart it says so anew."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from yodel.domain.ask_book import Ask, AskBook, AskKey, SchedulingAsk
+from yodel.domain.ids import ContainerId
+from yodel.domain.resource import Resource
+
+
+@dataclass(slots=True)
+class Wishes:
+    """Changed by its own methods only.  Times are monotonic seconds."""
+
+    asks: AskBook = field(default_factory=AskBook)
+    """Read by all, changed from here only."""
+    blacklist: frozenset[str] = frozenset()
+    in_flight: dict[AskKey, set[ContainerId]] = field(default_factory=dict)
+    """Planned for a wish, and not handed over."""
+    increases: dict[ContainerId, Resource] = field(default_factory=dict)
+    """Sizes asked for that nothing was decided about."""
+    waits_since_s: Mapping[AskKey, float] = field(default_factory=dict)
+    """Since when wishes wait for the places they prefer."""
+
+    # --- what the ApplicationMaster says ---------------------------------------------------------------------------
+
+    def take(self, asks: Sequence[Ask | SchedulingAsk], count_max: int) -> None:
+        """All or nothing.  Raises as ``AskBook.take``."""
+        self.asks.take(asks, count_max)
+
+    def avoid(self, names: frozenset[str]) -> bool:
+        """Hosts and racks to keep away from; whether these are others than before."""
+        is_changed, self.blacklist = names != self.blacklist, names
+        return is_changed
+
+    def resize(self, increases: Mapping[ContainerId, Resource], withdrawn: Collection[ContainerId]) -> None:
+        """An increase waits until there is room, as an ask does; a newer word replaces an older one."""
+        for container_id in withdrawn:
+            self.increases.pop(container_id, None)
+        self.increases.update(increases)
+
+    def end(self) -> None:
+        """Who has unregistered, or is over, wants nothing any more."""
+        self.asks.clear()
+        self.increases.clear()
+
+    # --- what becomes of it ----------------------------------------------------------------------------------------
+
+    def planned(self, key: AskKey, container_id: ContainerId) -> None:
+        self.in_flight.setdefault(key, set()).add(container_id)
+
+    def take_off(self, key: AskKey, container_id: ContainerId) -> None:
+        """The container is not in flight any more."""
+        ids = self.in_flight.get(key)
+        if ids is not None:
+            ids.discard(container_id)
+            if not ids:
+                del self.in_flight[key]
+
+    def handed_over(self, key: AskKey, container_id: ContainerId, host: str, rack: str) -> None:
+        self.take_off(key, container_id)
+        self.asks.handed_over(key, host, rack)
+
+    def give_up(self, key: AskKey) -> None:
+        """What of a wish is not in flight is not wanted any more."""
+        self.asks.withdraw(key, but=len(self.in_flight.get(key, ())))
+
+    def increase_decided(self, container_id: ContainerId, target: Resource) -> None:
+        """The ApplicationMaster may have changed its mind meanwhile."""
+        if self.increases.get(container_id) == target:
+            del self.increases[container_id]
+
+    def ended(self, container_id: ContainerId) -> None:
+        self.increases.pop(container_id, None)
+
+    # --- patience --------------------------------------------------------------------------------------------------
+
+    def waited_s(self, waiting: Iterable[AskKey], now_s: float) -> dict[AskKey, float]:
+        """How long those wishes have waited; patience begins when one is first seen unserved, and ends with it."""
+        since_s = self.waits_since_s
+        self.waits_since_s = {key: since_s.get(key, now_s) for key in waiting}
+        return {key: now_s - began_s for key, began_s in self.waits_since_s.items()}
+
+    def served_where_preferred(self, key: AskKey, now_s: float) -> None:
+        """Patience begins anew (SchedulerApplicationAttempt.resetSchedulingOpportunities)."""
+        if key in self.waits_since_s:
+            self.waits_since_s = {**self.waits_since_s, key: now_s}
