@@ -1,0 +1,309 @@
+"""Real shapes of capacity-scheduler.xml go in and come out the same; what cannot is refused with its line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yodel.domain.queues.importing import Understood, understood
+from yodel.domain.queues.properties import described, properties_of
+from yodel.domain.queues.queue import leaves_under_root
+from yodel.domain.queues.words import with_words
+from yodel.domain.queues.xml_file import NotReadable, entries, text_of
+from yodel.domain.scheduler_conf import PREFIX
+
+STOCK = {
+    "maximum-applications": "10000",
+    "maximum-am-resource-percent": "0.1",
+    "resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
+    "root.queues": "default",
+    "root.default.capacity": "100",
+    "root.default.user-limit-factor": "1",
+    "root.default.maximum-capacity": "100",
+    "root.default.state": "RUNNING",
+    "root.default.acl_submit_applications": "*",
+    "root.default.acl_administer_queue": "*",
+    "root.default.acl_application_max_priority": "*",
+    "root.default.maximum-application-lifetime": "-1",
+    "root.default.default-application-lifetime": "-1",
+    "node-locality-delay": "40",
+    "rack-locality-additional-delay": "-1",
+    "queue-mappings": "",
+    "queue-mappings-override.enable": "false",
+    "per-node-heartbeat.maximum-offswitch-assignments": "1",
+    "application.fail-fast": "false",
+    "workflow-priority-mappings": "",
+    "workflow-priority-mappings-override.enable": "false",
+}
+"""What Hadoop 3.5 comes with."""
+DEEP = {
+    "root.queues": "prod,dev",
+    "root.prod.queues": "etl,bi",
+    "root.prod.etl.queues": "hourly,nightly",
+    "root.prod.capacity": "70",
+    "root.prod.maximum-capacity": "90",
+    "root.prod.acl_administer_queue": " ops",
+    "root.prod.user-settings.alice.weight": "0.5",
+    "root.prod.etl.capacity": "60",
+    "root.prod.etl.hourly.capacity": "50.5",
+    "root.prod.etl.nightly.capacity": "49.5",
+    "root.prod.etl.nightly.state": "STOPPED",
+    "root.prod.bi.capacity": "40",
+    "root.prod.bi.ordering-policy": "fair",
+    "root.prod.bi.minimum-user-limit-percent": "25",
+    "root.dev.capacity": "30",
+    "root.dev.user-limit-factor": "-1",
+    "root.dev.maximum-am-resource-percent": "0.3",
+    "root.dev.maximum-applications": "50",
+    "root.dev.disable_preemption": "true",
+    "root.acl_submit_applications": " ",
+}
+FLAT = {"root.queues": "a, b ,c", "root.a.capacity": "20", "root.b.capacity": "30", "root.c.capacity": "50"}
+PERCENT = {**FLAT, "root.b.maximum-capacity": "60%", "user-limit-factor": "2", "root.a.user-limit-factor": "0.5"}
+WEIGHT = {**FLAT, "root.a.capacity": "2w", "root.b.capacity": "3.5w", "root.c.capacity": "0w"}
+ABSOLUTE = {
+    **FLAT,
+    "root.a.capacity": "[memory=20480,vcores=20]",
+    "root.b.capacity": "[memory=10240,vcores=10]",
+    "root.c.capacity": "[memory=10240,vcores=10]",
+    "root.c.maximum-capacity": "[memory=20480,vcores=20]",
+}
+LABELS = {
+    **FLAT,
+    "root.accessible-node-labels.gpu.capacity": "100",
+    "root.a.accessible-node-labels": "gpu",
+    "root.a.accessible-node-labels.gpu.capacity": "100",
+    "root.a.default-node-label-expression": "gpu",
+    "root.b.accessible-node-labels": "*",
+    "queue-mappings": "u:%user:a,g:dev:b",
+}
+
+
+def file_of(said: dict[str, str]) -> bytes:
+    """One property a line, the first in line 2."""
+    items = "".join(
+        f"<property><name>{PREFIX}{name}</name><value>{value}</value></property>\n" for name, value in said.items()
+    )
+    return f"<configuration>\n{items}</configuration>".encode()
+
+
+def read(said: dict[str, str]) -> Understood:
+    return understood(entries(file_of(said)))
+
+
+@pytest.mark.parametrize(
+    "said", [STOCK, FLAT, DEEP, PERCENT, WEIGHT], ids=["stock", "flat", "deep", "percent", "weight"]
+)
+def test_shape_comes_in_goes_out_and_comes_in_the_same(said: dict[str, str]) -> None:
+    first = read(said)
+    assert first.refusals == []
+    rows = with_words(described(first.properties).queues, first.properties)
+    second = understood(entries(text_of(first.properties, "version 7").encode()))
+    assert (second.refusals, second.notes) == ([], [])
+    assert second.properties == first.properties
+    assert with_words(described(second.properties).queues, second.properties) == rows
+
+
+@pytest.mark.parametrize("said", [STOCK, DEEP, PERCENT, WEIGHT])
+def test_nothing_is_dropped_without_a_word(said: dict[str, str]) -> None:
+    found = read(said)
+    lines = {name: line for line, name in enumerate(said, 2)}
+    untouched = {name for name, value in said.items() if found.properties.get(PREFIX + name) == value}
+    noted = {note.line for note in found.notes}
+    assert {lines[name] for name in said if name not in untouched} == noted
+    texts = " ".join(note.text for note in found.notes)
+    assert all(f"{PREFIX}{name} " in texts for name in said if name not in untouched)
+
+
+def test_what_the_stock_file_says_of_the_whole_is_converted_or_left_out() -> None:
+    found = read(STOCK)
+    assert found.properties[f"{PREFIX}resource-calculator"].endswith(".DominantResourceCalculator")
+    assert str(found.notes[0]) == (
+        "line 2: yarn.scheduler.capacity.maximum-applications is left out: it is what there is"
+    )
+
+
+def test_limits_of_the_whole_become_those_of_leaves_that_say_nothing() -> None:
+    found = read({**DEEP, "user-limit-factor": "2", "global-queue-max-application": "100"})
+    by_path = {queue.path: queue for queue in described(found.properties).queues}
+    assert (by_path["root.prod.bi"].user_limit_factor, by_path["root.dev"].user_limit_factor) == (2.0, -1.0)
+    assert (by_path["root.prod.bi"].maximum_applications, by_path["root.dev"].maximum_applications) == (100, 50)
+    assert by_path["root.prod"].user_limit_factor == 1.0
+
+
+def test_absolute_capacities_are_refused_by_name_and_line() -> None:
+    assert [str(said) for said in read(ABSOLUTE).refusals] == [
+        f"line {line}: {PREFIX}root.{name} is not supported here yet: absolute capacities"
+        for line, name in ((3, "a.capacity"), (4, "b.capacity"), (5, "c.capacity"), (6, "c.maximum-capacity"))
+    ]
+
+
+def test_labels_and_mappings_are_refused_by_name_and_line() -> None:
+    found = read(LABELS)
+    assert [said.line for said in found.refusals] == [6, 7, 8, 9, 11]
+    assert str(found.refusals[0]) == (
+        f"line 6: {PREFIX}root.accessible-node-labels.gpu.capacity is not supported here yet: shares by node label"
+    )
+    assert str(found.refusals[-1]) == f"line 11: {PREFIX}queue-mappings is not supported here yet: mapping rules"
+    assert found.properties[f"{PREFIX}root.b.accessible-node-labels"] == "*"
+
+
+MALFORMED = {
+    "sum": ({"root.a.capacity": "30"}, 3, "Illegal capacity sum of 1.1 for children of queue root"),
+    "below 0": ({"root.b.capacity": "-1"}, 4, "Illegal capacity of -1.0 for queue root.b"),
+    "above 100": ({"root.c.maximum-capacity": "101"}, 6, "Illegal maximum-capacity of 101.0 for queue root.c"),
+    "more than its maximum": (
+        {"root.c.maximum-capacity": "40"},
+        6,
+        "When label=[] in queue root.c",
+    ),
+    "no number": ({"root.b.capacity": "many"}, 4, "root.b.capacity: 'many'; expected a number"),
+    "mixed kinds": ({"root.a.capacity": "2w"}, 3, "have children queue used mixed of  weight mode"),
+    "weight": ({**WEIGHT, "root.a.capacity": "10001w"}, 3, "Illegal weight=10001.0 for queue=root.a"),
+    "name": ({"root.queues": "a,b,c,d e"}, 2, "root.queues: 'a,b,c,d e'; expected names of letters"),
+    "name twice": ({"root.queues": "a,b,c,a"}, 2, "none twice"),
+    "no queue": ({"root.queues": ""}, 2, "root.queues names no queue"),
+    "state": ({"root.b.state": "RUNING"}, 6, "root.b.state: 'RUNING'; expected RUNNING or STOPPED"),
+    "child of a stopped queue": (
+        {
+            "root.a.queues": "x",
+            "root.a.x.capacity": "100",
+            "root.a.state": "STOPPED",
+            "root.a.x.state": "RUNNING",
+        },
+        3,
+        "The parent queue:root.a cannot be STOPPED as the child queue:root.a.x is in RUNNING state.",
+    ),
+    "unknown queue": ({"root.d.capacity": "1"}, 6, "root has none of the name d"),
+    "unknown property": ({"root.a.capcity": "1"}, 6, "root.a.capcity is not known"),
+    "unknown of all": ({"maximum-aplications": "1"}, 6, "maximum-aplications is not known"),
+    "another limit of applications": ({"maximum-applications": "5"}, 6, "maximum-applications is not known, or cannot"),
+    "root's capacity": ({"root.capacity": "50"}, 6, "Illegal capacity of 0.5 for queue root. Must be 100.0"),
+    "user's weight": ({"root.a.user-settings.x.weight": "2"}, 3, 'Weight (2.0) for user "x" must be between 0 and 100'),
+    "factor of a parent": (
+        {"root.a.queues": "x", "root.a.x.capacity": "100", "root.a.user-limit-factor": "2"},
+        8,
+        "root.a is no leaf queue",
+    ),
+    "lifetimes": (
+        {"root.a.maximum-application-lifetime": "5", "root.a.default-application-lifetime": "6"},
+        None,
+        "Default lifetime 6 can't exceed maximum lifetime 5",
+    ),
+    "zero below some": (
+        {"root.a.queues": "x", "root.a.x.capacity": "0"},
+        3,
+        "It is set to 0, but parent percent != 0",
+    ),
+    "ordering": ({"root.a.ordering-policy": "random"}, 6, "root.a.ordering-policy: 'random'; expected fair or fifo"),
+    "calculator": ({"resource-calculator": "x.Y"}, 6, "resource-calculator cannot be x.Y"),
+    "variable": ({"root.a.state": "${state}"}, 6, "has a variable, and none is read"),
+    "mixed mode": ({"legacy-queue-mode.enabled": "false"}, 6, "legacy-queue-mode.enabled cannot be false"),
+    "parallel": ({"root.a.max-parallel-apps": "5"}, 6, "not supported here yet: limits of parallel applications"),
+    "made by themselves": ({"root.a.auto-queue-creation-v2.enabled": "true"}, 6, "queues that are made by themselves"),
+    "share of masters": (
+        {"maximum-am-resource-percent": "10"},
+        6,
+        "expected a part of the cluster, over 0",
+    ),
+    "underscore": ({"root.b.capacity": "3_0"}, 4, "root.b.capacity: '3_0'; expected a number"),
+}
+
+
+@pytest.mark.parametrize(("changes", "line", "text"), MALFORMED.values(), ids=MALFORMED)
+def test_malformed_file_is_refused_with_its_line(changes: dict[str, str], line: int | None, text: str) -> None:
+    (refusal,) = read({**FLAT, **changes}).refusals
+    assert text in str(refusal)
+    assert line is None or refusal.line == line
+
+
+def test_several_faults_are_told_at_once() -> None:
+    said = {**FLAT, "root.a.state": "x", "root.b.state": "y", "root.a.user-limit-factor": "z", "root.c.priority": "3"}
+    assert [refusal.line for refusal in read(said).refusals] == [9]
+    del said["root.c.priority"]
+    assert [refusal.line for refusal in read(said).refusals] == [6, 7, 8]
+
+
+def test_property_that_is_said_twice_is_refused() -> None:
+    twice = file_of(FLAT).replace(b"</configuration>", file_of({"root.a.capacity": "1"})[16:])
+    (refusal,) = understood(entries(twice)).refusals
+    assert str(refusal) == f"line 6: {PREFIX}root.a.capacity is said twice, in line 3 too"
+
+
+def test_property_of_something_else_is_refused() -> None:
+    data = file_of(FLAT).replace(b"yarn.scheduler.capacity.root.b", b"yarn.scheduler.fair.root.b")
+    assert "is no property of the CapacityScheduler" in str(understood(entries(data)).refusals[0])
+
+
+def test_values_over_several_lines_are_one() -> None:
+    data = file_of(FLAT).replace(b"a, b ,c", b"\n   a,\n   b,\n   c\n  ")
+    assert understood(entries(data)).properties[f"{PREFIX}root.queues"] == "a, b, c"
+
+
+PROPERTY = "<property><name>a</name></property>"
+BROKEN = {
+    "empty": ("", 1, "not XML: no element found"),
+    "no xml": ("capacity: 10", 1, "not XML"),
+    "cut off": ("<configuration>\n<property>", 2, "not XML"),
+    "doctype": ('\n<!DOCTYPE a [<!ENTITY b "c">]><configuration/>', 2, "a DOCTYPE is not read"),
+    "entity": ("<configuration><property><name>&b;</name></property></configuration>", 1, "not XML: undefined entity"),
+    "root": ("<properties/>", 1, "<properties> is not read; expected <configuration>"),
+    "include": ('<configuration xmlns:xi="x">\n<xi:include href="/etc/passwd"/></configuration>', 2, "<xi:include> is"),
+    "within": (f"<configuration>\n\n<property>{PROPERTY}</property></configuration>", 3, "<property> is not read"),
+    "element": ("<configuration><property>\n<nam>a</nam></property></configuration>", 2, "<nam> is not read"),
+    "deep": ("<configuration><property><name><b/></name></property></configuration>", 1, "<b> is not read"),
+    "nameless": ("<configuration><property>\n</property></configuration>", 1, "a property without a name"),
+    "name twice": ("<configuration><property><name>a</name>\n<name>b</name>", 2, "<name> twice in one property"),
+    "attribute": ('<configuration><property name="a" value="b"/></configuration>', 1, "has the attribute 'name'"),
+    "text": ("<configuration>\nroot.queues</configuration>", 2, "text between elements: 'root.queues'"),
+    "encoding": ('<?xml version="1.0" encoding="klingon"?><configuration/>', 1, "not XML"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "words"), BROKEN.values(), ids=BROKEN)
+def test_file_that_is_no_configuration_is_refused_with_its_line(text: str, line: int, words: str) -> None:
+    with pytest.raises(NotReadable) as refused:
+        entries(text.encode())
+    assert words in str(refused.value)
+    assert refused.value.line == line
+
+
+def test_sizes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotReadable, match="expected at most 8388608"):
+        entries(b" " * (8 * 1024 * 1024 + 1))
+    monkeypatch.setattr("yodel.domain.queues.xml_file.PROPERTIES_MAX", 3)
+    with pytest.raises(NotReadable, match="line 5: more than 3 properties"):
+        entries(file_of(FLAT))
+
+
+def test_descriptions_and_comments_say_nothing() -> None:
+    data = file_of(FLAT).replace(
+        b"<name>", b"<!-- x --><final>true</final><description>&lt;b&gt;</description><name>", 1
+    )
+    assert understood(entries(data)).properties == read(FLAT).properties
+
+
+def test_queues_of_the_settings_come_out_and_in() -> None:
+    tree = leaves_under_root(["a", "b", "c"], maximum_lifetime_s=60, default_lifetime_s=-1)
+    found = understood(entries(text_of(properties_of(tree, 0.5), "x").encode()))
+    assert (found.refusals, found.notes) == ([], [])
+    assert described(found.properties).queues[1:] == tree[1:]
+
+
+@settings(max_examples=200)
+@given(st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=20), max_size=5), st.data())
+def test_any_file_is_read_or_refused_and_never_lost(said: dict[str, str], data: st.DataObject) -> None:
+    """The file is refused, or every property is taken over as it is or told with its line."""
+    tree = dict(FLAT)
+    names = ["capacity", "queues", "state", "a.b", "priority", "acl_submit_applications", "user-settings.x.weight"]
+    for name, value in said.items():
+        tree[data.draw(st.sampled_from([f"root.a.{n}" for n in names] + names))] = value
+        tree[f"root.{name}"] = value
+    printable = {n: v for n, v in tree.items() if n.isprintable() and v.isprintable() and n == n.strip()}
+    found = understood(entries(text_of({PREFIX + n: v for n, v in printable.items()}, "x").encode()))
+    told = [said.text for said in (*found.notes, *found.refusals)]
+    assert not found.refusals or min(refusal.line for refusal in found.refusals) > 0
+    for name, value in printable.items() if not found.refusals else ():
+        is_there = found.properties.get(PREFIX + name) == value
+        assert is_there or any(f"{PREFIX}{name} " in text or f"{PREFIX}{name}:" in text for text in told)

@@ -1,0 +1,264 @@
+"""A ``capacity-scheduler.xml`` as a configuration of this scheduler: each property is taken over, converted, left out
+because nothing here depends on it, or refused; and each of these is told with its line.  Pure.
+
+A file with one refusal is refused whole, so nothing of it is lost without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from yodel.domain.queues.limit_properties import user_of
+from yodel.domain.queues.properties import ALL_AS_IT_IS, AS_IT_IS, MAXIMUM_AM_SHARE, QUEUE_PROPERTIES, described
+from yodel.domain.queues.queue import APPLICATIONS_MAX, ROOT
+from yodel.domain.queues.words import owner
+from yodel.domain.queues.xml_file import Entry
+from yodel.domain.scheduler_conf import PREFIX, children
+from yodel.errors import Refused
+
+REFUSALS_MAX = 100
+"""Told of one file."""
+_ACLS = ("acl_submit_applications", "acl_administer_queue")
+_CALCULATOR = "resource-calculator"
+_DOMINANT = next(iter(ALL_AS_IT_IS[_CALCULATOR]))
+_LEAF_DEFAULTS: Mapping[str, str] = {
+    "user-limit-factor": "user-limit-factor",
+    "minimum-user-limit-percent": "minimum-user-limit-percent",
+    "global-queue-max-application": "maximum-applications",
+}
+"""Of the whole scheduler there, of each leaf that says nothing itself here."""
+_LEFT_OUT: Mapping[str, str] = {
+    "node-locality-delay": "locality is asked of Kubernetes",
+    "rack-locality-additional-delay": "locality is asked of Kubernetes",
+    "rack-locality-full-reset": "locality is asked of Kubernetes",
+    "per-node-heartbeat.": "containers are not given out at heartbeats",
+    "application.fail-fast": "an application whose queue is gone is told so",
+    "user-metrics.enable": "users are always counted",
+    "reservations-continue-look-all-nodes": "no node is reserved",
+    "skip-allocate-on-nodes-with-reserved-containers": "no node is reserved",
+    "schedule-asynchronously.": "decisions are made when something changed",
+    "lazy-preemption-enabled": "nothing is preempted",
+    "multi-node-sorting.": "Kubernetes chooses among nodes",
+    "queue.auto.refresh.": "no file is watched",
+    "workflow-priority-mappings-override.enable": "there are no such mappings",
+    "mapping-rule-format": "there are no mapping rules",
+}
+"""Of the whole scheduler; a name with a dot at its end stands for all that begin so."""
+_MISSING: Mapping[str, str] = {
+    "queue-mappings": "mapping rules",
+    "mapping-rule-json": "mapping rules",
+    "mapping-rule-json-file": "mapping rules",
+    "workflow-priority-mappings": "mapping rules",
+    "max-parallel-apps": "limits of parallel applications",
+    "user.": "limits of parallel applications",
+}
+"""Of the whole scheduler: what does not exist here."""
+_MISSING_OF_QUEUES: Mapping[str, str] = {
+    "accessible-node-labels": "shares by node label",
+    "accessible-node-labels.": "shares by node label",
+    "default-node-label-expression": "shares by node label",
+    "max-parallel-apps": "limits of parallel applications",
+    "maximum-allocation-mb": "largest containers of a queue",
+    "maximum-allocation-vcores": "largest containers of a queue",
+    "maximum-allocation": "largest containers of a queue",
+    "auto-create-child-queue.": "queues that are made by themselves",
+    "auto-queue-creation-v2.": "queues that are made by themselves",
+    "leaf-queue-template.": "queues that are made by themselves",
+    "priority": "priorities of queues",
+    "default-application-priority": "priorities by queue",
+    "acl_application_max_priority": "priorities by user",
+    "disable_preemption": "preemption",
+    "intra-queue-preemption.disable_preemption": "preemption",
+    "ordering-policy.": "further settings of an ordering policy",
+    "multi-node-sorting.policy": "an order of nodes by queue",
+    "reservable": "reservations",
+    "allow-zero-capacity-sum": "children with capacity 0 under a parent that has some",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Said:
+    """Something about a line of the file."""
+
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Understood:
+    """What a file says.  With ``refusals`` it cannot be taken over."""
+
+    properties: dict[str, str] = field(default_factory=dict)
+    notes: list[Said] = field(default_factory=list)
+    """What was converted or left out."""
+    refusals: list[Said] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What becomes of one property.  ``value`` None: it is not taken over as it is."""
+
+    value: str | None = None
+    note: str = ""
+    refusal: str = ""
+    of_leaves: str = ""
+    """The property of each leaf that it becomes."""
+
+
+def understood(entries: Iterable[Entry]) -> Understood:
+    """The configuration, with what is to be told of it."""
+    found = Understood()
+    once = _once(entries, found)
+    told = {name: entry.value for name, entry in once.items()}
+    paths = _paths(told)
+    if paths == {ROOT}:
+        names = once.get(f"{PREFIX}root.queues")
+        found.refusals.append(Said(names.line if names else 1, f"{PREFIX}root.queues names no queue"))
+        return found
+    of_leaves: dict[str, str] = {}
+    for entry in once.values():
+        verdict = _verdict(entry, paths)
+        if verdict.refusal:
+            found.refusals.append(Said(entry.line, f"{entry.name} {verdict.refusal}"))
+        elif verdict.note:
+            found.notes.append(Said(entry.line, f"{entry.name} {verdict.note}"))
+        if verdict.value is not None:
+            found.properties[entry.name] = verdict.value
+        if verdict.of_leaves:
+            of_leaves[verdict.of_leaves] = entry.value.strip()
+    leaves = [path for path in paths if not children(told, path)] if of_leaves else []
+    for leaf in leaves:
+        for name, value in of_leaves.items():
+            found.properties.setdefault(f"{PREFIX}{leaf}.{name}", value)
+    if not found.refusals:
+        _judge(found, once)
+    found.notes.sort()
+    found.refusals.sort()
+    return found
+
+
+def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
+    """By name; what is said twice, where Hadoop takes the last, is refused."""
+    once: dict[str, Entry] = {}
+    for entry in entries:
+        value = entry.value if entry.value.isprintable() else " ".join(entry.value.split())
+        if (first := once.get(entry.name)) is not None:
+            found.refusals.append(Said(entry.line, f"{entry.name} is said twice, in line {first.line} too"))
+        else:
+            once[entry.name] = Entry(entry.name, value, entry.line)
+    return once
+
+
+def _paths(properties: Mapping[str, str]) -> set[str]:
+    """The root and all queues that are named."""
+    paths, waiting = {ROOT}, [ROOT]
+    while waiting:
+        path = waiting.pop()
+        below = {f"{path}.{name}" for name in children(properties, path)}
+        paths |= below
+        waiting += below
+    return paths
+
+
+def _verdict(entry: Entry, paths: set[str]) -> _Verdict:
+    if not entry.name.startswith(PREFIX):
+        return _Verdict(refusal="is no property of the CapacityScheduler")
+    if "${" in entry.value:
+        return _Verdict(refusal=f"has a variable, and none is read: {entry.value[:80]!r}")
+    short = entry.name.removeprefix(PREFIX)
+    path, own = owner(short, paths) if short.startswith(f"{ROOT}.") else ("", short)
+    if not entry.value.strip() and own not in _ACLS:
+        return _Verdict(note="is left out: it is empty")
+    return _of_queue(path, own, entry.value) if path else _of_all(own, entry.value)
+
+
+def _of_all(name: str, value: str) -> _Verdict:
+    text = value.strip()
+    if name == _CALCULATOR and text.endswith(".DefaultResourceCalculator"):
+        return _Verdict(_DOMINANT, note="became DominantResourceCalculator: memory and cores both count")
+    if f"{PREFIX}{name}" == MAXIMUM_AM_SHARE or name in ALL_AS_IT_IS:
+        return _Verdict(value)
+    if name == "maximum-applications" and text == str(APPLICATIONS_MAX):
+        return _Verdict(note="is left out: it is what there is")
+    if name in _LEAF_DEFAULTS:
+        own = _LEAF_DEFAULTS[name]
+        return _Verdict(note=f"became {own} of each leaf that says nothing itself", of_leaves=own)
+    if what := _listed(_MISSING, name):
+        return _missing(what)
+    if why := _listed(_LEFT_OUT, name):
+        return _Verdict(note=f"is left out: {why}")
+    return _Verdict(refusal="is not known, or cannot be set")
+
+
+def _of_queue(path: str, own: str, value: str) -> _Verdict:
+    text = value.strip()
+    if own in ("capacity", "maximum-capacity") and text.startswith("["):
+        return _missing("absolute capacities")
+    is_usual = text.lower() in {one.lower() for one in AS_IT_IS.get(own, ())}
+    if own in QUEUE_PROPERTIES or user_of(own) or is_usual:
+        return _Verdict(value)
+    if own == "acl_application_max_priority" and text == "*":
+        return _Verdict(note="is left out: all may use all priorities")
+    if own == "ordering-policy.fair.enable-size-based-weight" and text.lower() == "false":
+        return _Verdict(note="is left out: sizes have no weight")
+    if what := _listed(_MISSING_OF_QUEUES, own):
+        return _missing(what)
+    name, dot, _ = own.partition(".")
+    if dot and name:
+        return _Verdict(refusal=f"is of no queue: {path} has none of the name {name}, and no property that begins so")
+    return _Verdict(refusal="is not known")
+
+
+def _missing(what: str) -> _Verdict:
+    return _Verdict(refusal=f"is not supported here yet: {what}")
+
+
+def _listed(names: Mapping[str, str], name: str) -> str:
+    """What is said of a name, or of the beginning of it that ends with a dot."""
+    if name in names:
+        return names[name]
+    return next((said for start, said in names.items() if start.endswith(".") and name.startswith(start)), "")
+
+
+def _judge(found: Understood, once: Mapping[str, Entry]) -> None:
+    """Refusals of the whole, one after another: what is wrong with one property is told, and looked away from."""
+    properties = dict(found.properties)
+    while len(found.refusals) < REFUSALS_MAX:
+        try:
+            described(properties)
+        except Refused as error:
+            text = " ".join((str(error), *getattr(error, "__notes__", ())))
+            name = _named(text, properties)
+            if name or not found.refusals:  # a sum may be wrong because of what was taken out
+                found.refusals.append(Said(_line(text, name, once), text))
+            if not name or name.endswith(".queues"):
+                return
+            del properties[name]
+        else:
+            return
+
+
+def _named(text: str, properties: Mapping[str, str]) -> str:
+    """The property that a refusal is about; empty: it is about more than one."""
+    named = [name for name in re.findall(r"yarn\.scheduler\.capacity\.[^\s:,']+", text) if name in properties]
+    return max(named, key=len, default="")
+
+
+def _line(text: str, name: str, once: Mapping[str, Entry]) -> int:
+    """Of the property, or of the first that is said of a queue that the text names."""
+    if name in once:
+        return once[name].line
+    told = {said: entry.value for said, entry in once.items()}
+    for path in re.findall(r"\broot(?:\.[A-Za-z0-9_-]+)*", text.replace("label=", " label=")):
+        own = f"{PREFIX}{path}."
+        about = ("maximum-capacity", "capacity") if "maximum" in text else ("capacity",)
+        names = [*(own + kind for kind in about), *(f"{own}{child}.capacity" for child in children(told, path))]
+        for said in (*names, f"{own}queues"):
+            if said in once:
+                return once[said].line
+    return min((entry.line for entry in once.values()), default=1)
