@@ -60,12 +60,28 @@ class RmClient:
         """Raises ApiRefused, Unavailable."""
         return await self._json("POST", path, json=body)
 
-    async def items(self, path: str, params: Params | None = None, count_max: int = ITEMS_MAX) -> list[JsonObject]:
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[Any, Mapping[str, str]]:
+        """The answer and its headers, by small letters.  Raises ApiRefused, Unavailable."""
+        arguments = {} if body is None else {"json": body}
+        answer = await self._answer(method, path, params=_given(params), headers=headers, **arguments)
+        return _value(answer), {name.lower(): value for name, value in answer.headers.items()}
+
+    async def items(
+        self, path: str, params: Params | None = None, count_max: int = ITEMS_MAX, *, page_limit: int = PAGE_LIMIT
+    ) -> list[JsonObject]:
         """A list, of as many pages as it takes.  Raises ApiRefused, Unavailable."""
         found: list[JsonObject] = []
         cursor: str | None = None
         while len(found) < count_max:
-            limit = min(PAGE_LIMIT, count_max - len(found))
+            limit = min(page_limit, count_max - len(found))
             page = await self.get(path, {**(params or {}), "limit": limit, "cursor": cursor})
             found += page["items"]
             cursor = page["next_cursor"]
@@ -92,22 +108,29 @@ class RmClient:
             raise self._unreachable(error) from error
 
     async def _json(self, method: str, path: str, **arguments: Any) -> Any:
+        return _value(await self._answer(method, path, **arguments))
+
+    async def _answer(self, method: str, path: str, **arguments: Any) -> httpx2.Response:
         try:
             answer = await self.http.request(method, f"{self.server}{PREFIX}{path}", **arguments)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
         if not answer.is_success:
             raise _refusal(answer)
-        try:
-            return answer.json()
-        except ValueError as error:
-            raise _not_ours(answer) from error
+        return answer
 
     def _unreachable(self, error: httpx2.HTTPError) -> Unavailable:
         return Unavailable(
             f"no answer from {self.server} ({str(error) or type(error).__name__})\n  Is the ResourceManager running "
             "there?  Name another with --server or YODEL_SERVER, or set HADOOP_CONF_DIR."
         )
+
+
+def _value(answer: httpx2.Response) -> Any:
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise _not_ours(answer) from error
 
 
 def _refusal(answer: httpx2.Response) -> YodelError:

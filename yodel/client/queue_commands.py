@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 queues = typer.Typer(
     name="queue",
-    help="Look at queues: what each is guaranteed, may hold and holds." + WHERE + "\n\nExample: yodel queue tree",
+    help="Look at queues, what each is guaranteed, may hold and holds; and change them."
+    + WHERE
+    + "\n\nExample: yodel queue tree",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

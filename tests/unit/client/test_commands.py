@@ -38,6 +38,15 @@ COMMANDS = (
     "node show",
     "queue tree",
     "queue show",
+    "queue set",
+    "queue create",
+    "queue delete",
+    "queue move",
+    "queue history",
+    "queue revert",
+    "queue import",
+    "queue export",
+    "queue diff",
 )
 UNKNOWN = "application_1_0009"
 

@@ -1,0 +1,214 @@
+"""Queues are changed from the command line, on a web side in memory that lives as long as the test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import structlog.testing
+from typer.testing import CliRunner, Result
+
+from tests.support.rest_world import RestWorld, rest_world
+from yodel import cli
+from yodel.client import api, queue_edits
+from yodel.domain.scheduler_conf import PREFIX
+from yodel.errors import InvalidValue
+from yodel.local import running
+
+FILE = """<configuration>
+  <property><name>yarn.scheduler.capacity.root.queues</name><value>default,etl</value></property>
+  <property><name>yarn.scheduler.capacity.root.default.capacity</name><value>70</value></property>
+  <property><name>yarn.scheduler.capacity.root.etl.capacity</name><value>30</value></property>
+  <property><name>yarn.scheduler.capacity.node-locality-delay</name><value>40</value></property>
+</configuration>
+"""
+
+
+class Served:
+    """The world in a loop of its own; ``user`` calls."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.user = "admin"
+        self.world: RestWorld
+        self._is_up, self._end = threading.Event(), asyncio.Event()
+        self.thread = threading.Thread(target=self.loop.run_until_complete, args=(self._serve(),))
+
+    async def _serve(self) -> None:
+        async with rest_world() as self.world:
+            self._is_up.set()
+            await self._end.wait()
+
+    def start(self) -> None:
+        self.thread.start()
+        assert self._is_up.wait(30)
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self._end.set)
+        self.thread.join(30)
+
+    async def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._answer(request), self.loop))
+
+    async def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        answer = await httpx2.ASGITransport(app=self.world.app).handle_async_request(request)
+        headers = {name: value for name, value in answer.headers.items() if name in ("content-type", "etag")}
+        return httpx2.Response(answer.status_code, headers=headers, content=await answer.aread())
+
+    def run(self, *words: str, stdin: str | None = None) -> Result:
+        runner = CliRunner(env={"TERM": "dumb", "COLUMNS": "200", "HADOOP_USER_NAME": self.user})
+        return runner.invoke(cli.app, ["queue", *words], input=stdin)
+
+    def done(self, *words: str, stdin: str | None = None) -> list[list[str]]:
+        result = self.run(*words, stdin=stdin)
+        assert result.exit_code == 0, result.output
+        return [line.split("\t") for line in result.stdout.splitlines()]
+
+    @property
+    def version(self) -> int:
+        return self.world.rm.scheduler_conf.version
+
+    @property
+    def capacities(self) -> dict[str, float]:
+        queues = self.world.rm.state.queues
+        return {path.removeprefix("root."): queue.capacity_percent for path, queue in queues.items() if queue.is_leaf}
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    made = Served()
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.setattr(running, "running_locals", list)
+    monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=httpx2.MockTransport(made)))
+    with structlog.testing.capture_logs():  # a server's log is elsewhere
+        made.start()
+        yield made
+        made.stop()
+
+
+def test_queue_is_made_changed_moved_and_removed(served: Served) -> None:
+    rows = served.done("create", "root.etl", "capacity=30", "root.default", "capacity=70", "--reason", "nights")
+    assert rows[1:] == [
+        ["root.default.capacity", "100", "70"],
+        ["root.etl.capacity", "-", "30"],
+        ["root.queues", "default", "default,etl"],
+    ]
+    served.done("set", "root.etl", "capacity=0", "state=STOPPED", "root.default", "capacity=100")
+    served.done("set", "root.etl", "state=")
+    assert served.run("move", "root.etl", "root.batch").exit_code == 1
+    served.done("set", "root.etl", "state=STOPPED")
+    served.done("move", "root.etl", "root.batch", "root.batch", "user-limit-factor=2")
+    assert served.world.rm.state.queues["root.batch"].user_limit_factor == 2.0
+    served.done("delete", "root.batch")
+    assert (served.capacities, served.version) == ({"default": 100.0}, 7)
+
+
+def test_dry_run_shows_what_would_be_and_changes_nothing(served: Served) -> None:
+    result = served.run("set", "root.default", "user-limit-factor=3", "--dry-run")
+    assert (result.exit_code, served.version) == (0, 1)
+    assert "root.default.user-limit-factor\t1\t3" in result.stdout
+    assert "Nothing was changed: it would be version 2." in result.stderr
+
+
+def test_change_is_made_from_the_version_that_is_named(served: Served) -> None:
+    served.done("set", "root.default", "user-limit-factor=3", "--since", "1")
+    late = served.run("set", "root.default", "user-limit-factor=4", "--since", "1")
+    assert late.exit_code == 1
+    assert "The queues are at version 2, and the change was made from version 1" in late.stderr
+    assert served.world.rm.state.queues["root.default"].user_limit_factor == 3.0
+
+
+def test_history_tells_who_changed_what_and_a_version_comes_back(served: Served) -> None:
+    served.done("create", "root.etl", "capacity=30", "root.default", "capacity=70", "--reason", "nights")
+    served.done("set", "root.etl", "capacity=40", "root.default", "capacity=60")
+    head, *rows = served.done("history")
+    assert head == list(queue_edits.HISTORY_HEADS)
+    assert [(row[0], row[2], row[3], row[4]) for row in rows] == [
+        ("3", "admin", "root.default.capacity, root.etl.capacity", ""),
+        ("2", "admin", "root.default.capacity, root.etl.capacity, root.queues", "nights"),
+    ]
+    assert served.done("history", "3")[1:] == [
+        ["root.default.capacity", "70", "60"],
+        ["root.etl.capacity", "30", "40"],
+    ]
+    served.done("revert", "2")
+    assert (served.capacities, served.version) == ({"default": 70.0, "etl": 30.0}, 4)
+    again = served.run("revert", "2")
+    assert "Nothing is different" in again.stderr
+    assert json.loads(served.run("history", "--json", "--limit", "1").stdout)[0]["reason"] == "as at version 2"
+
+
+def test_file_is_compared_taken_over_and_printed(served: Served, tmp_path: Path) -> None:
+    path = tmp_path / "capacity-scheduler.xml"
+    path.write_text(FILE)
+    differs = served.run("diff", str(path))
+    assert differs.exit_code == 1
+    assert "root.etl.capacity\t-\t30" in differs.stdout
+    assert f"note: {path}, line 5: {PREFIX}node-locality-delay is left out: locality is asked of Kub" in differs.stderr
+    assert served.version == 1
+    served.done("import", str(path), "--reason", "from the old cluster")
+    assert served.capacities == {"default": 70.0, "etl": 30.0}
+    assert served.run("diff", str(path)).exit_code == 0
+    printed = served.run("export").stdout
+    assert served.run("diff", "-", stdin=printed).exit_code == 0
+    served.done("import", "-", stdin=printed)
+    assert served.version == 2
+    assert json.loads(served.run("export", "--json").stdout)[f"{PREFIX}root.etl.capacity"] == "30"
+
+
+def test_file_with_a_fault_changes_nothing_and_each_is_told_with_its_line(served: Served) -> None:
+    faulty = FILE.replace(">30<", ">[memory=1024]<").replace("node-locality-delay", "node-locality")
+    result = served.run("import", "-", stdin=faulty)
+    assert (result.exit_code, served.version) == (2, 1)
+    assert f"standard input, line 4: {PREFIX}root.etl.capacity is not supported here yet: absolute" in result.stderr
+    assert f"standard input, line 5: {PREFIX}node-locality is not known" in result.stderr
+    assert served.run("import", "-", stdin="<a/>").exit_code == 2
+    missing = served.run("import", "/nowhere/x.xml")
+    assert (missing.exit_code, "No such file" in missing.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (("set", "capacity=30"), 2, "Invalid argument: 'capacity=30'; expected the path of a queue"),
+        (("set", "root.a", "x=1", "x=2"), 2, "expected x once for root.a"),
+        (("set", "root.default", "=2"), 2, "Invalid argument: '=2'"),
+        (("delete", "root.default", "capacity=1"), 2, "expected no property of root.default, which goes"),
+        (("set", "root.default", "capacity=1_0"), 2, "expected a number"),
+        (("set", "root.nope", "capacity=1"), 1, "Queue root.nope not found"),
+        (("delete", "root.default"), 1, "RUNNING"),
+        (("revert", "9"), 1, "Nothing is kept of version 9 of the queues"),
+        (("history", "9"), 1, "Nothing is kept of version 9 of the queues"),
+    ],
+)
+def test_what_cannot_be_is_refused(served: Served, words: tuple[str, ...], status: int, text: str) -> None:
+    result = served.run(*words)
+    assert (result.exit_code, text in result.stderr) == (status, True), result.stderr
+
+
+def test_only_administrators_change_queues(served: Served) -> None:
+    served.user = "alice"
+    result = served.run("set", "root.default", "user-limit-factor=2")
+    assert (result.exit_code, served.version) == (1, 1)
+    assert "User is not admin of all modified queues." in result.stderr
+
+
+def test_words_are_queues_with_their_properties() -> None:
+    assert queue_edits.parsed(["root.a", "x=1=2", "y=", "root.b"]) == [
+        ("root.a", {"x": "1=2", "y": None}),
+        ("root.b", {}),
+    ]
+    with pytest.raises(InvalidValue):
+        queue_edits.parsed(["x=1"])
+
+
+def test_spaces_around_a_value_are_seen() -> None:
+    row: dict[str, Any] = {"property": f"{PREFIX}root.a.acl_submit_applications", "before": " ", "after": "a"}
+    assert queue_edits.change_row(row) == ["root.a.acl_submit_applications", "' '", "a"]

@@ -1,0 +1,265 @@
+"""Commands of ``yodel queue`` that change queues, tell what was changed, and read and write capacity-scheduler.xml."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from yodel.client.invoking import AsJson, NotDone, Server, run
+from yodel.client.queue_commands import queues as queues
+
+if TYPE_CHECKING:
+    from yodel.client.api import JsonObject, RmClient
+    from yodel.client.show import Screen
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would be different.")]
+Reason = Annotated[str, typer.Option(help="Why; it is kept with the change.")]
+Since = Annotated[
+    int | None,
+    typer.Option(
+        "--since", metavar="VERSION", min=1, help="Only if the queues are at this version.", show_default="as they are"
+    ),
+]
+Words = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH [NAME=VALUE]...",
+        help="A queue's path, then its properties; further queues may follow.  NAME= takes a property away.",
+    ),
+]
+File = Annotated[str, typer.Argument(metavar="FILE", help="A capacity-scheduler.xml; - is standard input.")]
+
+
+@queues.command("set")
+def set_queues(
+    words: Words,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change properties of queues, of several at once where shares have to add up.
+
+    Example: yodel queue set root.etl capacity=30 root.adhoc capacity=70 --reason "the night is longer"
+
+    Example: yodel queue set root.etl maximum-capacity=50 --dry-run
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        body = {"change": queue_edits.bodies(queue_edits.parsed(words)), "reason": reason}
+        found = await queue_edits.change(client, "PATCH", "/queues", body, since=since, is_dry_run=dry_run)
+        queue_edits.tell(screen, found, as_json=as_json)
+
+    run(server, work)
+
+
+@queues.command("create")
+def create_queue(
+    words: Words,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the first queue that is named; the others change with it, so that shares add up.
+
+    Example: yodel queue create root.etl capacity=30 root.default capacity=70
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        first, *others = queue_edits.bodies(queue_edits.parsed(words))
+        body = {**first, "change": others, "reason": reason}
+        found = await queue_edits.change(client, "POST", "/queues", body, since=since, is_dry_run=dry_run)
+        queue_edits.tell(screen, found, as_json=as_json)
+
+    run(server, work)
+
+
+@queues.command("delete")
+def delete_queue(
+    words: Words,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the first queue that is named with all below it, once it is stopped and empty; the others change with it.
+
+    Example: yodel queue set root.etl state=STOPPED
+
+    Example: yodel queue delete root.etl root.default capacity=100
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+        from yodel.errors import InvalidValue
+
+        (path, own), *others = queue_edits.parsed(words)
+        if own:
+            raise InvalidValue("argument", next(iter(own)), f"no property of {path}, which goes")
+        body = {"delete": [path], "change": queue_edits.bodies(others), "reason": reason}
+        found = await queue_edits.change(client, "PATCH", "/queues", body, since=since, is_dry_run=dry_run)
+        queue_edits.tell(screen, found, as_json=as_json)
+
+    run(server, work)
+
+
+@queues.command("move")
+def move_queue(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The queue.")],
+    to: Annotated[str, typer.Argument(metavar="NEW_PATH", help="Where it goes, with all below it.")],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH NAME=VALUE...]...", help="What changes beside it.")
+    ] = None,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Move or rename a queue that is stopped and empty.
+
+    Example: yodel queue move root.etl root.batch.etl root.batch.etl capacity=100
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        body = {"to": to, "change": queue_edits.bodies(queue_edits.parsed(words or [])), "reason": reason}
+        address = f"/queues/{queue_edits.segment(path)}/move"
+        found = await queue_edits.change(client, "POST", address, body, since=since, is_dry_run=dry_run)
+        queue_edits.tell(screen, found, as_json=as_json)
+
+    run(server, work)
+
+
+@queues.command("history")
+def queue_history(
+    version: Annotated[int | None, typer.Argument(min=1, help="Show this change alone, with all that changed.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, the newest first.")] = 20,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show who changed the queues, when, what and why, the newest first.
+
+    Example: yodel queue history
+
+    Example: yodel queue history 7
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        if version is not None:
+            found = await client.get(f"/queue-history/{version}")
+            if as_json:
+                screen.json(found)
+            else:
+                screen.table(queue_edits.CHANGE_HEADS, [queue_edits.change_row(one) for one in found["changes"]])
+            return
+        items = await client.items("/queue-history", {}, limit, page_limit=100)
+        if as_json:
+            screen.json(items)
+        else:
+            screen.table(queue_edits.HISTORY_HEADS, [queue_edits.history_row(item) for item in items])
+
+    run(server, work)
+
+
+@queues.command("revert")
+def revert_queues(
+    version: Annotated[int, typer.Argument(min=1, help="A version; yodel queue history names them.")],
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the queues what they were at a version.  That is one change more, which can be reverted as well.
+
+    Example: yodel queue revert 6 --dry-run
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        address = f"/queue-history/{version}/revert"
+        found = await queue_edits.change(client, "POST", address, {"reason": reason}, since=since, is_dry_run=dry_run)
+        queue_edits.tell(screen, found, as_json=as_json)
+
+    run(server, work)
+
+
+@queues.command("import")
+def import_queues(
+    file: File,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a capacity-scheduler.xml in the place of all that is said of the queues.  Each property is taken over,
+    converted or left out with a note, or refused with its line; with one refusal nothing is changed.
+
+    Example: yodel queue import /etc/hadoop/conf/capacity-scheduler.xml --dry-run
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        body: JsonObject = {"properties": queue_edits.properties_in(file), "reason": reason}
+        found = await queue_edits.change(client, "PUT", "/queue-configuration", body, since=since, is_dry_run=dry_run)
+        queue_edits.tell(screen, found, as_json=as_json)
+
+    run(server, work)
+
+
+@queues.command("export")
+def export_queues(server: Server = None, as_json: AsJson = False) -> None:
+    """Print all that is said of the queues as a capacity-scheduler.xml; --json: as an object.
+
+    Example: yodel queue export > capacity-scheduler.xml
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.domain.queues.xml_file import text_of
+
+        found = await client.get("/queue-configuration")
+        if as_json:
+            screen.json(found["properties"])
+        else:
+            print(text_of(found["properties"], f"Version {found['version']} of the queues"), end="")
+
+    run(server, work)
+
+
+@queues.command("diff")
+def diff_queues(file: File, server: Server = None, as_json: AsJson = False) -> None:
+    """Show how the queues differ from a capacity-scheduler.xml: BEFORE is what is, AFTER what the file says.  Exit
+    status 1 when they do.
+
+    Example: yodel queue diff capacity-scheduler.xml
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        wanted = queue_edits.properties_in(file)
+        found = queue_edits.differing((await client.get("/queue-configuration"))["properties"], wanted)
+        if as_json:
+            screen.json(found)
+        else:
+            screen.table(queue_edits.CHANGE_HEADS, [queue_edits.change_row(change) for change in found])
+        if found:
+            raise NotDone
+
+    run(server, work)
