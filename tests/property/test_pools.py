@@ -23,7 +23,8 @@ amounts = st.builds(Resource, st.integers(0, 8).map(lambda gib: gib * 1024), st.
 nodes = st.integers(1, 4).map(lambda number: NodeId(f"node{number}", 8041))
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("lend"), nodes, st.none() | amounts),
+        st.tuples(st.just("lend"), nodes, amounts),
+        st.tuples(st.sampled_from(["leave", "go"]), nodes, st.none()),
         st.tuples(st.just("hold"), nodes, amounts),
         st.tuples(st.just("let go"), nodes, st.none()),
     ),
@@ -36,11 +37,14 @@ def test_sums_are_what_is_on_the_nodes_after_any_sequence(taken: list[tuple[str,
     pool = Pool()
     lent: dict[NodeId, Resource | None] = {}
     held: dict[NodeId, list[Resource]] = {}
+    leaving: set[NodeId] = set()
     for what, node, amount in taken:
-        if what == "lend":
-            before = lent.get(node)
-            assert pool.lend(node, Lent(amount, amount) if amount is not None else None) == (before != amount)
+        if what in ("lend", "leave", "go"):
+            before = lent.get(node), node in leaving
+            (leaving.add if what == "leave" else leaving.discard)(node)
+            is_news = pool.lend(node, Lent(amount, amount) if amount is not None else None, is_leaving=what == "leave")
             lent[node] = amount
+            assert is_news == (before != (amount, node in leaving))
         elif what == "hold" and amount is not None:
             held.setdefault(node, []).append(amount)
             pool.hold(node, amount, 1)
@@ -49,7 +53,8 @@ def test_sums_are_what_is_on_the_nodes_after_any_sequence(taken: list[tuple[str,
         there = {one: total_of(held.get(one, ())) for one in {*lent, *held}}
         now = {one: found for one in there if (found := lent.get(one)) is not None}
         assert pool.size == total_of(now.values())
-        assert pool.total == total_of(larger(now.get(one, NONE), amount) for one, amount in there.items())
+        counting = {one: amount for one, amount in there.items() if one in now or one in leaving}
+        assert pool.total == total_of(larger(now.get(one, NONE), amount) for one, amount in counting.items())
         assert set(pool.lenders) == set(now)
         for one, amount in there.items():
             free = pool.free_on(one)

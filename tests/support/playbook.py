@@ -9,7 +9,7 @@ process may die.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -50,13 +50,14 @@ from yodel.services.nodes.agents import ContainerReport, Heartbeat, HeartbeatAns
 from yodel.services.pods.inspection import InspectionSettings
 from yodel.services.pods.reconciler import ReconcilerSettings
 from yodel.services.scheduling.misfits import ConstraintsHandler
+from yodel.settings.queues import QueueSettings
 from yodel.store.memory_store import MemoryDisk, MemoryStore, Point
 from yodel.translator import names
 from yodel.translator.dialects import dialect
 from yodel.translator.node_fit import requests_of
 from yodel.translator.placement import RACK_LABEL
 from yodel.translator.pod_spec import PodSettings
-from yodel.translator.profiles import PodProfiles
+from yodel.translator.profiles import profiles
 
 WEB_ADDRESS = "rm:8088"
 ROUNDS_MAX = 5_000
@@ -238,6 +239,9 @@ class Options:
     """Nodes are chosen by the ResourceManager, from ``World.kube_nodes``."""
     ask_rules: AskRules = DEFAULT_RULES
     constraints_handler: ConstraintsHandler = "scheduler"
+    dialects: Mapping[str, str] = field(default_factory=dict)
+    """Of root and its children by path."""
+    are_nodes_watched: bool = True
     ended_kept: EndedKept = field(default_factory=EndedKept)
 
     def limits(self) -> Limits:
@@ -257,7 +261,13 @@ class Options:
             liveness=self.liveness,
             decommission_timeout_s=3600,
             rack_label=RACK_LABEL,
-            pod_profiles=PodProfiles(default=replace(POD_SETTINGS, placement=placement), by_queue={}),
+            are_nodes_watched=self.are_nodes_watched,
+            pod_profiles=profiles(
+                POD_SETTINGS,
+                QueueSettings(placement=placement),
+                {path: QueueSettings(dialect=name) for path, name in self.dialects.items()},
+                {},
+            ),
             are_all_users_known=False,
             reconciler=self.reconciler,
             ended_kept=self.ended_kept,

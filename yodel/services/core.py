@@ -39,6 +39,7 @@ from yodel.services.nodes.administration import AdminService, AdminSettings, Rel
 from yodel.services.nodes.agents import NodeService
 from yodel.services.nodes.cordons import Cordons
 from yodel.services.nodes.decommission import Decommission
+from yodel.services.nodes.lending import Lending
 from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.nodes.topology import Topology
 from yodel.services.performer import EffectPerformer
@@ -92,6 +93,7 @@ class Limits:
     """What the services are told once.  None of it has a default: whoever wires a ResourceManager says all of it.
 
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
+    ``are_nodes_watched`` says that somebody tells ``node_sinks`` of Kubernetes' nodes, which lend what is not native;
     ``are_all_users_known`` says that every user is one of this machine; ``decommission_timeout_s`` is that of a
     graceful leave for which none is given, negative for ever.
     """
@@ -110,6 +112,7 @@ class Limits:
     liveness: LivenessSettings
     decommission_timeout_s: int
     rack_label: str
+    are_nodes_watched: bool
     pod_profiles: PodProfiles
     are_all_users_known: bool
     reconciler: ReconcilerSettings
@@ -203,7 +206,8 @@ class Core:
         self.decommission = Decommission(
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
-        self.node_sinks = NodeSinks(self.cordons, self.topology, self.binder)
+        self.lending = Lending(self.state, self._tick_wanted.set, are_nodes_watched=limits.are_nodes_watched)
+        self.node_sinks = NodeSinks(self.cordons, self.topology, self.lending, self.binder)
 
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
@@ -304,6 +308,7 @@ class Core:
 
     def _use_profiles(self, profiles: PodProfiles) -> None:
         self.maker.use(profiles)
+        self.lending.use(profiles.pool_rules)
         if profiles.binds:
             self._ports.see_holdings()
         self.scheduler.wake()

@@ -10,7 +10,7 @@ import getpass
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -274,13 +274,22 @@ class Settings(BaseSettings):
         cls, tables: Mapping[str, QueueSettings], info: ValidationInfo
     ) -> Mapping[str, QueueSettings]:
         paths = [f"root.{name}" for name in info.data.get("queues", ())]
-        unknown = sorted(path for path in tables if path not in paths)
+        unknown = sorted(path for path in tables if not _is_below(path, paths))
         if unknown:
-            raise ValueError(f"there is no queue {unknown[0]}; expected one of " + ", ".join(paths))
+            expected = ", ".join(("root", *paths))
+            raise ValueError(f"there is no queue {unknown[0]}; expected one of {expected}, or one below these")
         return tables
 
 
 _QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+def _is_below(path: str, children: Collection[str]) -> bool:
+    """Root, one of its children, or something below one: such queues are made while it runs."""
+    root, *below = path.split(".")
+    if root != "root" or not all(_QUEUE_NAME.fullmatch(name) for name in below):
+        return False
+    return not below or f"{root}.{below[0]}" in children
 
 
 def load(config: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:

@@ -1,5 +1,7 @@
 """The profile of each queue's pods: the RM's own settings, ``queue_defaults`` over them, the queue's over those.
 
+A dialect is what a queue draws on, so it is inherited: it is set on root or on a child of root, and counts below.
+
 Built once, before anything is started: what is wrong in a queue's settings is told then, by section, field and value,
 and not when its first pod is made.
 """
@@ -7,14 +9,17 @@ and not when its first pod is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from yodel.domain.queues.pools import top_of
+from yodel.domain.queues.queue import ROOT
 from yodel.errors import InvalidValue
 from yodel.settings.queues import CustomDialect, QueueSettings
 from yodel.translator import templates
 from yodel.translator.dialects import DIALECTS, GangKind, dialect
 from yodel.translator.placement import Landmarks
 from yodel.translator.pod_spec import PodSettings
+from yodel.translator.pools import PoolRules, rules_of
 
 DEFAULTS_SECTION = "queue_defaults"
 
@@ -25,24 +30,41 @@ class PodProfiles:
 
     default: PodSettings
     by_queue: Mapping[str, PodSettings]
+    by_child: Mapping[str, PodSettings] = field(default_factory=dict)
+    """Of queues without settings of their own, below these children of root: with the dialect that they inherit."""
 
     def of(self, queue_path: str) -> PodSettings:
-        return self.by_queue.get(queue_path, self.default)
+        own = self.by_queue.get(queue_path)
+        return own if own is not None else self.by_child.get(top_of(queue_path), self.default)
+
+    @property
+    def all(self) -> tuple[PodSettings, ...]:
+        return self.default, *self.by_queue.values(), *self.by_child.values()
+
+    @property
+    def pool_rules(self) -> PoolRules:
+        """What the queues draw on.  Raises InvalidValue: a resource would be in two pools."""
+        by_child = {path: self.of(path).dialect for path in {*map(top_of, self.by_queue), *self.by_child} - {ROOT}}
+        return rules_of(self.default.dialect, by_child, self.default.milli_per_vcore)
 
     @property
     def binds(self) -> bool:
         """Some queue's nodes are chosen by the RM itself."""
-        return any(profile.binds for profile in (self.default, *self.by_queue.values()))
+        return any(profile.binds for profile in self.all)
 
     def among(self, landmarks: Landmarks) -> PodProfiles:
         """The same, with places found by ``landmarks``."""
-        by_queue = {path: replace(profile, landmarks=landmarks) for path, profile in self.by_queue.items()}
-        return PodProfiles(default=replace(self.default, landmarks=landmarks), by_queue=by_queue)
+
+        def among(profiles: Mapping[str, PodSettings]) -> Mapping[str, PodSettings]:
+            return {path: replace(profile, landmarks=landmarks) for path, profile in profiles.items()}
+
+        default = replace(self.default, landmarks=landmarks)
+        return PodProfiles(default=default, by_queue=among(self.by_queue), by_child=among(self.by_child))
 
     @property
     def gang_kinds(self) -> tuple[GangKind, ...]:
         """Kinds of groups that some queue wants, each once."""
-        wanted = [profile.dialect.gang for profile in (self.default, *self.by_queue.values()) if profile.gang]
+        wanted = [profile.dialect.gang for profile in self.all if profile.gang]
         return tuple(dict.fromkeys(kind for kind in wanted if kind is not None))
 
 
@@ -52,11 +74,28 @@ def profiles(
     queues: Mapping[str, QueueSettings],
     dialects: Mapping[str, CustomDialect],
 ) -> PodProfiles:
-    """Raises InvalidValue: an unknown dialect, a group where the dialect has none, a template that may not be."""
-    by_queue = {
-        path: _profile(base, own.over(defaults), f'queue_settings."{path}"', dialects) for path, own in queues.items()
-    }
-    return PodProfiles(default=_profile(base, defaults, DEFAULTS_SECTION, dialects), by_queue=by_queue)
+    """Raises InvalidValue: an unknown dialect, one that is not the one above, a group where the dialect has none, a
+    template that may not be, a resource in two pools."""
+    if ROOT in queues:
+        defaults = QueueSettings(dialect=queues[ROOT].dialect).over(defaults)
+    inherited = {path: own.dialect for path, own in queues.items() if top_of(path) == path and own.dialect is not None}
+    by_queue, by_child = {}, {}
+    for path, own in queues.items():
+        top = top_of(path)
+        above = inherited.get(top, defaults.dialect)
+        section = f'queue_settings."{path}"'
+        if own.dialect not in (None, above or base.dialect.name, inherited.get(path)):
+            expected = f"{above or base.dialect.name}, the dialect of {top}: it is set on root or a child of root"
+            raise InvalidValue(f"{section}.dialect", own.dialect, expected)
+        by_queue[path] = _profile(base, QueueSettings(dialect=above).over(own.over(defaults)), section, dialects)
+    for path in sorted(inherited.keys() - {ROOT}):
+        below = QueueSettings(dialect=inherited[path]).over(defaults)
+        by_child[path] = _profile(base, below, f'queue_settings."{path}"', dialects)
+    found = PodProfiles(
+        default=_profile(base, defaults, DEFAULTS_SECTION, dialects), by_queue=by_queue, by_child=by_child
+    )
+    found.pool_rules  # noqa: B018 - refused here if at all
+    return found
 
 
 def _profile(

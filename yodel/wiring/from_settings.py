@@ -66,6 +66,7 @@ def core_limits(settings: Settings) -> Limits:
         ),
         decommission_timeout_s=settings.decommission_timeout_s,
         rack_label=settings.rack_label,
+        are_nodes_watched=settings.watch_nodes,
         pod_profiles=pod_profiles(settings),
         are_all_users_known=settings.user_mode == "os",
         reconciler=ReconcilerSettings(

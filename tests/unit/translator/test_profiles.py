@@ -162,3 +162,57 @@ def test_mistake_is_told_by_section_field_and_expectation(settings: dict[str, An
     assert expected in str(caught.value)
     with pytest.raises(InvalidValue, match=r"^Invalid queue_(defaults|settings)"):
         built(defaults=settings)
+
+
+def several(*, defaults: dict[str, Any] | None = None, **dialects: str | None) -> PodProfiles:
+    """Queues by path, with double underscores for dots."""
+    queues = {path.replace("__", "."): QueueSettings(dialect=name, image="i") for path, name in dialects.items()}
+    return profiles(BASE, QueueSettings(**(defaults or {})), queues, {"house": HOUSE})
+
+
+def test_dialect_of_a_child_of_root_counts_for_all_below_it_named_or_not() -> None:
+    found = several(root__a="koordinator", root__a__b=None, root__c=None)
+    names = {path: found.of(path).dialect.name for path in ("root.a", "root.a.b", "root.a.x.y", "root.c", "root.ab")}
+    assert names == {
+        "root.a": "koordinator",
+        "root.a.b": "koordinator",
+        "root.a.x.y": "koordinator",
+        "root.c": "native",
+        "root.ab": "native",
+    }
+    assert (found.of("root.a").image, found.of("root.a.x").image) == ("i", "base:1"), "only the dialect is inherited"
+
+
+def test_roots_dialect_is_that_of_all_who_have_none() -> None:
+    found = several(defaults={"dialect": "house"}, root="volcano", root__a="native")
+    assert [found.of(p).dialect.name for p in ("root", "root.b", "root.b.c", "root.a.b")] == [
+        "volcano",
+        "volcano",
+        "volcano",
+        "native",
+    ]
+
+
+def test_another_dialect_below_a_child_of_root_is_refused() -> None:
+    with pytest.raises(InvalidValue) as refused:
+        several(root__a="koordinator", root__a__b="volcano")
+    assert str(refused.value) == (
+        "Invalid queue_settings.\"root.a.b\".dialect: 'volcano'; expected koordinator, the dialect of root.a: it is "
+        "set on root or a child of root"
+    )
+    with pytest.raises(InvalidValue, match=r"expected native, the dialect of root\.a"):
+        several(root__a__b="volcano")
+    assert several(root__a="volcano", root__a__b="volcano").of("root.a.b").dialect.name == "volcano"
+
+
+def test_what_is_inherited_is_judged_with_the_defaults() -> None:
+    with pytest.raises(InvalidValue, match=r'queue_settings."root.a".gang: True; expected a dialect with groups'):
+        profiles(BASE, QueueSettings(gang=True, dialect="volcano"), {"root.a": QueueSettings(dialect="katalyst")}, {})
+
+
+def test_pools_are_those_of_root_and_its_children() -> None:
+    rules = several(root__a="koordinator", root__b="volcano", root__b__x=None, root__c=None).pool_rules
+    assert rules.pools.of("root.b.x") == rules.pools.of("root.a") == "koordinator+volcano"
+    assert (rules.pools.default, rules.pools.of("root.c")) == ("native", "native")
+    assert several(root__a__b="native").pool_rules.pools == built().pool_rules.pools
+    assert built({"dialect": "katalyst"}).pool_rules.pools.default == "katalyst"

@@ -137,7 +137,7 @@ class _Tick:
         self, capacity: Capacity, limits: AllocationLimits, watched: Container[ApplicationAttemptId], ledger: Ledger
     ) -> None:
         self._purse, self._places, self._watched = Purse(capacity, limits), capacity.places, watched
-        self._limits, self._ledger = limits, ledger
+        self._limits, self._ledger, self._capacity = limits, ledger, capacity
         self._begun: dict[tuple[ApplicationAttemptId, AskKey], _Order] = {}
         self.outcomes: dict[tuple[ApplicationAttemptId, AskKey | None], Outcome] = {}
         self.hindered: dict[tuple[ApplicationAttemptId, AskKey | None], Hindered] = {}
@@ -221,16 +221,35 @@ class _Tick:
     def _pay_for_am(self, demand: Demand, capability: Resource) -> tuple[Hurdle, str]:
         hindrance = self._ledger.why_no_am(demand.queue, demand.user, capability)
         if hindrance is not None:
-            self._hinder(demand, None, 1, hindrance)
+            self._hinder(demand, None, 1, capability, hindrance)
             return hindrance.hurdle, hindrance.figures or hindrance.reason
         hurdle = self._purse.pay(capability)
         if hurdle is Hurdle.NONE:
             self._ledger.take(demand.queue, demand.user, capability, is_am=True)
+        elif hurdle is Hurdle.ROOM:
+            self._hinder(demand, None, 1, capability)
         return hurdle, ""
 
-    def _hinder(self, demand: Demand, key: AskKey | None, count: int, hindrance: Hindrance) -> None:
-        if hindrance.hurdle is Hurdle.ROOM or len(self.hindered) >= HINDERED_MAX:
-            return  # that the cluster is full is seen without words
+    def _no_room(self, capability: Resource) -> Hindrance | None:
+        """None: there is, no pod may be planned anyway, or that there is none needs no words."""
+        if not self._capacity.pool or capability.fits_in(self._purse.free):
+            return None
+        free, total = self._purse.free, self._capacity.total
+        text = f"Pool {self._capacity.pool} has no room: free {free} of {total}, asked {capability}."
+        return Hindrance(Hurdle.ROOM, text)
+
+    def _hinder(
+        self,
+        demand: Demand,
+        key: AskKey | None,
+        count: int,
+        capability: Resource,
+        limit: Hindrance | None = None,
+    ) -> None:
+        """A pool without room is told rather than a limit: when it dips, limits dip with it."""
+        hindrance = self._no_room(capability) or limit
+        if hindrance is None or len(self.hindered) >= HINDERED_MAX:
+            return
         self.hindered[demand.attempt_id, key] = Hindered(
             attempt_id=demand.attempt_id, key=key, count=count, hurdle=hindrance.hurdle, reason=hindrance.reason
         )
@@ -284,8 +303,7 @@ class _Tick:
         hindrance, is_watched = None, demand.attempt_id in self._watched
         if order.left > 0 and not spots.why_none and (is_watched or len(self.hindered) < HINDERED_MAX):
             hindrance = self._ledger.why_not(demand.queue, demand.user, order.capability)
-            if hindrance is not None:
-                self._hinder(demand, order.wish.key, order.left, hindrance)
+            self._hinder(demand, order.wish.key, order.left, order.capability, hindrance)
         if is_watched:
             self._tell(order, spots, hindrance)
         return spots

@@ -57,7 +57,8 @@ class Demand:
 class Capacity:
     """What there is.  ``in_flight`` counts pods that are planned and not bound; ``am_used`` is held by AMs;
     ``free_on`` is what is left on the nodes of containers that are to become larger.  Without ``places`` nothing is
-    looked at but amounts."""
+    looked at but amounts.  ``pool`` is what all that is of, in words for whom it has no room; empty: the ordinary
+    capacity of a cluster, and that it is full is seen without words."""
 
     total: Resource
     used: Resource
@@ -65,6 +66,7 @@ class Capacity:
     in_flight: int = 0
     free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
     places: Places | None = None
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

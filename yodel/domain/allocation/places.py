@@ -74,7 +74,10 @@ class Places:
         are_labels_enabled: bool = False,
         tagged: Iterable[Tagged] = (),
         tags_of: ApplicationTags = lambda _: (),
+        pool: str = "",
     ) -> None:
+        """``pool`` names what the nodes lend to, where that is not ordinary capacity."""
+        self._pool = pool
         self._index = nodes if isinstance(nodes, NodeIndex) else NodeIndex(nodes)
         self.nodes, self._free_on = self._index.nodes, free_on
         self._are_labels_enabled, self._tags_of = are_labels_enabled, tags_of
@@ -187,7 +190,7 @@ class Places:
         if any(capability.fits_in(n.capability) and self._is_open_to(n, placement) for n in self.nodes):
             return ""
         if not self.nodes:
-            return "the cluster has no node that may be used"
+            return f"no node lends to pool {self._pool}" if self._pool else "the cluster has no node that may be used"
         in_partition = self.labelled(placement)
         if not in_partition:
             return f"no node has the label '{placement.node_label}'" if placement.node_label else _ALL_LABELLED

@@ -86,6 +86,7 @@ class _Part:
     """One node's.  ``counted`` is what it adds to the total."""
 
     lent: Lent | None = None
+    is_leaving: bool = False
     held: Resource = NONE
     counted: Resource = NONE
 
@@ -98,7 +99,7 @@ class Pool:
         """What usable nodes lend."""
         self.total = NONE
         """What there is, given away or free: a node's loan, or what is held there where that is more; of a node that
-        is leaving, what is held."""
+        is leaving, what is held: it is full (RMNodeImpl.DecommissioningNodeTransition)."""
         self._parts: dict[NodeId, _Part] = {}
 
     @property
@@ -118,14 +119,15 @@ class Pool:
         part = self._parts.get(node_id)
         return part.held if part is not None else NONE
 
-    def lend(self, node_id: NodeId, lent: Lent | None) -> bool:
-        """What a node lends from now on; None: it may not be used.  Whether that is news."""
+    def lend(self, node_id: NodeId, lent: Lent | None, *, is_leaving: bool = False) -> bool:
+        """What a node lends from now on; None: nothing may be placed there.  Whether that is news."""
         part = self._parts.setdefault(node_id, _Part())
-        if part.lent == lent:
+        is_leaving = is_leaving and lent is None
+        if (part.lent, part.is_leaving) == (lent, is_leaving):
             self._forget(node_id, part)
             return False
         self.size += (lent.now if lent is not None else NONE) - (part.lent.now if part.lent is not None else NONE)
-        part.lent = lent
+        part.lent, part.is_leaving = lent, is_leaving
         self._count(part)
         self._forget(node_id, part)
         return True
@@ -139,7 +141,7 @@ class Pool:
 
     def _count(self, part: _Part) -> None:
         if part.lent is None:
-            counted = part.held
+            counted = part.held if part.is_leaving else NONE
         elif part.held.fits_in(part.lent.now):
             counted = part.lent.now
         else:
@@ -149,5 +151,5 @@ class Pool:
             part.counted = counted
 
     def _forget(self, node_id: NodeId, part: _Part) -> None:
-        if part.lent is None and part.held == NONE:
+        if part.lent is None and part.held == NONE and not part.is_leaving:
             del self._parts[node_id]

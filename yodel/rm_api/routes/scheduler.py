@@ -72,7 +72,7 @@ def tree_of(api: Api) -> wire.Tree:
     return wire.Tree(
         queues=tuple(rows.queues.values()),
         loads=loads,
-        cluster=rows.usable_resource,
+        size_of=rows.usable_of,
         limits=queries.limits,
         ledger=queries.quotas.ledger(),
         started_ms=api.services.settings.started_ms,

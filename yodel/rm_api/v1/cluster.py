@@ -1,4 +1,4 @@
-"""``/queues`` and ``/nodes``: what there is to run on, who has it, and why it is that much."""
+"""``/queues``, ``/pools`` and ``/nodes``: what there is to run on, who has it, and why it is that much."""
 
 from __future__ import annotations
 
@@ -51,6 +51,13 @@ async def get_queue(
     if view is None:
         raise QueueNotFound(path)
     return shapes.queue(view)
+
+
+@router.get("/pools", tags=["queues"])
+async def list_pools(request: Request) -> models.PoolPage:
+    """What queues draw on, by the name of its dialects: how much nodes lend of it, and what is used and free."""
+    views = api_of(request).services.queries.pools()
+    return models.PoolPage(items=[shapes.pool(view) for view in views], next_cursor=None)
 
 
 @router.get("/nodes", tags=["nodes"])

@@ -72,6 +72,7 @@ class DecidedBy(StrEnum):
     """Whose figure a node's capacity is."""
 
     NODE_AGENT = "node agent"
+    KUBERNETES_NODE = "kubernetes node"
     ADMINISTRATOR = "administrator"
 
 
@@ -274,6 +275,23 @@ class Measured(Model):
 
     containers: Load
     node: Load
+
+
+class Pool(Model):
+    """What the pods of some queues draw on: a pair of resources that nodes lend."""
+
+    name: str = Field(description="Of its dialects.")
+    dialects: list[str]
+    resources: list[str] = Field(description="Kubernetes' names of what it is of: of cores, and of memory.")
+    size: Amount = Field(description="What its nodes lend at the moment.")
+    used: Amount
+    free: Amount = Field(description="Counted node by node: one that lends less than is held there has nothing.")
+    nodes: int = Field(description="That can be used and publish these resources, be it nothing of them.")
+    queues: list[str] = Field(description="Children of root; those below them draw on the same.")
+
+
+class PoolPage(Page[Pool]):
+    """Pools by name."""
 
 
 class Lending(Model):

@@ -19,6 +19,7 @@ from yodel.rm_api.v1 import models
 from yodel.rm_api.wire.apps import tracking_url
 from yodel.services.applications.log_aggregation import LogAggregationStatus
 from yodel.services.nodes.agents import NodeRuntime
+from yodel.services.views.pools import PoolView
 from yodel.services.views.queries import ApplicationView, NodeView, QueueView
 from yodel.services.views.transitions import Transition
 
@@ -217,6 +218,19 @@ def queue(view: QueueView) -> models.Queue:
     )
 
 
+def pool(view: PoolView) -> models.Pool:
+    return models.Pool(
+        name=view.name,
+        dialects=list(view.dialects),
+        resources=list(view.resources),
+        size=amount(view.size),
+        used=amount(view.used),
+        free=amount(view.free),
+        nodes=view.nodes,
+        queues=sorted(view.queues),
+    )
+
+
 def node(view: NodeView, runtime: NodeRuntime | None) -> models.Node:
     return models.Node(**_node(view, runtime))
 
@@ -231,7 +245,7 @@ def lending(view: NodeView) -> models.Lending:
     row, is_ordered = view.node, view.node.ordered_capability != NOT_ORDERED
     if row.state is NodeState.RUNNING:
         lent = row.capability
-        why = "ordered by an administrator, whatever its node agent registers" if is_ordered else _AGENTS_OWN
+        why = _why(view, is_ordered=is_ordered)
     elif row.state is NodeState.DECOMMISSIONING:
         lent, why = view.used, "the node is leaving: what runs there may end, nothing is placed there any more"
     else:
@@ -242,12 +256,23 @@ def lending(view: NodeView) -> models.Lending:
         lent=amount(lent),
         used=amount(view.used),
         free=amount((lent - view.used).at_least_zero()),
-        decided_by=models.DecidedBy.ADMINISTRATOR if is_ordered else models.DecidedBy.NODE_AGENT,
+        decided_by=_decided_by(view, is_ordered=is_ordered),
         why=why,
     )
 
 
-_AGENTS_OWN = "what its node agent registered"
+def _decided_by(view: NodeView, *, is_ordered: bool) -> models.DecidedBy:
+    if is_ordered:
+        return models.DecidedBy.ADMINISTRATOR
+    return models.DecidedBy.KUBERNETES_NODE if view.published else models.DecidedBy.NODE_AGENT
+
+
+def _why(view: NodeView, *, is_ordered: bool) -> str:
+    published = f"what its Kubernetes node publishes: {', '.join(view.published)}"
+    if not is_ordered:
+        return published if view.published else "what its node agent registered"
+    most = f", at most {published}" if view.published else ""
+    return f"ordered by an administrator, whatever its node agent registers{most}"
 
 
 def _node(view: NodeView, runtime: NodeRuntime | None) -> models.JsonObject:

@@ -69,7 +69,8 @@ def queue_metrics(
     load = found.total
     part = tree.ledger.share(queue.path)
     share, most, guaranteed, maximum = part.capacity, part.maximum_capacity, part.guaranteed, part.maximum
-    used = load.used.memory_mib / tree.cluster.memory_mib if tree.cluster.memory_mib else 0.0
+    size_mib = tree.size_of(queue.path).memory_mib
+    used = load.used.memory_mib / size_mib if size_mib else 0.0
     available, am_limit = (maximum - load.used).at_least_zero(), tree.ledger.am_limit(part)
     return {
         "name": RM + name,

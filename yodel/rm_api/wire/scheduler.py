@@ -6,7 +6,7 @@ as the values that limit nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,11 +59,11 @@ class QueueLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Queues, loads by path (a parent's holds its children's), the cluster and its limits."""
+    """Queues, loads by path (a parent's holds its children's), what there is of a queue's pool, and limits."""
 
     queues: tuple[Queue, ...]
     loads: dict[str, QueueLoad]
-    cluster: Resource
+    size_of: Callable[[str], Resource]
     limits: AllocationLimits
     ledger: Ledger
     started_ms: int
@@ -236,7 +236,7 @@ def _usage(tree: Tree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, 
 
 def _used_percents(tree: Tree, queue: Queue) -> tuple[float, float]:
     """Of the queue's own capacity, and of the cluster."""
-    used, total = 100.0 * tree.load(queue).total.used.memory_mib, tree.cluster.memory_mib
+    used, total = 100.0 * tree.load(queue).total.used.memory_mib, tree.size_of(queue.path).memory_mib
     own = _effective(tree, queue)[0].memory_mib
     return java_float(used / own if own else 0.0), java_float(used / total if total else 0.0)
 

@@ -22,6 +22,7 @@ from yodel.domain.activities import (
     pods_activity,
     request_activity,
 )
+from yodel.domain.allocation.by_pool import Part
 from yodel.domain.allocation.demands import Decision, Demand, Plan
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey
@@ -166,18 +167,27 @@ class Activities:
         return asked
 
     def keep(
-        self, asked: Asked, decision: Decision, places: Places | None, planned: Iterable[tuple[Plan, ContainerId]] = ()
+        self,
+        asked: Asked,
+        decision: Decision,
+        parts: Sequence[Part],
+        planned: Iterable[tuple[Plan, ContainerId]] = (),
     ) -> None:
-        """What a tick decided, once it is on disk."""
+        """What a tick decided of these parts, once it is on disk."""
+        places_of = {demand.attempt_id: part.capacity.places for part in parts for demand in part.demands}
         containers: dict[_Wish, list[ContainerId]] = {}
         for plan, container_id in planned:
             containers.setdefault((plan.attempt_id, plan.key), []).append(container_id)
         told: dict[ApplicationAttemptId, dict[AskKey | None, RequestActivity]] = {}
         for outcome in decision.outcomes:
-            made = request_activity(outcome, places, containers.get((outcome.attempt_id, outcome.key), ()))
+            made = request_activity(
+                outcome,
+                places_of.get(outcome.attempt_id),
+                containers.get((outcome.attempt_id, outcome.key), ()),
+            )
             told.setdefault(outcome.attempt_id, {})[outcome.key] = made
         if asked.is_cluster:
-            self._keep_cluster(asked, told, places)
+            self._keep_cluster(asked, told, [p.capacity.places for p in parts if p.capacity.places is not None])
         for application_id in asked.watched:
             activity = self._activity(application_id, told)
             if activity is not None:
@@ -187,14 +197,15 @@ class Activities:
         self,
         asked: Asked,
         told: Mapping[ApplicationAttemptId, Mapping[AskKey | None, RequestActivity]],
-        places: Places | None,
+        places: Sequence[Places],
     ) -> None:
+        nodes = dict.fromkeys(node.id for own in places for node in own.nodes[:NODES_ARMED_MAX])
         found = (self._activity(application_id, told) for application_id in asked.in_line)
         look = Look(
             at_ms=self._clock.now_ms(),
             applications=tuple(activity for activity in found if activity is not None),
             queues=tuple(queue.path for queue in self._state.queues.values() if queue.is_leaf),
-            node_ids=tuple(node.id for node in places.nodes[:NODES_ARMED_MAX]) if places is not None else (),
+            node_ids=tuple(nodes)[:NODES_ARMED_MAX],
         )
         if self._logged_until_ms:
             _write_into_log(look)

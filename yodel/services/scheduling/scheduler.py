@@ -14,14 +14,15 @@ from math import inf
 
 import structlog
 
-from yodel.domain.allocation.decide import decide
+from yodel.domain.allocation.by_pool import Part, decide_by_pool
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, Plan, TakeBack
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Container, Placement
 from yodel.domain.effects import Reconcile
 from yodel.domain.events import IncreaseDecided, StopRequested
-from yodel.domain.ids import ContainerId, NodeId, dns_name
+from yodel.domain.ids import ContainerId, dns_name
 from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
@@ -111,20 +112,20 @@ class Scheduler:
         """One round.  True when the per-tick limit cut it short."""
         self._wanted.clear()
         demands = self.demands()
-        capacity, asked = self.capacity(demands), self.activities.asked(demands)
+        parts, asked = self.parts(demands), self.activities.asked(demands)
         watched = asked.attempts if asked is not None else ()
-        decision = decide(demands, capacity, self.limits, watched, self.ledger())
+        decision = decide_by_pool(parts, self.limits, watched, self.ledger())
         self._quotas.note(decision)
         again_in_s = self._misfits.note(demands, decision)
         self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
         stranded = self._stranded()
         if not decision.plans and not decision.take_backs and not decision.increases and not stranded:
             if asked is not None:
-                self.activities.keep(asked, decision, capacity.places)
+                self.activities.keep(asked, decision, parts)
             return False
         planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded))
         if asked is not None:
-            self.activities.keep(asked, decision, capacity.places, planned)
+            self.activities.keep(asked, decision, parts, planned)
         for plan, container_id in planned:
             runtime = self._engine.state.runtimes.get(plan.attempt_id)
             # It may be over already: ended in the batch that planned it.
@@ -142,17 +143,27 @@ class Scheduler:
         """What queues and users may hold, as a decision reads it; None where limits are only observed."""
         return self._quotas.ledger() if self._quotas.is_enforced else None
 
-    def capacity(self, demands: Sequence[Demand]) -> Capacity:
-        """What there is to give, as a decision reads it."""
+    def parts(self, demands: Sequence[Demand]) -> list[Part]:
+        """What is wanted of each pool and what there is of it, as a decision reads it."""
+        pools = self._engine.state.pools.pools
+        by_pool: dict[PoolName, list[Demand]] = {}
+        for demand in demands:
+            by_pool.setdefault(pools.of(demand.queue), []).append(demand)
+        by_pool = by_pool or {pools.default: []}
+        return [Part(demands=own, capacity=self._capacity(pool, own)) for pool, own in by_pool.items()]
+
+    def _capacity(self, pool: PoolName, demands: Sequence[Demand]) -> Capacity:
         state = self._engine.state
-        usage = state.cluster_usage
+        growing = {increase.node_id for one in demands for increase in one.increases}
+        usage = state.pools.used(pool)
         return Capacity(
-            total=state.total_resource,
+            total=state.pools.of(pool).total,
             used=usage.resource,
             am_used=usage.am_resource,
             in_flight=state.planned_count,
-            free_on={node_id: self._surroundings.free_on(node_id) for node_id in self._nodes_of_increases()},
-            places=self._surroundings.places(is_locality_wanted=any(demand.waited_s for demand in demands)),
+            free_on={node_id: self._surroundings.free_on(node_id, pool) for node_id in growing},
+            places=self._surroundings.places(is_locality_wanted=any(one.waited_s for one in demands), pool=pool),
+            pool=state.pools.words(pool),
         )
 
     def demands(self) -> list[Demand]:
@@ -215,11 +226,6 @@ class Scheduler:
             return None
         extra = target - container.capability
         return Increase(container_id=container_id, node_id=container.node_id, target=target, extra=extra)
-
-    def _nodes_of_increases(self) -> set[NodeId]:
-        state = self._engine.state
-        held = (state.containers.get(i) for runtime in state.runtimes.values() for i in runtime.wishes.increases)
-        return {c.node_id for c in held if c is not None and c.node_id is not None}
 
     def _stranded(self) -> list[ContainerId]:
         """Containers on their way to nodes that we named for a constraint, and of which none is left: others may do."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from yodel.domain.allocation.places import NodeIndex, NodePlace, Places, Tagged
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.queues.pools import NATIVE, PoolName
+from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState
 from yodel.services.writer.state import ClusterState
 
@@ -29,51 +30,53 @@ class Surroundings:
     ) -> None:
         self._state, self._names = state, names or NodeNames()
         self._are_labels_enabled = are_labels_enabled
-        self._nodes = NodeIndex(())
-        self._version = (-1, -1)
+        self._nodes: dict[PoolName, NodeIndex] = {}
+        self._version = (-1, -1, -1)
 
-    def places(self, *, is_locality_wanted: bool) -> Places:
-        """A snapshot.  With ``is_locality_wanted`` what is planned for preferred hosts is put there beforehand."""
+    def places(self, *, is_locality_wanted: bool, pool: PoolName = NATIVE) -> Places:
+        """A snapshot of what lends to a pool.  With ``is_locality_wanted`` what is planned for preferred hosts is put
+        there beforehand."""
         places = Places(
-            self._current_nodes(),
-            self.free_on,
+            self._current_nodes(pool),
+            self._state.pools.of(pool).free_on,
             are_labels_enabled=self._are_labels_enabled,
             tagged=self._tagged(),
             tags_of=self._tags_of,
+            pool=self._state.pools.words(pool),
         )
         if is_locality_wanted:
-            self._assume_planned(places)
+            self._assume_planned(places, pool)
         return places
 
     def label(self, expression: str) -> str:
         """A label expression as it counts: not at all where labels are off."""
         return expression.strip() if self._are_labels_enabled else ""
 
-    def free_on(self, node_id: NodeId) -> Resource:
+    def free_on(self, node_id: NodeId, pool: PoolName = NATIVE) -> Resource:
         """What is left on a node; nothing when it cannot be used."""
-        node = self._state.nodes.get(node_id)
-        if node is None or not node.is_usable:
-            return NONE
-        used = self._state.used_by_node.get(node_id)
-        return node.capability - used.resource if used is not None else node.capability
+        return self._state.pools.of(pool).free_on(node_id)
 
-    def _current_nodes(self) -> NodeIndex:
-        version = (self._state.nodes_version, self._names.version())
+    def _current_nodes(self, name: PoolName) -> NodeIndex:
+        version = (self._state.nodes_version, self._names.version(), self._state.pools.places_version)
         if version != self._version:
             self._version = version
-            usable = (node for node in self._state.nodes.values() if node.is_usable)
-            nodes = [
-                NodePlace(
+            self._nodes.clear()
+        found = self._nodes.get(name)
+        return found if found is not None else self._nodes.setdefault(name, NodeIndex(list(self._lenders(name))))
+
+    def _lenders(self, name: PoolName) -> Iterator[NodePlace]:
+        """Nodes that lend to a pool, by what they may lend at most: nothing at the moment is no reason for never."""
+        pool = self._state.pools.of(name)
+        for node in self._state.nodes.values():
+            lent = pool.lent(node.id)
+            if lent is not None:
+                yield NodePlace(
                     id=node.id,
                     rack=node.rack,
                     label=node.labels[0] if node.labels else "",
-                    capability=node.capability,
+                    capability=lent.ever,
                     names=frozenset((node.id.host, *self._names.of(node.kubernetes_node_name))),
                 )
-                for node in usable
-            ]
-            self._nodes = NodeIndex(nodes)
-        return self._nodes
 
     def _tagged(self) -> Iterator[Tagged]:
         for container_id in self._state.tagged:
@@ -84,13 +87,15 @@ class Surroundings:
         application = self._state.applications.get(application_id)
         return application.submission.tags if application is not None else ()
 
-    def _assume_planned(self, places: Places) -> None:
+    def _assume_planned(self, places: Places, pool: PoolName) -> None:
         """Containers on their way will probably get what they prefer: that room is not promised twice."""
         for runtime in self._state.runtimes.values():
             for container_ids in runtime.wishes.in_flight.values():
                 for container_id in container_ids:
                     container = self._state.containers.get(container_id)
                     if container is None or container.state is not ContainerState.PLANNED:
+                        continue
+                    if self._state.pools.pools.of(container.queue) != pool:
                         continue
                     if container.placement.hosts or container.placement.racks:
                         _assume(places, container.placement.hosts, container.placement.racks, container.reserved)

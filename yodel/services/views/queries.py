@@ -29,6 +29,7 @@ from yodel.domain.tokens import Token
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.rows import Rows
 from yodel.services.writer.queue_use import Usage
 from yodel.services.writer.quotas import Quotas
@@ -67,9 +68,13 @@ class ApplicationView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
+    """``node.capability`` is what it has of all pools that queues draw on, ``published`` whose words that is: the names
+    of what its Kubernetes node publishes, none where it is the node agent's own figure."""
+
     node: Node
     used: Resource
     containers: int
+    published: tuple[str, ...] = ()
 
     @property
     def available(self) -> Resource:
@@ -248,6 +253,10 @@ class Queries:
         wanted = frozenset(states)
         return [self._node_view(n) for n in self._state.nodes.values() if not wanted or n.state in wanted]
 
+    def pools(self) -> list[PoolView]:
+        """Those that queues draw on, by name."""
+        return pool_views(self._state.pools, self._state.queues)
+
     def find_queue(self, name: str) -> Queue | None:
         return queues.find(self._state.queues.values(), name)
 
@@ -350,7 +359,12 @@ class Queries:
 
     def _node_view(self, node: Node) -> NodeView:
         usage = self._state.used_by_node.get(node.id, Usage())
-        return NodeView(node=node, used=usage.resource, containers=usage.containers)
+        book = self._state.pools
+        published = tuple(name for pool in book.drawn_on if book.is_published(pool) for name in book.resources(pool))
+        capability = book.capability(node)
+        if capability != node.capability:
+            node = replace(node, capability=capability)
+        return NodeView(node=node, used=usage.resource, containers=usage.containers, published=published)
 
     def _queue_view(
         self, queue: Queue, by_queue: dict[str, list[Application]], nodes: dict[NodeState, int]

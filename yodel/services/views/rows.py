@@ -130,6 +130,11 @@ class Rows:
         """Of the nodes that can be used."""
         return self._state.usable_resource
 
+    def usable_of(self, queue_path: str) -> Resource:
+        """What these lend to a queue's pool; to root all."""
+        pools = self._state.pools
+        return pools.of_queue(queue_path).size if "." in queue_path else pools.size
+
     @property
     def queues(self) -> Mapping[str, Queue]:
         """By path."""

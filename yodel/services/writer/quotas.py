@@ -8,6 +8,7 @@ from yodel.domain.allocation.demands import Decision, Hindered
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.pools import Wholes, above_of
 from yodel.domain.queues.queue import (
     APPLICATIONS_MAX,
     ROOT,
@@ -27,7 +28,7 @@ class Quotas:
 
     def __init__(self, state: ClusterState, minimum: Resource, am_share: float) -> None:
         self._state, self._minimum, self.am_share = state, minimum, am_share
-        self._tree_of: tuple[int, Resource] | None = None
+        self._tree_of: tuple[object, ...] | None = None
         self._tree = Tree((), state.total_resource)
         self._active: Mapping[str, Collection[str]] = {}
         self._headrooms: dict[tuple[str, str], Resource] = {}
@@ -46,18 +47,22 @@ class Quotas:
 
     @property
     def tree(self) -> Tree:
-        """The queues with their shares of what there is, made anew when either changed."""
-        of = (self._state.queues_version, self._state.total_resource)
+        """The queues with their shares of what there is of their pools, made anew when either changed."""
+        book = self._state.pools
+        totals = {name: book.of(name).total for name in book.drawn_on}
+        of = (self._state.queues_version, book.pools, totals)
         if of != self._tree_of:
-            self._tree, self._tree_of = Tree(self._state.queues.values(), of[1]), of
+            whole = book.total if len(totals) == 1 else Wholes(pools=book.pools, totals=totals)
+            self._tree, self._tree_of = Tree(self._state.queues.values(), whole), of
         return self._tree
 
     def ledger(self) -> Ledger:
         """What is held now, for one decision."""
-        use = self._state.queue_use
+        use, book = self._state.queue_use, self._state.pools
+        tops = {above_of(name): book.used(name) for name in book.drawn_on} if len(book.drawn_on) > 1 else {}
         return Ledger(
             self.tree,
-            use.by_queue,
+            {**use.by_queue, **tops} if tops else use.by_queue,
             use.by_user,
             minimum=self._minimum,
             am_share=self.am_share,
@@ -124,7 +129,8 @@ class Quotas:
             self._headrooms.clear()
         found = self._headrooms.get((queue, user))
         if found is None:
-            free = tree.total - state.cluster_usage.resource
+            pool = state.pools.pools.of(queue)
+            free = state.pools.of(pool).total - state.pools.used(pool).resource
             if self.is_enforced:
                 ledger = self._headroom_ledger = self._headroom_ledger or self.ledger()
                 free = rounded_down(smaller(free, ledger.headroom(queue, user)), self._minimum)

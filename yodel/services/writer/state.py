@@ -20,12 +20,14 @@ from yodel.domain.past import PastUsage, PastUsageId, used_by
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
-from yodel.domain.states import AttemptState, ContainerState, NodeState
+from yodel.domain.states import AttemptState, ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.pool_book import PoolBook, Published
 from yodel.services.writer.queue_use import QueueUse, Usage
 from yodel.services.writer.totals import TotalsBook
+from yodel.translator.pools import PoolRules
 
 
 @dataclass(slots=True)
@@ -100,9 +102,9 @@ class ClusterState:
         """Containers that ApplicationMasters have asked for and not been granted."""
         self.awaited_masters = 0
         """Attempts whose ApplicationMaster has no node yet."""
-        self.usable_resource = NONE
         self.usable_count = 0
-        """Nodes in state RUNNING and what they have: every heartbeat is told, so it is kept, not counted."""
+        """Nodes in state RUNNING: every heartbeat is told, so it is kept, not counted."""
+        self.pools = PoolBook(self.queues)
         self.unconfirmed: dict[ContainerId, None] = {}
         """Containers with an increase that their node agent has not reported."""
         self.waits: dict[ContainerId, str] = {}
@@ -126,7 +128,6 @@ class ClusterState:
         self._node_by_kubernetes_name: dict[str, NodeId] = {}
         self._closed_by_kubernetes_name: dict[str, NodeId] = {}
         self._nodes_by_host: dict[str, dict[NodeId, None]] = {}
-        self._decommissioning: set[NodeId] = set()
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> ClusterState:
@@ -167,6 +168,7 @@ class ClusterState:
                 case Node():
                     self._publish_node(row)
                 case Queue():
+                    self.pools.queues_changed()
                     self.queues[row.path] = row
                     self.queues_version += 1
                     self.stirs += 1
@@ -238,12 +240,27 @@ class ClusterState:
 
     @property
     def total_resource(self) -> Resource:
-        """What there is, given away or free.  A node that is leaving counts as what it holds: it is full
-        (RMNodeImpl.DecommissioningNodeTransition)."""
-        total = self.usable_resource
-        for node_id in self._decommissioning:
-            total += self.used_by_node[node_id].resource if node_id in self.used_by_node else NONE
-        return total
+        """What there is, given away or free."""
+        return self.pools.total
+
+    @property
+    def usable_resource(self) -> Resource:
+        """What nodes in state RUNNING lend."""
+        return self.pools.size
+
+    def use_pools(self, rules: PoolRules, *, are_nodes_watched: bool) -> None:
+        """Which queue draws on what, from now on; what nodes publish is told anew.  ``are_nodes_watched``: somebody
+        tells of it, so that an agent's own figure counts for ordinary capacity only."""
+        self.pools.use(rules, self.nodes.values(), self.live_containers(), are_nodes_watched=are_nodes_watched)
+        self.version += 1
+
+    def see_published(self, kubernetes_name: str, published: Published | None) -> bool:
+        """What a Kubernetes node publishes for pools; None: it is gone.  Whether a decision would read that."""
+        self.pools.see(kubernetes_name, published)
+        node = self.node_of_kubernetes(kubernetes_name)
+        is_news = node is not None and self.pools.publish(node)
+        self.version += is_news
+        return is_news
 
     def explain_wait(self, container_id: ContainerId, reason: str) -> None:
         """Why a container does not run yet; empty: it does, or nothing keeps it."""
@@ -275,6 +292,7 @@ class ClusterState:
 
     def remove_queue(self, path: str) -> None:
         self.queues.pop(path, None)
+        self.pools.queues_changed()
         self.queues_version += 1
         self.stirs += 1
         self.totals.remove_queue(path)
@@ -351,16 +369,13 @@ class ClusterState:
             del self._node_by_kubernetes_name[old.kubernetes_node_name]
         for row, sign in ((old, -1), (node, 1)):
             if row is not None and row.is_usable:
-                self.usable_resource += row.capability * sign
                 self.usable_count += sign
         self.stirs += old is None or _room(old) != _room(node)
         self.nodes[node.id] = node
+        self.pools.publish(node)
         self.nodes_version += 1
         self.addresses_version += old is not None and old.http_address != node.http_address
         self._nodes_by_host.setdefault(node.id.host, {})[node.id] = None
-        (self._decommissioning.add if node.state is NodeState.DECOMMISSIONING else self._decommissioning.discard)(
-            node.id
-        )
         if old is not None and self._closed_by_kubernetes_name.get(old.kubernetes_node_name) == node.id:
             del self._closed_by_kubernetes_name[old.kubernetes_node_name]
         if not node.kubernetes_node_name:
@@ -410,6 +425,7 @@ class ClusterState:
         held = Usage(container.reserved, 1, container.reserved if container.is_am else NONE)
         for usage in usages:
             usage.add(held, sign)
+        self.pools.hold(container, held, sign)
         self.queue_use.charge(self.applications[container.id.application_id], held, sign)
         if container.state is ContainerState.PLANNED:
             self.planned_count += sign

@@ -50,6 +50,7 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "get /queue-history",
         "get /queue-history/{version}",
         "post /queue-history/{version}/revert",
+        "get /pools",
         "get /nodes",
         "get /nodes/{node_id}",
         "get /events",

@@ -10,6 +10,9 @@ from tests.support.api_rows import GONE, MASTER, NODE, RUNNING, TASK, api_get
 from tests.support.rest_world import RestWorld
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
+from yodel.ports.kube_nodes import NodeObservation
+from yodel.translator.dialects import dialect
+from yodel.translator.pools import rules_of
 
 
 async def test_queues_are_listed_by_path_with_what_is_held(filled: RestWorld) -> None:
@@ -97,3 +100,64 @@ async def test_node_hides_containers_of_applications_that_are_hidden(guarded: Re
     guarded.client.cookies.clear()
     owners = await api_get(guarded, f"/api/v1/nodes/{NODE.id}?user.name={RUNNING.submission.user}")
     assert len(owners["container_list"]) == 2
+
+
+async def test_pool_of_ordinary_capacity_is_what_agents_registered(filled: RestWorld) -> None:
+    page = await api_get(filled, "/api/v1/pools")
+    assert page == {
+        "items": [
+            {
+                "name": "native",
+                "dialects": ["native"],
+                "resources": ["cpu", "memory"],
+                "size": {"memory_mib": 8192, "vcores": 8, "others": {}},
+                "used": {"memory_mib": 6144, "vcores": 6, "others": {}},
+                "free": {"memory_mib": 2048, "vcores": 2, "others": {}},
+                "nodes": 1,
+                "queues": ["root.default"],
+            }
+        ],
+        "next_cursor": None,
+    }
+
+
+async def test_pool_and_nodes_are_what_kubernetes_nodes_publish_whatever_agents_register(filled: RestWorld) -> None:
+    """Two vcores are published and six held: the cluster is two large, and has nothing free."""
+    core = filled.rm
+    core.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+    allocatable = {"cpu": "64", "kubernetes.io/batch-cpu": "2000", "kubernetes.io/batch-memory": str(16 << 30)}
+    core.node_sinks.node_seen(
+        NodeObservation(name="kube-1", uid="u", resource_version="1", ready=True, allocatable=allocatable)
+    )
+    (pool,) = (await api_get(filled, "/api/v1/pools"))["items"]
+    assert (pool["name"], pool["resources"]) == (
+        "koordinator",
+        ["kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"],
+    )
+    assert (pool["size"]["vcores"], pool["used"]["vcores"], pool["free"]["vcores"]) == (2, 6, 0)
+    assert pool["free"]["memory_mib"] == 16384 - 6144
+    node = await api_get(filled, f"/api/v1/nodes/{NODE.id}")
+    assert (node["capacity"]["vcores"], node["lending"]["lent"]["vcores"], node["lending"]["free"]["vcores"]) == (
+        2,
+        2,
+        0,
+    )
+    assert node["lending"]["decided_by"] == "kubernetes node"
+    assert node["lending"]["why"] == (
+        "what its Kubernetes node publishes: kubernetes.io/batch-cpu, kubernetes.io/batch-memory"
+    )
+    metrics = (await filled.json("/metrics"))["clusterMetrics"]
+    assert (metrics["totalVirtualCores"], metrics["totalMB"]) == (2, 16384)
+    (shown,) = [one for one in (await filled.json("/nodes"))["nodes"]["node"] if one["id"] == str(NODE.id)]
+    assert (shown["totalResource"]["vCores"], shown["availableVirtualCores"]) == (2, 0)
+
+    await filled.put(replace(NODE, capability=Resource(4096, 1), ordered_capability=Resource(4096, 1)))
+    lending = (await api_get(filled, f"/api/v1/nodes/{NODE.id}"))["lending"]
+    assert (lending["lent"], lending["decided_by"]) == (
+        {"memory_mib": 4096, "vcores": 1, "others": {}},
+        "administrator",
+    )
+    assert lending["why"] == (
+        "ordered by an administrator, whatever its node agent registers, at most what its Kubernetes node publishes: "
+        "kubernetes.io/batch-cpu, kubernetes.io/batch-memory"
+    )

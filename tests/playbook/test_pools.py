@@ -1,0 +1,175 @@
+"""Queues that draw on what Kubernetes' nodes publish: it comes, dips and comes back while containers run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.support.playbook import NODE, SMALL, Options, World, ask
+from yodel.domain.ids import NodeId
+from yodel.domain.queues.queue import Queue
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ApplicationState
+from yodel.ports.kube_nodes import NodeObservation
+
+CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
+ROOT = Queue(path="root", is_leaf=False)
+DAY = Queue(path="root.day", capacity_percent=50.0, user_limit_factor=-1.0)
+BATCH = Queue(path="root.batch", capacity_percent=50.0, user_limit_factor=-1.0)
+QUEUES = (ROOT, DAY, BATCH)
+OTHER = NodeId("node-2", 1)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """One node of sixteen small containers, which publishes whatever ``publish`` says."""
+    async with World(Options(queues=QUEUES, dialects={"root.batch": "koordinator"})) as world:
+        yield world
+
+
+def publish(world: World, small: int | None, node: str = NODE.host) -> None:
+    """So many small containers of batch resources; None: the node publishes none at all."""
+    batch = {CPU: str(small * 1000), MEMORY: str(small << 30)} if small is not None else {}
+    allocatable = {"cpu": "16", "memory": "16Gi", **batch}
+    seen = NodeObservation(name=node, uid=node, resource_version="1", ready=True, allocatable=allocatable)
+    world.rm.node_sinks.node_seen(seen)
+
+
+def held(world: World, path: str) -> int:
+    use = world.rm.state.queue_use.by_queue.get(path)
+    return use.resource.vcores if use is not None else 0
+
+
+async def test_each_queue_is_given_of_its_own_pool(world: World) -> None:
+    publish(world, 8)
+    day = await world.running_am(queue="day")
+    batch = await world.running_am(queue="batch")
+    assert (await day.beat(ask(40))).headroom == SMALL * 15
+    assert (await batch.beat(ask(40))).headroom == SMALL * 7
+    await world.settle()
+    assert (held(world, "root.day"), held(world, "root.batch")) == (16, 8)
+    assert (await batch.beat()).headroom == NONE
+    tree = world.rm.quotas.tree
+    assert [tree.shares[path].guaranteed for path in ("root", "root.day", "root.batch")] == [
+        SMALL * 24,
+        SMALL * 8,
+        SMALL * 4,
+    ]
+
+
+async def test_less_is_lent_than_is_held_and_nothing_starts_and_nothing_ends(world: World) -> None:
+    publish(world, 8)
+    day = await world.running_am(queue="day")
+    am = await world.running_am(queue="batch")
+    granted = await am.obtain(5)
+    assert held(world, "root.batch") == 6
+
+    publish(world, 2)
+    answer = await am.beat(ask(4))
+    assert answer.headroom == NONE
+    await world.settle()
+    assert held(world, "root.batch") == 6, "nothing starts, nothing is killed"
+    assert all(world.rm.state.containers[one].is_live for one in granted)
+    assert world.rm.quotas.tree.shares["root.day"].guaranteed == SMALL * 8, "the other pool knows nothing of it"
+    assert (await day.beat(ask(1))).headroom == SMALL * 15
+    text = world.rm.queries.application(am.application_id).application.diagnostics
+    assert text == (
+        f"Pool koordinator ({CPU}, {MEMORY}) has no room: free <memory:0, vCores:0> of <memory:6144, vCores:6>, asked "
+        "<memory:1024, vCores:1>."
+    )
+    assert world.rm.state.misfits == {}, "a dip is no misfit"
+
+    publish(world, 8)
+    await world.settle()
+    assert held(world, "root.batch") == 8, "what comes back is used at once"
+
+
+async def test_a_dip_of_one_node_takes_nothing_from_another(world: World) -> None:
+    publish(world, 4)
+    am = await world.running_am(queue="batch")
+    await am.obtain(3)
+    await world.register_node(OTHER)
+    publish(world, 4, OTHER.host)
+    publish(world, 0)
+    assert (await am.beat(ask(9))).headroom == SMALL * 4
+    await world.settle()
+    assert held(world, "root.batch") == 8
+
+
+async def test_nothing_is_lent_and_nothing_starts_until_something_is(world: World) -> None:
+    await world.register_node()
+    publish(world, 0)
+    application_id = await world.submit(queue="batch")
+    await world.settle()
+    assert held(world, "root.batch") == 0
+    found = world.rm.queries.application(application_id).application
+    assert found.state is ApplicationState.ACCEPTED
+    assert found.diagnostics.startswith(f"Pool koordinator ({CPU}, {MEMORY}) has no room: free <memory:0, vCores:0>")
+    assert world.rm.state.misfits == {}
+    publish(world, 1)
+    await world.settle()
+    assert held(world, "root.batch") == 1
+
+
+async def test_more_than_any_node_has_is_more_than_it_ever_lent_or_has_itself(world: World) -> None:
+    publish(world, 0)
+    am = await world.running_am(queue="day")
+    await am.beat()
+    pools = world.rm.state.pools
+    lent = pools.of_queue("root.batch").lent(NODE)
+    assert lent is not None
+    assert (lent.now, lent.ever) == (NONE, SMALL * 16)
+    publish(world, 40)
+    publish(world, 3)
+    lent = pools.of_queue("root.batch").lent(NODE)
+    assert lent is not None
+    assert (lent.now, lent.ever) == (SMALL * 3, SMALL * 40)
+
+
+async def test_node_that_publishes_nothing_is_in_no_such_pool(world: World) -> None:
+    publish(world, None)
+    await world.submit(queue="batch")
+    await world.register_node()
+    await world.settle()
+    (misfit,) = world.rm.state.misfits.values()
+    assert misfit.reason == f"no node lends to pool koordinator ({CPU}, {MEMORY})"
+
+
+async def test_order_of_an_administrator_is_the_most_that_is_lent(world: World) -> None:
+    await world.register_node()
+    publish(world, 8)
+    await world.run(world.rm.admin.update_node_resource({NODE: Resource(4096, 12)}))
+    await world.settle()
+    pools = world.rm.state.pools
+    assert pools.of_queue("root.batch").size == Resource(4096, 8)
+    assert pools.of_queue("root.day").size == Resource(4096, 12)
+
+
+async def test_figures_of_agents_count_where_nobody_watches_nodes() -> None:
+    options = Options(queues=QUEUES, dialects={"root": "koordinator"}, are_nodes_watched=False)
+    async with World(options) as world:
+        am = await world.running_am(queue="batch")
+        assert (await am.beat(ask(9))).headroom == SMALL * 15
+
+
+async def test_what_was_published_before_the_agent_came_counts(world: World) -> None:
+    publish(world, 5)
+    await world.register_node()
+    assert world.rm.state.pools.of_queue("root.batch").size == SMALL * 5
+    world.rm.node_sinks.nodes_listed([])
+    assert world.rm.state.pools.of_queue("root.batch").size == NONE
+    assert world.rm.state.pools.of_queue("root.day").size == SMALL * 16
+
+
+async def test_pools_of_changed_settings_hold_what_runs(world: World) -> None:
+    publish(world, 8)
+    am = await world.running_am(queue="batch")
+    await am.obtain(3)
+    options = Options(queues=QUEUES, dialects={"root.day": "volcano", "root.batch": "koordinator"})
+    world.rm.lending.use(options.limits().pod_profiles.pool_rules)
+    pools = world.rm.state.pools
+    assert pools.drawn_on == ("koordinator+volcano",)
+    assert (pools.size, pools.total, world.rm.state.cluster_usage.resource) == (SMALL * 8, SMALL * 8, SMALL * 4)
+    assert pools.used(pools.drawn_on[0]).resource == SMALL * 4
+    assert pools.of_queue("root.day").free_on(NODE) == SMALL * 4

@@ -1,0 +1,179 @@
+"""What each pool has and what is held of it, kept as rows are published and as Kubernetes' nodes are seen.
+
+A node agent's own figure counts for ``native`` alone, and for every pool where nobody watches the nodes.  Of other
+pools a node has what it publishes; what an administrator ordered is the most that it lends of any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from yodel.domain.container import Container
+from yodel.domain.node import NOT_ORDERED, Node
+from yodel.domain.queues.pools import NATIVE, Lent, Pool, PoolName, Pools
+from yodel.domain.queues.queue import Queue
+from yodel.domain.resource import NONE, Resource, larger, smaller
+from yodel.domain.states import NodeState
+from yodel.services.writer.queue_use import Usage
+from yodel.translator.pools import PoolRules
+
+Published = Mapping[PoolName, Lent]
+"""What a Kubernetes node publishes for each pool that it lends to."""
+
+
+class PoolBook:
+    """Only ``ClusterState`` changes it.  ``queues`` are the rows there are, by path."""
+
+    def __init__(self, queues: Mapping[str, Queue]) -> None:
+        self._queues = queues
+        self.rules = PoolRules()
+        self.places_version = 0
+        """Grows when a node begins or ceases to lend, and with what it may lend at most."""
+        self._figures: dict[PoolName, Pool] = {}
+        self._used: dict[PoolName, Usage] = {}
+        self._published: dict[str, Published] | None = None
+        self._drawn_on: tuple[PoolName, ...] | None = None
+
+    # --- what is asked ---------------------------------------------------------------------------------------------
+
+    @property
+    def pools(self) -> Pools:
+        return self.rules.pools
+
+    @property
+    def drawn_on(self) -> tuple[PoolName, ...]:
+        """Pools of the queues that there are."""
+        if self._drawn_on is None:
+            below = (path for path in self._queues if path.count(".") == 1) if self.pools.by_child else ()
+            self._drawn_on = self.pools.drawn_on(below)
+        return self._drawn_on
+
+    def of(self, name: PoolName) -> Pool:
+        found = self._figures.get(name)
+        return found if found is not None else self._figures.setdefault(name, Pool())
+
+    def of_queue(self, path: str) -> Pool:
+        return self.of(self.pools.of(path))
+
+    def used(self, name: PoolName) -> Usage:
+        """By live containers of its queues, those without a node too."""
+        found = self._used.get(name)
+        return found if found is not None else self._used.setdefault(name, Usage())
+
+    @property
+    def size(self) -> Resource:
+        """What usable nodes lend, of all pools that are drawn on."""
+        return _sum(self.of(name).size for name in self.drawn_on)
+
+    @property
+    def total(self) -> Resource:
+        """What there is of them, given away or free."""
+        return _sum(self.of(name).total for name in self.drawn_on)
+
+    def capability(self, node: Node) -> Resource:
+        """What a node has of all pools that are drawn on, usable or not."""
+        if self.drawn_on == (NATIVE,):
+            return node.capability
+        found = (self._lent(name, node) for name in self.drawn_on)
+        return _sum(lent.now for lent in found if lent is not None)
+
+    def is_published(self, name: PoolName) -> bool:
+        """Whether what nodes publish counts for it, not their agents' own figures."""
+        return name != NATIVE and self._published is not None
+
+    def resources(self, name: PoolName) -> tuple[str, ...]:
+        """Kubernetes' names of what it is of."""
+        kind = self.rules.kinds.get(name)
+        return (kind.measures.cpu, kind.measures.memory) if kind is not None else ()
+
+    def words(self, name: PoolName) -> str:
+        """A pool for people, with what it is of; empty for ordinary cores and memory."""
+        return "" if name == NATIVE else f"{name} ({', '.join(self.resources(name))})"
+
+    # --- what is told ----------------------------------------------------------------------------------------------
+
+    def use(
+        self,
+        rules: PoolRules,
+        nodes: Iterable[Node],
+        live: Iterable[Container],
+        *,
+        are_nodes_watched: bool,
+    ) -> None:
+        """From now on.  What is published is told anew."""
+        self.rules, self._published = rules, {} if are_nodes_watched else None
+        self._figures, self._used, self._drawn_on = {}, {}, None
+        for node in nodes:
+            self.publish(node)
+        for container in live:
+            self.hold(container, Usage(container.reserved, 1, container.reserved if container.is_am else NONE), 1)
+        self.places_version += 1
+
+    def queues_changed(self) -> None:
+        self._drawn_on = None
+
+    def see(self, kubernetes_name: str, published: Published | None) -> None:
+        """What a Kubernetes node publishes from now on; None: it is gone.  Its row is to be published after that."""
+        if self._published is None:
+            return
+        if published is None:
+            self._published.pop(kubernetes_name, None)
+        else:
+            self._published[kubernetes_name] = published
+
+    def publish(self, node: Node) -> bool:
+        """A node's row.  Whether what it lends is news."""
+        is_news = False
+        for name in self.pools.named:
+            lent = self._lent(name, node) if node.is_usable else None
+            pool = self.of(name)
+            before = pool.lent(node.id)
+            if pool.lend(node.id, lent, is_leaving=node.state is NodeState.DECOMMISSIONING):
+                is_news = True
+                self.places_version += _most(before) != _most(lent)
+        return is_news
+
+    def hold(self, container: Container, held: Usage, sign: int) -> None:
+        """A live container that came, or went.  It holds what its pod was made for, whatever queue it counts in now."""
+        name = self.pools.of(container.queue)
+        self.used(name).add(held, sign)
+        if container.node_id is not None:
+            self.of(name).hold(container.node_id, held.resource, sign)
+
+    def _lent(self, name: PoolName, node: Node) -> Lent | None:
+        own = node.capability
+        if not self.is_published(name) or self._published is None:
+            return Lent(own, own)
+        published = self._published.get(node.kubernetes_node_name)
+        if published is None:  # nobody has seen it yet
+            return Lent(NONE, own)
+        lent = published.get(name)
+        if lent is None:
+            return None
+        if node.ordered_capability == NOT_ORDERED:
+            now, ever = lent.now, larger(lent.ever, _plain(own))
+        else:
+            now, ever = smaller(lent.now, _plain(own)), smaller(lent.ever, _plain(own))
+        return Lent(replace(now, extras=own.extras), replace(ever, extras=own.extras))
+
+
+def _most(lent: Lent | None) -> Resource | None:
+    return lent.ever if lent is not None else None
+
+
+def _plain(amount: Resource) -> Resource:
+    """Memory and cores: further types a node has once, whatever pool a container draws on."""
+    return Resource(amount.memory_mib, amount.vcores) if amount.extras else amount
+
+
+def _sum(amounts: Iterable[Resource]) -> Resource:
+    """Of several pools: memory and cores together, further types once."""
+    found = list(amounts)
+    if len(found) == 1:
+        return found[0]
+    whole = NONE
+    for amount in found:
+        most = larger(Resource(0, 0, whole.extras), Resource(0, 0, amount.extras))
+        whole = replace(_plain(whole) + _plain(amount), extras=most.extras)
+    return whole
