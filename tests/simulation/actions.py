@@ -2,7 +2,7 @@
 
 A ``Storm`` is what happens to everybody; in a ``BusyStorm`` tasks outlive attempts and are resized, applications are
 moved and killed, nodes are told to leave and to come back.  In a ``BindingStorm`` the ResourceManager chooses the
-nodes, which are small, and others place pods there too.
+nodes, which are small, and others place pods there too.  In a ``LendingStorm`` what nodes lend comes and goes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from tests.simulation import laws
-from tests.simulation.world import CORES, NODES, BoundCluster
+from tests.simulation.world import CORES, NODES, BoundCluster, LendingCluster
 from tests.support.actors import Agent, Cluster, Job, Master
+from tests.support.playbook import NODE_SIZE
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
@@ -172,6 +173,27 @@ class BindingStorm(Storm):
             host = self._random.choice(self._bound_cluster.kube_nodes).name
             self._bound_cluster.others[host] = self._random.randrange(CORES + 1)
         return []
+
+
+class LendingStorm(Storm):
+    """An engine lends and takes back as it likes, also what is held."""
+
+    def __init__(self, cluster: LendingCluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._lending_cluster = cluster
+
+    def calm(self) -> None:
+        super().calm()
+        self._lending_cluster.lent = dict.fromkeys(self._lending_cluster.lent, NODE_SIZE)
+
+    def _deeds(self) -> list[Coroutine[Any, Any, object]]:
+        if not self.is_on or not self._chance(0.5):
+            return []
+        host = self._random.choice(sorted(self._lending_cluster.lent))
+        return [self._publish(host, self._random.choice([0, 0, 1, 3, 16]), self._random.choice([0, 2, 16]))]
+
+    async def _publish(self, host: str, gib: int, cores: int) -> None:
+        self._lending_cluster.publish(host, Resource(gib * 1024, cores))
 
 
 class BusyStorm(Storm):

@@ -7,9 +7,11 @@ from dataclasses import fields
 from itertools import accumulate
 from typing import Any
 
+from tests.simulation.world import LendingCluster
 from tests.support.actors import Cluster, Master
 from yodel.domain.ids import dns_name
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.queues.pools import NATIVE
+from yodel.domain.resource import NONE, Resource, larger, total_of
 from yodel.domain.states import AttemptState, ContainerState
 from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryDisk, read
@@ -28,6 +30,9 @@ def check(cluster: Cluster) -> None:
         amounts = (usage.resource.memory_mib, usage.resource.vcores, usage.am_resource.memory_mib)
         assert min(usage.containers, *amounts) >= 0, "a usage is negative"
     check_queues(state)
+    check_pools(state)
+    if isinstance(cluster, LendingCluster):
+        check_lending(cluster)
     assert {*state.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
     assert state.awaited_masters == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
     assert state.wanted.count == sum(runtime.wishes.asks.pending()[0] for runtime in state.runtimes.values())
@@ -75,6 +80,37 @@ def check_queues(state: ClusterState) -> None:
     live = Counter(a.submission.queue for a in state.applications.values() if not a.state.is_final)
     assert use.live_by_queue == live
     assert use.live_count == use.live_by_user.total() == live.total()
+
+
+def check_pools(state: ClusterState) -> None:
+    """What is held of a pool is the sum of live containers of its queues, node by node too."""
+    book = state.pools
+    for name in book.pools.named:
+        live = [c for c in state.live_containers() if book.pools.of(c.queue) == name]
+        assert book.used(name).resource == total_of(c.reserved for c in live), f"use of {name}"
+        assert book.used(name).containers == len(live)
+        for node in state.nodes.values():
+            held = total_of(c.reserved for c in live if c.node_id == node.id)
+            assert book.of(name).held_on(node.id) == held, f"use of {name} on {node.id}"
+            free = book.of(name).free_on(node.id)
+            assert free == free.at_least_zero(), f"{name} has {free} on {node.id}"
+
+
+def check_lending(cluster: LendingCluster) -> None:
+    """Sums are what nodes lend, or hold where that is more; whatever was started fitted when it was."""
+    state = cluster.rm.state
+    for name in state.pools.pools.named:
+        pool = state.pools.of(name)
+        size = total = NONE
+        for node in state.nodes.values():
+            lent = (cluster.lent[node.id.host] if name != NATIVE else node.capability) if node.is_usable else None
+            size += lent or NONE
+            total += larger(lent, pool.held_on(node.id)) if lent is not None else NONE
+        assert (pool.size, pool.total) == (size, total), f"{name} is not what nodes lend"
+        used = state.pools.used(name).resource
+        has_grown = not used.fits_in(cluster.used.get(name, NONE))
+        assert not has_grown or used.fits_in(pool.total), f"more was started than {name} has"
+        cluster.used[name] = used
 
 
 def check_nodes(cluster: Cluster) -> None:
@@ -166,6 +202,6 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "past": state.past_usage,
         "contexts": dict(state.context_bytes),
         "planned": state.planned_count,
-        "usable": (state.usable_count, state.usable_resource),
+        "usable": (state.usable_count, state.pools.of(NATIVE).size),
         "containers of": {a: {c.id for c in state.containers_of(a)} for a in state.attempts},
     }

@@ -19,8 +19,8 @@ from pathlib import Path
 import structlog
 
 from tests.simulation import laws
-from tests.simulation.actions import BindingStorm, BusyStorm, Storm, come_to_rest, rage
-from tests.simulation.world import BUSY_OPTIONS, JOBS, NODES, OPTIONS, BoundCluster
+from tests.simulation.actions import BindingStorm, BusyStorm, LendingStorm, Storm, come_to_rest, rage
+from tests.simulation.world import BUSY_OPTIONS, JOBS, LENDING_OPTIONS, NODES, OPTIONS, BoundCluster, LendingCluster
 from tests.support.actors import Cluster, Job
 
 SIZES_SETTLE_ROUNDS = 6
@@ -59,6 +59,17 @@ async def binding(seed: int) -> int:
         return storm.taken
 
 
+async def lending(seed: int) -> int:
+    """One of two queues draws on what nodes lend, which comes and goes."""
+    jobs = [Job(tasks=1 + n % 4, queue="batch" if n % 3 else "default") for n in range(JOBS)]
+    async with LendingCluster(jobs, NODES, LENDING_OPTIONS) as cluster:
+        storm = LendingStorm(cluster, seed)
+        await rage(storm)
+        storm.calm()
+        await come_to_rest(cluster, storm)
+        return storm.taken
+
+
 async def busy(seed: int) -> int:
     """People and ApplicationMasters change their minds."""
     jobs = [Job(tasks=1 + n % 4, keeps_containers=n % 2 == 1) for n in range(JOBS)]
@@ -75,7 +86,12 @@ async def busy(seed: int) -> int:
         return storm.taken
 
 
-KINDS: dict[str, Callable[[int], Awaitable[int]]] = {"storm": storm, "binding": binding, "busy": busy}
+KINDS: dict[str, Callable[[int], Awaitable[int]]] = {
+    "storm": storm,
+    "binding": binding,
+    "busy": busy,
+    "lending": lending,
+}
 
 
 def kept(kind: str) -> list[int]:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.simulation import run
 
-SEEDS, BUSY_SEEDS, BINDING_SEEDS = range(12), range(8), range(8)
+SEEDS, BUSY_SEEDS, BINDING_SEEDS, LENDING_SEEDS = range(12), range(8), range(8), range(8)
 
 
 @pytest.mark.parametrize("seed", sorted({*SEEDS, *run.kept("storm")}))
@@ -30,6 +30,11 @@ async def test_nodes_are_chosen_in_a_storm(seed: int) -> None:
 @pytest.mark.parametrize("seed", sorted({*BUSY_SEEDS, *run.kept("busy")}))
 async def test_minds_may_change_in_a_storm(seed: int) -> None:
     assert await run.busy(seed) > 0
+
+
+@pytest.mark.parametrize("seed", sorted({*LENDING_SEEDS, *run.kept("lending")}))
+async def test_what_nodes_lend_comes_and_goes_in_a_storm(seed: int) -> None:
+    assert await run.lending(seed) > 0
 
 
 def test_a_seed_that_found_something_is_kept_once_and_its_name_stays(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
-"""Nodes, sizes and settings of the storms; in a ``BoundCluster`` the ResourceManager chooses the nodes."""
+"""Nodes, sizes and settings of the storms; in a ``BoundCluster`` the ResourceManager chooses the nodes, in a
+``LendingCluster`` one of two queues draws on what the nodes publish.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tests.support.actors import Cluster, Job
-from tests.support.playbook import Options
+from tests.support.playbook import NODE_SIZE, Options
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.queues.queue import leaves_under_root
+from yodel.domain.resource import Resource
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
@@ -20,6 +23,43 @@ BUSY_OPTIONS = Options(
     queues=leaves_under_root(["default", "other"], maximum_lifetime_s=-1, default_lifetime_s=-1),
     submission=SubmissionLimits(max_priority=10),
 )
+
+
+BATCH_CPU, BATCH_MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
+LENDING_OPTIONS = Options(
+    liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=90),
+    queues=leaves_under_root(["default", "batch"], maximum_lifetime_s=-1, default_lifetime_s=-1),
+    dialects={"root.batch": "koordinator"},
+)
+
+
+class LendingCluster(Cluster):
+    """Nodes publish what ``lent`` says, and Kubernetes places pods of each queue by what their resource has left."""
+
+    def __init__(self, jobs: list[Job], nodes: int, options: Options) -> None:
+        super().__init__(jobs, nodes, options)
+        self.has_shrunk = True  # a node has what agents registered and what it lends: two pools of its own size
+        self.lent = {agent.node_id.host: NODE_SIZE for agent in self.nodes}
+        self.used: dict[str, Resource] = {}
+        """Of each pool at the last look (``tests.simulation.laws``)."""
+
+    def publish(self, host: str, lent: Resource) -> None:
+        self.lent[host] = lent
+        self.rm.node_sinks.node_seen(self._node(host))
+
+    def relist(self) -> None:
+        super().relist()
+        self.rm.lending.nodes_listed([self._node(host) for host in self.lent])
+
+    def pods_step(self) -> None:
+        super().pods_step()
+        self.bind(BATCH_MEMORY, {host: lent.memory_mib for host, lent in self.lent.items()})
+
+    def _node(self, host: str) -> NodeObservation:
+        lent = self.lent[host]
+        batch = {BATCH_CPU: str(lent.vcores * 1000), BATCH_MEMORY: str(lent.memory_mib << 20)}
+        allocatable = {"cpu": "16", "memory": "16Gi", **batch}
+        return NodeObservation(name=host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
 
 
 class BoundCluster(Cluster):

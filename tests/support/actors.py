@@ -7,7 +7,7 @@ than an unanswered call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -72,6 +72,7 @@ class Job:
 
     tasks: int
     keeps_containers: bool = False
+    queue: str = "default"
     application_id: ApplicationId | None = None
     is_submitted: bool = False
     acknowledged: bool = False
@@ -156,7 +157,9 @@ class Cluster(World):
         try:
             if job.application_id is None:
                 job.application_id = await self.run(self.rm.submission.new_application_id())
-            submission = a_submission(max_attempts=9, keep_containers_across_attempts=job.keeps_containers)
+            submission = a_submission(
+                max_attempts=9, keep_containers_across_attempts=job.keeps_containers, queue=job.queue
+            )
             await self.run(self.rm.submission.submit(job.application_id, submission))
             job.acknowledged = not self.loses_answer()
         except Unavailable:
@@ -252,22 +255,26 @@ class Cluster(World):
             for container_id, status in list(agent.containers.items()):
                 if status is None and dns_name(container_id) not in self.pods.pods:
                     self.end(agent, container_id, 143)
-        free = {agent.node_id.host: NODE_SIZE.memory_mib - self._held_mib(agent.node_id.host) for agent in self.nodes}
+        self.bind("memory", {agent.node_id.host: NODE_SIZE.memory_mib for agent in self.nodes})
+
+    def bind(self, resource: str, sizes_mib: Mapping[str, int]) -> None:
+        """Pods that ask for this memory go where there is room; ``sizes_mib`` by host."""
+        free = {host: size_mib - self._held_mib(host, resource) for host, size_mib in sizes_mib.items()}
         waiting = [pod.name for pod in self.pods.pods.values() if pod.node_name is None]
         for n, name in enumerate(sorted(waiting)):
-            size_mib = self._size_mib(name)
+            size_mib = self._size_mib(name, resource)
             turns = (self.nodes[(n + turn) % len(self.nodes)].node_id.host for turn in range(len(self.nodes)))
-            host = next((host for host in turns if size_mib <= free[host]), None)
+            host = next((host for host in turns if 0 < size_mib <= free[host]), None)
             if host is not None:
                 free[host] -= size_mib
                 self.pods.change(name, node_name=host, phase=PodPhase.RUNNING)
 
-    def _held_mib(self, host: str) -> int:
+    def _held_mib(self, host: str, resource: str) -> int:
         held = (pod.name for pod in self.pods.pods.values() if pod.node_name == host and pod.exit_code is None)
-        return sum(map(self._size_mib, held))
+        return sum(self._size_mib(name, resource) for name in held)
 
-    def _size_mib(self, pod: str) -> int:
-        return requests_of(self.pods.manifests[pod]["spec"])["memory"] // MILLI_A_MIB
+    def _size_mib(self, pod: str, resource: str) -> int:
+        return requests_of(self.pods.manifests[pod]["spec"]).get(resource, 0) // MILLI_A_MIB
 
     def end(self, agent: Agent, container_id: ContainerId, status: int) -> None:
         """A process ends: its agent knows, and its pod's status follows."""
