@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tests.conformance.cluster import ROOT, wait_for
+from tests.support import class_data
 from tests.support.java import java_home
 
 JOBS = pathlib.Path(__file__).parent / "spark_jobs"
@@ -79,7 +80,9 @@ class Spark:
         venv = spark_venv(line)
         self.line = line
         self.cluster = cluster
-        self.home = home or next(venv.glob("lib/python3*/site-packages")) / "pyspark"
+        own = next(venv.glob("lib/python3*/site-packages")) / "pyspark"
+        class_data.for_spark(own, venv / "bin" / "python")
+        self.home = home or own
         self.python = python or str(venv / "bin" / "python")
 
     @property

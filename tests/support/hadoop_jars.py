@@ -6,6 +6,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from tests.support import class_data
+
 FETCH_TIMEOUT_S = 900
 RIG = Path(__file__).resolve().parents[1] / "rigs" / "hadoop"
 # Newest release of each line; the first is also the servers'.
@@ -17,7 +19,10 @@ def jars(set_name: str, version: str = "") -> Path:
     """The folder of a set; ``version`` instead of the pom's own.  Raises CalledProcessError when Maven cannot."""
     command = [str(RIG / "jars"), set_name, *([version] if version else [])]
     done = subprocess.run(command, check=True, timeout=FETCH_TIMEOUT_S, stdout=subprocess.PIPE, text=True)
-    return Path(done.stdout.strip().splitlines()[-1])
+    found = Path(done.stdout.strip().splitlines()[-1])
+    if set_name in ("hadoop", "client"):
+        class_data.for_hadoop(found)
+    return found
 
 
 def client_jars(line: str) -> Path:
