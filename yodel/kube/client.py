@@ -34,6 +34,7 @@ ANSWER_BYTES_MAX = 128 * 1024 * 1024  # a page of 500 pods of the largest size e
 READ_BUFFER_BYTES = 256 * 1024  # how much of a watch arrives in one piece: bounds the work between two awaits
 CONFIGURATION_TIMEOUT_S = 30.0  # credential plugins are programs and may hang
 REAUTHENTICATE_PAUSE_S = 10.0
+_CLOSED_HERE = "Connection closed."
 _BEARER = "BearerToken"
 _SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
@@ -142,6 +143,11 @@ class KubeClient:
             async for chunk in response.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, OSError) as error:
+            raise _unavailable(self.host, request, error) from error
+        except RuntimeError as error:
+            # aiohttp's word for a connection that was closed on this side between two pieces.
+            if str(error) != _CLOSED_HERE:
+                raise
             raise _unavailable(self.host, request, error) from error
 
     async def _send(self, request: Request) -> aiohttp.ClientResponse:

@@ -173,3 +173,25 @@ async def test_a_server_that_the_environment_excepts_is_called_directly(
         with pytest.raises(Unavailable):  # nobody listens there
             await client.call(Request(path="/version"))
     assert proxied == []
+
+
+async def test_a_stream_whose_client_was_closed_is_unavailable(tmp_path: Path) -> None:
+    """As when a process ends: a piece was read, and the next is asked for when the connection is gone."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        path = tmp_path / "kubeconfig"
+        path.write_text(KUBECONFIG.replace("127.0.0.1:1/", f"127.0.0.1:{port}/"))
+        client = await open_kube(path, None)
+        async with client.stream(Request(method="GET", path="/watched", timeout_s=10)) as chunks:
+            assert await anext(chunks) == b"one"
+            await client.close()
+            with pytest.raises(Unavailable):
+                await anext(chunks)
