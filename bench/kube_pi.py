@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bench.pi import spark_home
 from tests.conformance.cluster import TOOLS
-from tests.e2e.kube_cluster import USER, KubeCluster
+from tests.e2e.kube_cluster import USER, KubeCluster, upload_spark
 from tests.rigs.kubernetes.images import build_images
 from tests.rigs.kubernetes.layout import HOST_ADDRESS
 from tests.rigs.kubernetes.rig import State, read_state
@@ -188,7 +188,7 @@ def main() -> None:
         raise SystemExit("no cluster: make cluster")
     runner = Runner(spark_home())
     cluster = KubeCluster(state)
-    cluster.upload_spark()
+    upload_spark(cluster.hdfs.hdfs)
     jars = cluster.spark_conf()["spark.yarn.jars"]
     with tempfile.TemporaryDirectory(prefix="yodel-bench-") as folder, running_hadoop() as hadoop:
         Path(folder).chmod(0o755)

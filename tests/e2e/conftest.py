@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import pytest
 
-from tests.e2e.kube_cluster import IS_SHORT, KubeCluster, environment_of_rig
+from tests.e2e.kube_cluster import IS_SHORT, KubeCluster, environment_of_rig, upload_spark
 from tests.rigs.kubernetes import rig
 
 
@@ -25,23 +26,45 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     left_out = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    kept = [item for item in items if item not in left_out]
+    # The cluster takes a minute or two to come up: what needs none is run meanwhile.
+    items[:] = [item for item in kept if not _needs_cluster(item)] + [item for item in kept if _needs_cluster(item)]
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[KubeCluster]:
+def _needs_cluster(item: pytest.Item) -> bool:
+    return "cluster" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def coming(request: pytest.FixtureRequest) -> Iterator[Future[KubeCluster] | None]:
+    """The cluster, from the beginning of the first test on; None where no test needs it."""
+    if not any(_needs_cluster(item) for item in request.session.items):
+        yield None
+        return
+    was_up = rig.read_state() is not None
+    with ThreadPoolExecutor(1, thread_name_prefix="cluster") as beside:
+        future = beside.submit(_bring_up)
+        yield future
+        wait([future])
+    if not was_up:
+        rig.down(lambda line: print(line, file=sys.stderr))
+
+
+def _bring_up() -> KubeCluster:
     """With the code of this checkout, whoever started it."""
-    started = time.monotonic()
+    started, own = time.monotonic(), environment_of_rig()
 
     def say(line: str) -> None:
         print(f"{time.monotonic() - started:6.1f} s  {line}", file=sys.stderr)
 
-    was_up = rig.read_state() is not None
-    state = rig.up(environment_of_rig(), nodes=3, bare=False, say=say)
+    state = rig.up(own, nodes=3, bare=False, say=say, put_files=lambda beside: upload_spark(beside.hdfs))
     assert state is not None
-    cluster = KubeCluster(state)
-    if state.nodes:
-        cluster.upload_spark()
-    yield cluster
-    if not was_up:
-        rig.down(say)
+    say("the cluster is up")
+    return KubeCluster(state)
+
+
+@pytest.fixture(scope="session")
+def cluster(coming: Future[KubeCluster] | None) -> KubeCluster:
+    """The one of the rig, once it is there."""
+    assert coming is not None
+    return coming.result()

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 from tests.conformance.clients.target import ENDED, Target
 from tests.conformance.cluster import TOOLS, wait_for
-from tests.conformance.spark_submit import Spark
+from tests.conformance.spark_submit import Spark, spark_venv
 from tests.rigs.kubernetes import rig as rigs
 from tests.rigs.kubernetes.cluster import RACK_LABEL, binaries
 from tests.rigs.kubernetes.control_plane import ControlPlane
@@ -28,6 +28,7 @@ from tests.rigs.kubernetes.hdfs import ClusterHdfs
 from tests.rigs.kubernetes.install import COLOCATION
 from tests.rigs.kubernetes.layout import node_name, rack
 from tests.rigs.kubernetes.node import Node
+from tests.support.hdfs import Hdfs
 
 CALL_TIMEOUT_S = 10
 KUBECTL_TIMEOUT_S = 120
@@ -35,6 +36,9 @@ HEAL_TIMEOUT_S = 180
 LOGS_TIMEOUT_S = 60
 IS_SHORT = os.environ.get("YODEL_E2E") == "short"
 """Whether what takes minutes is left out."""
+END_FILE = "/tmp/yodel-e2e-end"
+UNTIL_ENDED = f"until [ -e {END_FILE} ]; do sleep 1; done"
+"""A command of a container that lasts as long as a test wants, instead of a time that somebody guessed."""
 USER = "yodel-alice"
 PREFIX = "yodel.io/"
 SPARK_JARS = "/spark-jars"
@@ -145,6 +149,11 @@ class KubeCluster:
     def delete_pod(self, pod: Pod) -> None:
         self.kubectl("delete", "pod", pod.name, "--wait=false", "--namespace", self.container_namespace)
 
+    def tell_to_end(self, pods: Sequence[Pod]) -> None:
+        """Of a command that was ``UNTIL_ENDED``."""
+        for pod in pods:
+            self.kubectl("exec", pod.name, "--namespace", self.container_namespace, "--", "touch", END_FILE)
+
     def delete_pods(self, application_id: str) -> None:
         """Of an application that is over; they would stay some minutes for ``kubectl logs``.  None may be live."""
         wait_for("no live pod", lambda: not self.live_pods(application_id), KUBECTL_TIMEOUT_S)
@@ -212,15 +221,6 @@ class KubeCluster:
     def spark_conf(self, line: str = "4.x") -> dict[str, str]:
         """Jars that are in HDFS already, and the user; everything else is Spark's default for small jobs."""
         return {"spark.yarn.jars": f"{self.hdfs.default_fs}{SPARK_JARS}/{line}/*"}
-
-    def upload_spark(self, line: str = "4.x") -> None:
-        """As an operator does once, so that each submission does not."""
-        folder = f"{SPARK_JARS}/{line}"
-        self.hdfs.hdfs.make_dir(folder, user="hdfs", mode="755")
-        present = set(self.hdfs.hdfs.names(folder))
-        for jar in sorted((self.spark(line).home / "jars").glob("*.jar")):
-            if jar.name not in present:
-                self.hdfs.hdfs.put(f"{folder}/{jar.name}", jar.read_bytes(), user="hdfs")
 
     def placed(self, application_id: str, role: str) -> set[str]:
         """Names of the pods that have been on a node, ended ones too."""
@@ -300,6 +300,17 @@ class KubeCluster:
 
     def patch_node(self, name: str, body: Mapping[str, Any], *more: str) -> None:
         self.kubectl("patch", "node", name, "--type=merge", f"--patch={json.dumps(body)}", *more)
+
+
+def upload_spark(hdfs: Hdfs, line: str = "4.x") -> None:
+    """As an operator does once, so that each submission does not."""
+    folder = f"{SPARK_JARS}/{line}"
+    hdfs.make_dir(folder, user="hdfs", mode="755")
+    present = set(hdfs.names(folder))
+    home = next(spark_venv(line).glob("lib/python3*/site-packages")) / "pyspark"
+    for jar in sorted((home / "jars").glob("*.jar")):
+        if jar.name not in present:
+            hdfs.put(f"{folder}/{jar.name}", jar.read_bytes(), user="hdfs")
 
 
 class _ClusterSpark(Spark):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
-from tests.e2e.kube_cluster import KubeCluster
+from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster
 from tests.rigs.kubernetes.install import COLOCATION
 
 QUIET_S = 10
@@ -21,7 +21,8 @@ def _lent_again(cluster: KubeCluster) -> Iterator[None]:
 
 
 def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
-    running = shell.start(cluster.target, "-shell_command", "sleep 90", "-num_containers", 2, "-container_memory", 256)
+    words = ("-shell_command", UNTIL_ENDED, "-num_containers", 2, "-container_memory", 256)
+    running = shell.start(cluster.target, *words)
     first = running.application_id()
     pods = cluster.running_pods(first, "task", 2, 240)
 
@@ -37,6 +38,7 @@ def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
     assert {pod.name for pod in pods} <= {pod.name for pod in cluster.live_pods(first)}
 
     cluster.lend(COLOCATION)
+    cluster.tell_to_end(pods)
     assert waiting.result(240).returncode == 0
     assert running.result(240).returncode == 0
 
@@ -45,7 +47,7 @@ def test_a_job_grows_with_what_is_lent(cluster: KubeCluster) -> None:
     """Room for the master and one more; then for all."""
     cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": 0}, nodes=("node2", "node3"))
     cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": 1024 << 20}, nodes=("node1",))
-    words = ("-shell_command", "sleep 30", "-num_containers", 4, "-container_memory", 512)
+    words = ("-shell_command", UNTIL_ENDED, "-num_containers", 4, "-container_memory", 512)
     job = shell.start(cluster.target, *words)
     application_id = job.application_id()
     cluster.running_pods(application_id, "task", 1, 240)
@@ -53,5 +55,6 @@ def test_a_job_grows_with_what_is_lent(cluster: KubeCluster) -> None:
     assert len(cluster.running_pods(application_id, "task", 1)) == 1
     cluster.lend(COLOCATION)
     wait_for("all that was asked for", lambda: len(cluster.placed(application_id, "task")) == 4, 120)
+    cluster.tell_to_end(cluster.running_pods(application_id, "task", 4))
     result = job.result(240)
     assert result.returncode == 0, result.text[-4000:]

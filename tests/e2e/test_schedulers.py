@@ -21,7 +21,7 @@ import pytest
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Submission
-from tests.e2e.kube_cluster import KubeCluster, Pod
+from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster, Pod
 
 MIB = 1 << 20
 SIZE_MIB, CORES = 256, 1
@@ -90,7 +90,7 @@ class Applications:
         self.cluster = cluster
         self.jobs: dict[str, Submission] = {}
         for queue in QUEUES:
-            words = ("-queue", queue, "-shell_command", "sleep 75", "-num_containers", TASKS)
+            words = ("-queue", queue, "-shell_command", UNTIL_ENDED, "-num_containers", TASKS)
             sizes = ("-container_memory", SIZE_MIB, "-container_vcores", CORES)
             self.jobs[queue] = shell.start(cluster.target, *words, *sizes)
         self.ids = {queue: job.application_id() for queue, job in self.jobs.items()}
@@ -183,6 +183,8 @@ def test_definitions_judge_groups(applications: Applications, queue: str) -> Non
 def test_jobs_succeed_and_their_groups_go(applications: Applications) -> None:
     """So does a group of an application that the ResourceManager does not know."""
     cluster = applications.cluster
+    for tasks in applications.tasks.values():
+        cluster.tell_to_end(tasks)
     for queue, job in applications.jobs.items():
         result = job.result(240)
         assert result.returncode == 0, f"{queue}: {result.text[-4000:]}"

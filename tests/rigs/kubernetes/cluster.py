@@ -45,8 +45,11 @@ class Cluster:
         self.control_plane = ControlPlane(home, self.daemons, kubernetes, binaries("etcd"))
         self.nodes = [Node(home, self.daemons, kubernetes, number) for number in range(1, nodes + 1)]
 
-    def up(self, archives: Sequence[Path]) -> None:
-        """Raises RigError with the end of the log of what did not start."""
+    def up(self, archives: Sequence[Path], when_connected: Callable[[], object] = lambda: None) -> None:
+        """Raises RigError with the end of the log of what did not start.
+
+        ``when_connected`` is called once the nodes have their networks, and should return at once.
+        """
         prepare_host()
         self.home.path.mkdir(parents=True, exist_ok=True)
         certificates.prepare(self.home)
@@ -56,6 +59,7 @@ class Cluster:
         plane.start_api_server()
         for node in self.nodes:
             node.start_containerd()
+        when_connected()
         self.daemons.until("kube-apiserver", plane.is_ready)
         plane.start_controllers()
         plane.start_scheduler()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 from collections.abc import Callable
@@ -41,8 +42,18 @@ class State:
     address: str
 
 
-def up(own_kubeconfig: Path | None, *, nodes: int, bare: bool, say: Say) -> State | None:
-    """All of it, or what is missing.  None when ``bare``.  Raises RigError and InstallFailed."""
+def up(
+    own_kubeconfig: Path | None,
+    *,
+    nodes: int,
+    bare: bool,
+    say: Say,
+    put_files: Callable[[ClusterHdfs], None] = lambda hdfs: None,
+) -> State | None:
+    """All of it, or what is missing.  None when ``bare``.  Raises RigError and InstallFailed.
+
+    HDFS comes beside the cluster, and ``put_files`` fills it while Yodel is installed.
+    """
     if own_kubeconfig is not None:
         return _install_on(own_kubeconfig, say)
     if not 1 <= nodes <= NODES_MAX:
@@ -51,28 +62,37 @@ def up(own_kubeconfig: Path | None, *, nodes: int, bare: bool, say: Say) -> Stat
     say("binaries and images (built when they are not in the cache)")
     images = build_images()
     cluster = Cluster(HOME, nodes=nodes, say=say)
-    cluster.up(images.archives)
     if bare:
+        cluster.up(images.archives)
         return None
     hdfs = ClusterHdfs(HOME, cluster.daemons, nodes)
-    hdfs.start()
-    say(f"HDFS at {URL}")
-    FOLDER.mkdir(exist_ok=True)
-    installed = install(
-        Target(
-            kubeconfig=KUBECONFIG,
-            helm=binaries("helm") / "helm",
-            folder=FOLDER,
-            images=images,
-            address=cluster.nodes[0].address,
-            default_fs=URL,
-            properties=(
-                f"mapred-site.xml:mapreduce.jobhistory.address={HOST_ADDRESS}:{HISTORY_PORT}",
-                f"mapred-site.xml:mapreduce.jobhistory.webapp.address={HOST_ADDRESS}:{HISTORY_HTTP_PORT}",
+
+    def bring_files() -> None:
+        hdfs.start()
+        say(f"HDFS at {URL}")
+        put_files(hdfs)
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with concurrent.futures.ThreadPoolExecutor(1) as beside:
+        files: list[concurrent.futures.Future[None]] = []
+        cluster.up(images.archives, lambda: files.append(beside.submit(bring_files)))
+        installed = install(
+            Target(
+                kubeconfig=KUBECONFIG,
+                helm=binaries("helm") / "helm",
+                folder=FOLDER,
+                images=images,
+                address=cluster.nodes[0].address,
+                default_fs=URL,
+                properties=(
+                    f"mapred-site.xml:mapreduce.jobhistory.address={HOST_ADDRESS}:{HISTORY_PORT}",
+                    f"mapred-site.xml:mapreduce.jobhistory.webapp.address={HOST_ADDRESS}:{HISTORY_HTTP_PORT}",
+                ),
             ),
-        ),
-        say,
-    )
+            say,
+        )
+        for future in files:
+            future.result()
     return _keep(installed, nodes)
 
 
