@@ -9,7 +9,7 @@ PYTEST := $(VENV)/pytest
 # What is in which run is said in tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants soak attacks simulate demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants soak attacks simulate fuzz nightly demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -77,6 +77,19 @@ attacks: setup ## attacks beside legitimate neighbours: held or works, and what 
 
 simulate: setup ## storms of faults on simulated clusters until one breaks a law; SECONDS=600 ends them, a seed that found something is kept
 	@$(VENV)/python -m tests.simulation.run --seconds $(or $(SECONDS),inf)
+
+fuzz: setup ## damaged frames and requests, one seed after the other, until one finds something; SECONDS=600 ends it
+	@$(VENV)/python -m tests.fuzz --seconds $(or $(SECONDS),inf)
+
+# Each of them, whatever becomes of the others; at the end, those that failed.
+NIGHTLY := conformance e2e attacks mutants soak
+nightly: setup ## the long forms of all of it, one after the other (a night): conformance, e2e, attacks, mutants, soak, fuzz, simulate
+	@failed=(); \
+	for name in $(NIGHTLY) "fuzz SECONDS=1800" "simulate SECONDS=1800"; do \
+	  $(MAKE) --no-print-directory $$name || failed+=("$${name%% *}"); \
+	done; \
+	if [ $${#failed[@]} -gt 0 ]; then echo "nightly: failed: $${failed[*]}"; exit 1; fi; \
+	echo "nightly: nothing failed"
 
 demo: setup ## a cluster on this machine, two Spark jobs on it, their pods, and a clean end (KEEP=1: it stays up, in /tmp/yodel)
 	@scripts/spark-venv 4.x >/dev/null
