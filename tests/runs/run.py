@@ -1,6 +1,9 @@
 """Runs parts of the tests side by side, asks once more what failed, and says how it ended.
 
     python -m tests.runs quick slow
+    python -m tests.runs e2e+quick slow
+
+Runs that a plus joins go side by side, and all but the first give way to it where there is too little processor time.
 
 What pytest prints goes to ``.runs/quick-slow/PART.log``.  Here a line a minute says how far each part is, a line says
 who failed as soon as it did, and at the end come all failures with their texts, the parts' sums, and one last line,
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import io
+import itertools
 import os
 import resource
 import shutil
@@ -20,14 +24,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from tests.runs.outcome import AGAIN_MAX, Outcome, Verdict, judged, outcome_of, read, to_ask_again
-from tests.runs.parts import HERE, ROOT, Run, load
+from tests.runs.parts import HERE, ROOT, Part, Run, load
 
 PROGRESS_EVERY_S = 60.0
 LOOK_EVERY_S = 0.5
@@ -37,12 +42,23 @@ STOP_TIMEOUT_S = 90.0
 """For fixtures to take down what they brought up."""
 LOG_TAIL_BYTES = 8000
 SLOWEST = 25
+GIVING_WAY = 10
+"""In ``nice``'s numbers."""
+BESIDE = "+"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A part in a stage."""
+
+    part: Part
+    gives_way: bool
 
 
 class Running:
     """One pytest process of a part.  ``name`` names its files."""
 
-    def __init__(self, name: str, arguments: Sequence[str], folder: Path, root: Path) -> None:
+    def __init__(self, name: str, arguments: Sequence[str], folder: Path, root: Path, *, gives_way: bool) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
         self._record = folder / f"{name}.jsonl"
@@ -54,7 +70,8 @@ class Running:
         self.took_s = 0.0
         self._is_interrupted = False
         # A process that is started for this one ends in order when this one is killed.
-        command = ["setpriv", "--pdeathsig", "INT", sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
+        command = ["nice", "-n", str(GIVING_WAY)] if gives_way else []
+        command += ["setpriv", "--pdeathsig", "INT", sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
         command += ["-p", "tests.runs.record", "--record", str(self._record), *arguments]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -130,21 +147,37 @@ def main(arguments: Sequence[str], parts: Path = HERE / "parts.toml", root: Path
     """The exit status."""
     runs = load(parts, root)
     parser = argparse.ArgumentParser(prog="python -m tests.runs", description=__doc__)
-    parser.add_argument("runs", nargs="+", choices=[*runs], metavar="RUN", help=", ".join(runs))
-    chosen = [runs[name] for name in dict.fromkeys(parser.parse_args(arguments).runs)]
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{', '.join(runs)}, or several, joined by {BESIDE}")
+    words = parser.parse_args(arguments).runs
+    names = [name for word in words for name in word.split(BESIDE)]
+    if unknown := [name for name in names if name not in runs]:
+        parser.error(f"no run is named {', '.join(unknown)}; there are {', '.join(runs)}")
+    if len({*names}) < len(names):
+        parser.error("a run is named twice")
     if isinstance(sys.stdout, io.TextIOWrapper):  # what failed tests print may be of any kind
         sys.stdout.reconfigure(errors="backslashreplace")
-    with _folder(root / ".runs" / "-".join(run.name for run in chosen)) as folder:
-        return _run(chosen, folder, root)
+    with _folder(root / ".runs" / "-".join(words)) as folder:
+        return _run([_joined([runs[name] for name in word.split(BESIDE)]) for word in words], folder, root)
 
 
-def _run(chosen: Sequence[Run], folder: Path, root: Path) -> int:
+def _joined(runs: Sequence[Run]) -> list[list[Lane]]:
+    """The stages: the first of each run side by side, then the second."""
+    stages = itertools.zip_longest(*(run.stages for run in runs), fillvalue=())
+    return [
+        [Lane(part=part, gives_way=number > 0) for number, parts in enumerate(stage) for part in parts]
+        for stage in stages
+    ]
+
+
+def _run(chosen: Sequence[Sequence[Sequence[Lane]]], folder: Path, root: Path) -> int:
     started_s = time.monotonic()
     first: dict[str, tuple[Running, Outcome]] = {}
     again: dict[str, tuple[Running, Outcome]] = {}
     with _ended_in_order():
-        for stage in (stage for run in chosen for stage in run.stages):
-            first.update(_side_by_side({part.name: [*part.options, *part.paths] for part in stage}, folder, root))
+        for stage in (stage for stages in chosen for stage in stages):
+            given = {lane.part.name: [*lane.part.options, *lane.part.paths] for lane in stage}
+            giving_way = {lane.part.name for lane in stage if lane.gives_way}
+            first.update(_side_by_side(given, folder, root, giving_way))
         for name, (_, outcome) in first.items():
             if asked := to_ask_again(outcome):
                 say(f"lane {name}: {len(asked)} asked again")
@@ -165,14 +198,14 @@ def say(line: str) -> None:
 
 
 def _side_by_side(
-    arguments: Mapping[str, Sequence[str]], folder: Path, root: Path
+    arguments: Mapping[str, Sequence[str]], folder: Path, root: Path, giving_way: Collection[str] = ()
 ) -> dict[str, tuple[Running, Outcome]]:
     """Until all have ended."""
     running: list[Running] = []
     pause = threading.Event()
     try:
         for name, given in arguments.items():
-            running.append(Running(name, given, folder, root))
+            running.append(Running(name, given, folder, root, gives_way=name in giving_way))
             say(f"lane {name}: {running[-1].log.relative_to(root)}")
         progress_at_s = time.monotonic() + PROGRESS_EVERY_S
         while any(one.status is None for one in running):

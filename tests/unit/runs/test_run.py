@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.run import main
+from tests.runs.run import GIVING_WAY, main
 
 XDIST = '["-p", "xdist.plugin", "-n", "2"]'
 PASSES = "def test_passes():\n    pass\n"
@@ -75,6 +75,31 @@ def test_unsteady_and_failing_tests_of_several_lanes(tmp_path: Path, capsys: pyt
     assert text.count("AssertionError: the first time") == 2
 
 
+NICENESS = "import os\ndef test_niceness():\n    assert os.nice(0) == {}\n"
+
+
+def test_runs_that_are_joined_go_side_by_side_and_give_way_to_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = os.nice(0)
+    a_checkout(tmp_path, one=NICENESS.format(own), two=NICENESS.format(min(own + GIVING_WAY, 19)), three=PASSES)
+    table = (tmp_path / "parts.toml").read_text().splitlines()[2:]
+    runs = ["[runs]", 'a = [["one"]]', 'b = [["two"], ["three"]]']
+    (tmp_path / "parts.toml").write_text("\n".join([*runs, *table]))
+    status = main(["a+b"], tmp_path / "parts.toml", tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert (status, lines[-1]) == (0, "3 passed, 0 failed")
+    begun = [line for line in lines if line.endswith(".log")]
+    ended = next(line for line in lines if "ended with status" in line)
+    assert lines.index(begun[1]) < lines.index(ended) < lines.index(begun[2])
+
+
+@pytest.mark.parametrize("words", [["all", "all"], ["all+all"], ["all+none"]])
+def test_runs_that_cannot_be_meant_are_refused(tmp_path: Path, words: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words, a_checkout(tmp_path, one=PASSES) / "parts.toml", tmp_path)
+
+
 def test_unsteady_tests_alone_fail_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = ran(a_checkout(tmp_path, two=UNSTEADY + PASSES), capsys)
     assert lines[-1] == "2 passed, 0 failed"
@@ -134,7 +159,7 @@ def test_run_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.Captu
     a_checkout(tmp_path, one=PASSES)
     with pytest.raises(SystemExit, match="2"):
         main(["none"], tmp_path / "parts.toml", tmp_path)
-    assert "invalid choice: 'none'" in capsys.readouterr().err
+    assert "no run is named none; there are all" in capsys.readouterr().err
 
 
 def test_same_run_is_not_started_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,7 +187,7 @@ def test_waits(brought_up):
     threading.Event().wait(60)
 """
     root = a_checkout(tmp_path, one=waits, two=waits, three=PASSES)
-    program = "import pathlib, sys; from tests.runs.run import main; root = pathlib.Path(sys.argv[1]); "
+    program = "import pathlib, sys; from tests.runs.run import GIVING_WAY, main; root = pathlib.Path(sys.argv[1]); "
     program += "sys.exit(main(['all'], root / 'parts.toml', root))"
     with subprocess.Popen([sys.executable, "-c", program, str(root)], stdout=subprocess.DEVNULL) as process:
         until_there(root / "test_one.up")
