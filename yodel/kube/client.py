@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,7 +34,8 @@ ANSWER_BYTES_MAX = 128 * 1024 * 1024  # a page of 500 pods of the largest size e
 READ_BUFFER_BYTES = 256 * 1024  # how much of a watch arrives in one piece: bounds the work between two awaits
 CONFIGURATION_TIMEOUT_S = 30.0  # credential plugins are programs and may hang
 REAUTHENTICATE_PAUSE_S = 10.0
-_CLOSED_HERE = "Connection closed."
+_CLOSED_HERE = ("Connection closed.", "Session is closed")
+"""What aiohttp says, as a RuntimeError, where the client was closed: between two pieces, and before a call."""
 _BEARER = "BearerToken"
 _SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
@@ -112,13 +113,11 @@ class KubeClient:
 
     async def call(self, request: Request) -> bytes:
         """One attempt; see KubeApi.call for what it raises."""
-        try:
+        with self._unavailable_when_lost(request):
             async with asyncio.timeout(request.timeout_s):
                 response = await self._send(request)
                 async with response:
                     body = await _body(response, ANSWER_BYTES_MAX)
-        except (aiohttp.ClientError, OSError) as error:
-            raise _unavailable(self.host, request, error) from error
         if response.status >= 400:
             raise status_of_answer(response.status, body, response.headers.get("Retry-After"))
         return body
@@ -126,12 +125,10 @@ class KubeClient:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
         """One attempt; see KubeApi.stream for what it raises."""
-        try:
+        with self._unavailable_when_lost(request):
             async with asyncio.timeout(request.timeout_s):
                 response = await self._send(request)
                 await _raise_for_status(response)
-        except (aiohttp.ClientError, OSError) as error:
-            raise _unavailable(self.host, request, error) from error
         try:
             async with aclosing(self._chunks(request, response)) as chunks:
                 yield chunks
@@ -139,14 +136,18 @@ class KubeClient:
             response.close()
 
     async def _chunks(self, request: Request, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        try:
+        with self._unavailable_when_lost(request):
             async for chunk in response.content.iter_any():
                 yield chunk
+
+    @contextmanager
+    def _unavailable_when_lost(self, request: Request) -> Iterator[None]:
+        try:
+            yield
         except (aiohttp.ClientError, OSError) as error:
             raise _unavailable(self.host, request, error) from error
         except RuntimeError as error:
-            # aiohttp's word for a connection that was closed on this side between two pieces.
-            if str(error) != _CLOSED_HERE:
+            if str(error) not in _CLOSED_HERE:
                 raise
             raise _unavailable(self.host, request, error) from error
 

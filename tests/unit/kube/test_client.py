@@ -175,6 +175,16 @@ async def test_a_server_that_the_environment_excepts_is_called_directly(
     assert proxied == []
 
 
+async def test_a_closed_client_is_unavailable(kubeconfig: Path) -> None:
+    async with await open_kube(kubeconfig, None) as client:
+        await client.close()
+        with pytest.raises(Unavailable):
+            await client.call(Request(path="/version"))
+        with pytest.raises(Unavailable):
+            async with client.stream(Request(path="/watched")):
+                pass
+
+
 async def test_a_stream_whose_client_was_closed_is_unavailable(tmp_path: Path) -> None:
     """As when a process ends: a piece was read, and the next is asked for when the connection is gone."""
 
