@@ -66,7 +66,8 @@ async def many_containers(world: World) -> list[Container]:
     am = await world.running_am()
     (first,) = await am.obtain(1)
     pattern = world.container(first)
-    rows = [replace(pattern, id=ContainerId(first.attempt_id, number)) for number in range(10, 10 + PODS)]
+    ids = [ContainerId(first.attempt_id, number) for number in range(10, 10 + PODS)]
+    rows = [replace(pattern, id=one, pod=dns_name(one)) for one in ids]
     world.rm.state.publish(rows)
     return list(world.rm.state.live_containers())
 
