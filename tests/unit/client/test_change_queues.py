@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -212,3 +213,36 @@ def test_words_are_queues_with_their_properties() -> None:
 def test_spaces_around_a_value_are_seen() -> None:
     row: dict[str, Any] = {"property": f"{PREFIX}root.a.acl_submit_applications", "before": " ", "after": "a"}
     assert queue_edits.change_row(row) == ["root.a.acl_submit_applications", "' '", "a"]
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "queues.md").read_text()
+
+
+def examples(section: str) -> list[list[str]]:
+    """The words of each ``yodel queue`` command of a section's first block."""
+    block = PAGE.split(f"\n## {section}\n")[1].split("```")[1]
+    return [shlex.split(line)[2:] for line in block.splitlines() if line.startswith("yodel queue ")]
+
+
+def test_commands_of_the_page_on_changing_queues_do_what_it_says(served: Served) -> None:
+    commands = examples("Changing queues")
+    assert len(commands) == 8
+    for words in commands:
+        served.done(*words)
+    assert (served.capacities, served.version) == ({"default": 100.0}, 7)
+
+
+def test_commands_of_the_page_on_files_do_what_it_says(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("capacity-scheduler.xml").write_text(FILE)
+    commands = examples("Coming from the CapacityScheduler")
+    assert len(commands) == 4
+    for words in commands:
+        if ">" in words:
+            words, target = words[: words.index(">")], words[-1]
+            Path(target).write_text(served.run(*words).stdout)
+        else:
+            served.done(*words)
+    assert (served.capacities, served.version) == ({"default": 70.0, "etl": 30.0}, 2)
