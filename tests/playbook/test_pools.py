@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.playbook import NODE, SMALL, Options, World, ask
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.queue import Queue
+from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
 from yodel.ports.kube_nodes import NodeObservation
@@ -173,3 +173,13 @@ async def test_pools_of_changed_settings_hold_what_runs(world: World) -> None:
     assert (pools.size, pools.total, world.rm.state.cluster_usage.resource) == (SMALL * 8, SMALL * 8, SMALL * 4)
     assert pools.used(pools.drawn_on[0]).resource == SMALL * 4
     assert pools.of_queue("root.day").free_on(NODE) == SMALL * 4
+
+
+async def test_pools_are_kept_apart_where_limits_are_only_observed() -> None:
+    root = Queue(path="root", is_leaf=False, enforcement=Enforcement.OBSERVE)
+    async with World(Options(queues=(root, DAY, BATCH), dialects={"root.batch": "koordinator"})) as world:
+        publish(world, 8)
+        am = await world.running_am(queue="batch")
+        assert (await am.beat(ask(40))).headroom == SMALL * 7
+        await world.settle()
+        assert held(world, "root.batch") == 8

@@ -193,3 +193,16 @@ def test_queue_draws_on_the_pool_of_the_child_of_root_above_it() -> None:
     assert pools.drawn_on(["root", "root.a"]) == (batch,)
     assert pools.drawn_on(["root", "root.a", "root.b"]) == (batch, "native")
     assert pools.named == {"native", batch}
+
+
+def test_what_stands_for_the_root_in_a_pool_is_as_large_as_the_pool() -> None:
+    native, batch = NAMES
+    wholes = Wholes(pools=Pools(by_child={"root.a": batch}), totals={native: SIZE * 10, batch: SIZE * 4})
+    root = Queue(path="root", is_leaf=False, maximum_capacity_percent=50.0)
+    tree = Tree([root, Queue(path="root.a", capacity_percent=0.0), Queue(path="root.b")], wholes)
+    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=0.5)
+    assert (tree.shares["root"].guaranteed, tree.shares["root"].maximum) == (SIZE * 14, SIZE * 7)
+    assert ledger.share("root.gone").maximum == SIZE * 5, "a queue without a row may hold what root may of its pool"
+    ledger.take("root.a", "u", SIZE)
+    assert ledger.queue_room(ledger.share("root.a")) == SIZE
+    assert ledger.queue_room(ledger.share("root.gone")) == SIZE * 5, "another pool is not charged"
