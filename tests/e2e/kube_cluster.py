@@ -165,6 +165,11 @@ class KubeCluster:
         with urllib.request.urlopen(f"{self.state.rest_url}/ws/v1/cluster{path}", timeout=CALL_TIMEOUT_S) as answer:
             return json.load(answer)
 
+    def api(self, path: str) -> Any:
+        """The JSON at ``/api/v1`` + path."""
+        with urllib.request.urlopen(f"{self.state.rest_url}/api/v1{path}", timeout=CALL_TIMEOUT_S) as answer:
+            return json.load(answer)
+
     def serves(self) -> bool:
         """Whether a ResourceManager answers."""
         try:

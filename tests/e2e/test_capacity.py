@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,29 @@ from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster
 from tests.rigs.kubernetes.install import COLOCATION
 
 QUIET_S = 10
+BATCH_CPU = "kubernetes.io/batch-cpu"
+POOL = "koordinator+volcano"
 
 
 @pytest.fixture(autouse=True)
 def _lent_again(cluster: KubeCluster) -> Iterator[None]:
     yield
     cluster.lend(COLOCATION)
+
+
+def test_what_is_published_is_the_size_whatever_the_machine_has(cluster: KubeCluster) -> None:
+    """Eight vcores a node by its publication; then five, on one of them."""
+    nodes = cluster.state.nodes
+    wait_for("eight vcores a node", lambda: pool(cluster)["size"]["vcores"] == 8 * nodes, 60)
+    before = cluster.rest("/metrics")["clusterMetrics"]["totalVirtualCores"]
+    guaranteed = cluster.api("/queues/root.default")["guaranteed"]["vcores"]
+    cluster.lend({**COLOCATION, BATCH_CPU: 5000}, nodes=("node1",))
+    wait_for("three less", lambda: pool(cluster)["size"]["vcores"] == 8 * nodes - 3, 60)
+    assert cluster.rest("/metrics")["clusterMetrics"]["totalVirtualCores"] == before - 3
+    assert cluster.api("/queues/root.default")["guaranteed"]["vcores"] <= guaranteed
+    assert cluster.api("/queues/root.katalyst")["maximum"]["vcores"] == 8 * nodes, "another pool"
+    node = next(one for one in cluster.api("/nodes")["items"] if one["kubernetes_node"] == "node1")
+    assert BATCH_CPU in node["lending"]["why"]
 
 
 def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
@@ -29,11 +47,14 @@ def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
     cluster.lend(dict.fromkeys(COLOCATION, 0))
     waiting = shell.start(cluster.target, "-shell_command", "date", "-container_memory", 256)
     second = waiting.application_id()
-    reason = "kubernetes.io/batch-"
+    reason = f"Pool {POOL} ({BATCH_CPU}, kubernetes.io/batch-memory) has no room"
     wait_for("the reason", lambda: reason in cluster.application(second)["diagnostics"], 60)
+    lent = pool(cluster)
+    assert (lent["size"]["vcores"], lent["size"]["memory_mib"], lent["free"]["vcores"]) == (0, 0, 0)
+    assert (lent["used"]["vcores"], lent["nodes"]) == (3, cluster.state.nodes)
     cluster.hold(QUIET_S)
     assert cluster.application(second)["state"] == "ACCEPTED"
-    assert not [pod for pod in cluster.pods(second) if pod.node]
+    assert cluster.pods(second) == [], "not even a pod is made"
     assert reason in cluster.application(second)["diagnostics"]
     assert {pod.name for pod in pods} <= {pod.name for pod in cluster.live_pods(first)}
 
@@ -41,6 +62,10 @@ def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
     cluster.tell_to_end(pods)
     assert waiting.result(240).returncode == 0
     assert running.result(240).returncode == 0
+
+
+def pool(cluster: KubeCluster) -> Any:
+    return next(one for one in cluster.api("/pools")["items"] if one["name"] == POOL)
 
 
 def test_a_job_grows_with_what_is_lent(cluster: KubeCluster) -> None:
