@@ -52,9 +52,14 @@ class Quotas:
         totals = {name: book.of(name).total for name in book.drawn_on}
         of = (self._state.queues_version, book.pools, totals)
         if of != self._tree_of:
-            whole = book.total if len(totals) == 1 else Wholes(pools=book.pools, totals=totals)
-            self._tree, self._tree_of = Tree(self._state.queues.values(), whole), of
+            self._tree, self._tree_of = self._tree_with(self._state.queues.values()), of
         return self._tree
+
+    def _tree_with(self, queues: Iterable[Queue]) -> Tree:
+        """These queues, with their shares of what there is of their pools."""
+        book = self._state.pools
+        totals = {name: book.of(name).total for name in book.drawn_on}
+        return Tree(queues, book.total if len(totals) == 1 else Wholes(pools=book.pools, totals=totals))
 
     def ledger(self) -> Ledger:
         """What is held now, for one decision."""
@@ -110,7 +115,7 @@ class Quotas:
 
     def over_maximum(self, queues: Iterable[Queue]) -> list[tuple[str, Resource, Resource]]:
         """By path, what is held and what may be, where that is less: with these queues in place of those there are."""
-        shares, held = Tree(queues, self._state.total_resource).shares, self._state.queue_use.by_queue
+        shares, held = self._tree_with(queues).shares, self._state.queue_use.by_queue
         return [
             (path, held[path].resource, share.maximum)
             for path, share in sorted(shares.items())
