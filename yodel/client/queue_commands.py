@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import sleep
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from yodel.client.api import RmClient
     from yodel.client.show import Screen
 
+WATCH_S = 2.0
 queues = typer.Typer(
     name="queue",
     help="Look at queues, what each is guaranteed, may hold and holds; and change them."
@@ -23,15 +25,29 @@ queues = typer.Typer(
 
 
 @queues.command("tree")
-def queue_tree(server: Server = None, as_json: AsJson = False) -> None:
+def queue_tree(
+    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every two seconds, until Ctrl-C.")] = False,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
     """Show all queues as a tree.  The bar is what a queue holds (#) of what it may hold; | is its guarantee.
 
     Example: yodel queue tree
+
+    Example: yodel queue tree --watch
 
     Example: yodel queue tree --json | jq -r '.[] | select(.is_over_maximum) | .path'
     """
 
     async def work(client: RmClient, screen: Screen) -> None:
+        await look(client, screen)
+        while watch:
+            await sleep(WATCH_S)
+            if screen.is_terminal:
+                typer.echo("\x1b[H\x1b[2J", nl=False)
+            await look(client, screen)
+
+    async def look(client: RmClient, screen: Screen) -> None:
         from yodel.client import show, show_queues
 
         found = await client.items("/queues", {})

@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from tests.support.rest_world import RestWorld, rest_world
 from yodel import cli
-from yodel.client import api, queue_edits
+from yodel.client import api, queue_commands, queue_edits
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import InvalidValue
 from yodel.local import running
@@ -246,3 +246,16 @@ def test_commands_of_the_page_on_files_do_what_it_says(
         else:
             served.done(*words)
     assert (served.capacities, served.version) == ({"default": 70.0, "etl": 30.0}, 2)
+
+
+def test_tree_is_shown_again_until_somebody_has_seen_enough(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def enough(wait_s: float) -> None:
+        waits.append(wait_s)
+        if len(waits) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(queue_commands, "sleep", enough)
+    shown = served.run("tree", "--watch").stdout
+    assert (shown.count("root.default"), waits) == (3, [2.0, 2.0, 2.0])
