@@ -17,6 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.errors import (
@@ -139,9 +140,19 @@ async def unrouted(request: Request, error: Exception) -> Response:
     """Handler of what routing and body reading refuse.  OPTIONS is right everywhere: browsers ask it before they ask
     anything of another origin."""
     assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = _allowed(request) or headers.get("Allow", "")
     if request.method == "OPTIONS" and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return Response(status_code=HTTPStatus.NO_CONTENT, headers=error.headers)
-    return answer(error.status_code, str(error.detail), headers=error.headers)
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
+    return answer(error.status_code, str(error.detail), headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """Of all routes of the path: each knows only its own methods."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    found = [route.methods or set() for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for methods in found for method in methods}))
 
 
 async def invalid(_: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""Shapes of ``/api/v1`` for those who change queues."""
+"""Shapes of ``/api/v1`` for those who change queues.  How many changes a call may hold is bounded by its body."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from yodel.domain.queues.history import REASON_LENGTH_MAX
 from yodel.rm_api.v1.models import Amount, EpochMs, Model, Page
 
 NAME_LENGTH_MAX = 2_000
-EDITS_MAX = 1_000
 Text = Annotated[str, StringConstraints(max_length=NAME_LENGTH_MAX)]
 Properties = Annotated[
     dict[str, str | None],
@@ -29,7 +28,7 @@ class QueueEdit(Model):
 class QueueCreation(QueueEdit):
     """A queue to make, and what has to change beside it so that shares add up."""
 
-    change: list[QueueEdit] = Field(default=[], max_length=EDITS_MAX)
+    change: list[QueueEdit] = Field(default_factory=list)
     reason: Reason = ""
 
 
@@ -44,16 +43,16 @@ class QueueMove(Model):
     """Where a queue goes, with all below it, and what has to change beside it so that shares add up."""
 
     to: Text = Field(description="The whole new path.")
-    change: list[QueueEdit] = Field(default=[], max_length=EDITS_MAX)
+    change: list[QueueEdit] = Field(default_factory=list)
     reason: Reason = ""
 
 
 class QueuesEdit(Model):
     """Changes of several queues that are made together or not at all."""
 
-    create: list[QueueEdit] = Field(default=[], max_length=EDITS_MAX)
-    change: list[QueueEdit] = Field(default=[], max_length=EDITS_MAX)
-    delete: list[Text] = Field(default=[], max_length=EDITS_MAX)
+    create: list[QueueEdit] = Field(default_factory=list)
+    change: list[QueueEdit] = Field(default_factory=list)
+    delete: list[Text] = Field(default_factory=list)
     scheduler: dict[str, str | None] = Field(
         default_factory=dict, description="Of the whole scheduler, by full names; null takes one away."
     )

@@ -47,6 +47,18 @@ async def test_wrong_methods_are_told_the_right_ones(world: RestWorld, method: s
     assert answer.headers["allow"] == "GET"
 
 
+async def test_methods_of_all_routes_of_a_path_are_named(world: RestWorld) -> None:
+    for method, path, allowed in (
+        ("PUT", "/queues", "GET, PATCH, POST"),
+        ("POST", "/queues/root.default", "DELETE, GET, PATCH"),
+        ("DELETE", "/queue-configuration", "GET, PUT"),
+    ):
+        answer = await world.client.request(method, f"/api/v1{path}?user.name=admin")
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    asked = await world.client.options("/api/v1/queues")
+    assert (asked.status_code, asked.headers["allow"]) == (204, "GET, PATCH, POST")
+
+
 @pytest.mark.parametrize("path", ["/api/v1/queues", "/api/openapi.json", "/api/docs", "/api/v1/nope"])
 async def test_head_is_get_without_a_body(world: RestWorld, path: str) -> None:
     head, get = await world.client.head(path), await world.client.get(path)
