@@ -113,7 +113,7 @@ class Cluster:
         used = {path for one in self.held for path in self.ledger().share(one.queue).path}
         capacity = Capacity(total=self.total, used=self.ledger().used("root"), places=self.places())
         part = Part(demands=list(self.demands.values()), capacity=capacity)
-        held = Held(used=used, candidates=self.held)
+        held = Held(used=used, candidates=self.held, free_on={node.id: node.free for node in self.nodes})
         return victims_of(part, "root", self.ledger(), held, LIMITS, rules)
 
     def end(self, victims: list[Victim]) -> None:

@@ -2,8 +2,9 @@
 
 As AbstractPreemptableResourceCalculator: from the root down, each queue keeps what it holds within its guarantee; what
 is left goes to those that want more, in the proportion of their guarantees, and to queues without a guarantee last.  A
-leaf is not made to grow above its guarantee at the cost of another.  Types are filled one by one, to one level for all
-siblings, where the CapacityScheduler goes round until nothing is left.
+queue is not made to grow above its guarantee at the cost of another: a leaf there, here on every level, or whole
+branches without a guarantee would take the same containers from each other for ever.  Types are filled one by one, to
+one level for all siblings, where the CapacityScheduler goes round until nothing is left.
 """
 
 from __future__ import annotations
@@ -123,10 +124,9 @@ def _floor(branch: Branch) -> Resource:
 
 
 def _cap(branch: Branch, floor: Resource) -> Resource:
+    """The most that it may be made to hold: within its guarantee, or what it holds already."""
     most = smaller(branch.maximum, branch.used + branch.pending)
-    if not branch.below:
-        most = smaller(most, larger(branch.guaranteed, branch.used))
-    return larger(most, floor)
+    return larger(smaller(most, larger(branch.guaranteed, branch.used)), floor)
 
 
 def _by_guarantee(total: int, floors: Sequence[int], caps: Sequence[int], guarantees: Sequence[int]) -> list[int]:

@@ -9,7 +9,7 @@ a tenth is less than one container.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from yodel.domain.allocation.by_pool import Part
@@ -18,6 +18,7 @@ from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import Wish
 from yodel.domain.container import Placement
+from yodel.domain.ids import NodeId
 from yodel.domain.preemption.ideal import Branch, assign, trees_of
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.preemption.victims import Candidate, Claim, Room, Selection, Victim
@@ -36,6 +37,8 @@ class Held:
 
     used: Set[str]
     candidates: Sequence[Candidate]
+    free_on: Mapping[NodeId, Resource]
+    """What each node has that may be used; negative where it lends less than is held there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +101,7 @@ class _Round:
         excess = {path: self._excess(branch) for path, branch in self._branches.items() if not branch.below}
         room = Room(
             free=capacity.total - capacity.used,
-            on_node={node.id: self._places.free(node) for node in self._places.nodes},
+            on_node=dict(held.free_on),
             excess=excess,
             quota={path: _part_up(amount, rules.natural_termination_factor) for path, amount in excess.items()},
             round=part_of(self._total, rules.total_per_round),

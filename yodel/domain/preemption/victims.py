@@ -20,6 +20,7 @@ from yodel.domain.resource import NONE, Resource, larger
 
 VICTIMS_MAX = 1000
 """Of one round."""
+BELOW_NOTHING = Resource(-1, -1)
 Price = tuple[int, ...]
 """Of making room on a node; the least is paid."""
 
@@ -223,7 +224,9 @@ class _Search:
     def make_room(self) -> NodeId | None:
         """A node with room for one container more; None: there is none that would help."""
         while self._free and not self._claim.size.fits_in(self._on_node[self._free[0]]):
-            self._free.popleft()
+            used_up = self._free.popleft()
+            if (price := self._price(used_up)) is not None:
+                heapq.heappush(self._prices, (price, used_up))
         if self._free:
             return self._free[0] if self._free_whole() else None
         while self._prices:
@@ -236,9 +239,7 @@ class _Search:
                 heapq.heappush(self._prices, (now, node_id))
                 continue
             self._selection.take_all(chosen, self._claim.queue)
-            self._free.append(node_id)  # there may be room for one more
-            if (again := self._price(node_id)) is not None:
-                heapq.heappush(self._prices, (again, node_id))
+            self._free.append(node_id)  # there may be room for more than one, and it has a new price afterwards
             return node_id if self._free_whole() else None
         return None
 
@@ -247,9 +248,14 @@ class _Search:
         size, free = self._claim.size, self._selection.room.free
         if size.fits_in(free):
             return True
-        chosen = self._selection.among(self._selection.ordered, size, free, self._may_go)
+        chosen = self._selection.among(self._selection.ordered, size, free, self._frees_the_whole)
         self._selection.take_all(chosen, self._claim.queue)
         return bool(chosen)
+
+    def _frees_the_whole(self, one: Candidate) -> bool:
+        """Not where a node lends less than is held there, or is not to be used: what goes there is nobody's gain."""
+        free = self._on_node.get(one.node_id, BELOW_NOTHING) if one.node_id is not None else NONE
+        return NONE.fits_in(free) and self._may_go(one)
 
     def _price(self, node_id: NodeId) -> Price | None:
         chosen = self._chosen(node_id)
