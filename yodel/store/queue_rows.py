@@ -9,7 +9,10 @@ from yodel.domain.queues.queue import Enforcement, Ordering, Queue, QueueState
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import tables
 
-_PLAIN = (*("weight", "user_limit_factor", "minimum_user_limit_percent", "am_share", "maximum_applications"),)
+_PLAIN = (
+    *("weight", "user_limit_factor", "minimum_user_limit_percent", "am_share", "maximum_applications"),
+    *("is_preemption_disabled", "is_intra_queue_preemption_disabled"),
+)
 """Fields of a queue that are kept among its limits as they are."""
 
 

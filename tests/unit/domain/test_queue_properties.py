@@ -99,6 +99,26 @@ def test_weights_of_users_pass_down_and_are_judged_where_users_are() -> None:
     assert found["root.b"].user_weights == (("a.b", 0.5),)
 
 
+def test_giving_back_passes_down_and_is_read_again_as_it_was_said() -> None:
+    tree = {"root.a.queues": "x,y", "root.a.x.capacity": "50", "root.a.y.capacity": "50"}
+    said = {"root.a.disable_preemption": "true", "root.a.y.disable_preemption": " False "}
+    within = {"root.b.intra-queue-preemption.disable_preemption": "true"}
+    queues = described(conf(**tree, **said, **within)).queues
+    found = {queue.path: queue for queue in queues}
+    assert [path for path, queue in found.items() if queue.is_preemption_disabled] == ["root.a", "root.a.x"]
+    assert [path for path, queue in found.items() if queue.is_intra_queue_preemption_disabled] == ["root.b"]
+    written = properties_of(queues, 0.5)
+    assert {name.removeprefix(PREFIX): text for name, text in written.items() if "disable_preemption" in name} == {
+        "root.a.disable_preemption": "true",
+        "root.a.y.disable_preemption": "false",
+        "root.b.intra-queue-preemption.disable_preemption": "true",
+    }
+    again = described(written).queues
+    assert [(q.path, q.is_preemption_disabled, q.is_intra_queue_preemption_disabled) for q in again] == [
+        (q.path, q.is_preemption_disabled, q.is_intra_queue_preemption_disabled) for q in queues
+    ]
+
+
 def test_configuration_reads_as_hadoops_file_does() -> None:
     found = properties_of(default_queues(), 0.5)
     assert found == {
@@ -193,6 +213,7 @@ def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, st
         ("root.maximum-am-resource-percent", "0.5"),
         ("root.a.maximum-applications", "10.5"),
         ("root.a.maximum-applications", "-2"),
+        ("root.a.disable_preemption", "yes"),
         ("root.a.ordering-policy", "utilization"),
         ("root.ordering-policy", "fifo"),
         ("root.a.user-settings..weight", "1"),

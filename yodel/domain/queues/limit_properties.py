@@ -14,6 +14,11 @@ WEIGHT_MAX = 1_000_000.0
 APPLICATIONS_MAX = 2**31 - 1
 USERS_MAX = 1000
 """Users with a weight of their own in one queue."""
+PREEMPTION_PROPERTIES = {
+    "disable_preemption": "is_preemption_disabled",
+    "intra-queue-preemption.disable_preemption": "is_intra_queue_preemption_disabled",
+}
+"""Fields of a queue by property: as of the queue above it where nothing is said (CSQueuePreemptionSettings)."""
 _USER = ("user-settings.", ".weight")
 
 
@@ -64,6 +69,9 @@ def limits(
         "ordering": _ordering(properties, own, is_leaf=is_leaf),
         "maximum_applications": int(_number(properties, own, "maximum-applications", -1.0, -1.0, APPLICATIONS_MAX)),
     }
+    for name, attribute in PREEMPTION_PROPERTIES.items():
+        above = parent is not None and getattr(parent, attribute)
+        found[attribute] = _is(own + name, properties.get(own + name, ""), default=above)
     if own + "maximum-am-resource-percent" in properties:
         found["am_share"] = _number(properties, own, "maximum-am-resource-percent", 0.0, 0.0, 1.0)
     for name, is_plain in (
@@ -89,6 +97,23 @@ def limits_of(queue: Queue) -> dict[str, str]:
         found["ordering-policy"] = queue.ordering.value
     before, after = _USER
     return found | {f"{before}{user}{after}": _text(weight) for user, weight in queue.user_weights}
+
+
+def preemption_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
+    """What is said of giving back, where it is not as above."""
+    return {
+        name: str(own).lower()
+        for name, attribute in PREEMPTION_PROPERTIES.items()
+        if (own := getattr(queue, attribute)) != (parent is not None and getattr(parent, attribute))
+    }
+
+
+def _is(name: str, text: str, *, default: bool) -> bool:
+    """As Configuration.getBoolean, but what is neither is refused."""
+    value = text.strip().lower()
+    if value not in ("", "true", "false"):
+        raise _refused(name, text, "true or false")
+    return value == "true" if value else default
 
 
 def _factor(properties: Mapping[str, str], own: str) -> float:

@@ -12,7 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from yodel.domain.queues.access import submit_acl
-from yodel.domain.queues.limit_properties import limits, limits_of, user_of, weights_by_owner
+from yodel.domain.queues.limit_properties import (
+    PREEMPTION_PROPERTIES,
+    limits,
+    limits_of,
+    preemption_of,
+    user_of,
+    weights_by_owner,
+)
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX, children
@@ -33,7 +40,7 @@ QUEUE_PROPERTIES = frozenset(
         *("queues", "capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
         *("maximum-application-lifetime", "default-application-lifetime"),
         *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
-        "ordering-policy",
+        *("ordering-policy", *PREEMPTION_PROPERTIES),
     }
 )
 """Of one queue, with an effect."""
@@ -41,8 +48,6 @@ QUEUE_PROPERTIES = frozenset(
 AS_IT_IS: Mapping[str, frozenset[str]] = {
     "priority": frozenset({"0"}),
     "default-application-priority": frozenset({"0"}),
-    "disable_preemption": frozenset({"true"}),
-    "intra-queue-preemption.disable_preemption": frozenset({"true"}),
     "accessible-node-labels": frozenset({"*"}),
     "auto-create-child-queue.enabled": frozenset({"false"}),
     "auto-queue-creation-v2.enabled": frozenset({"false"}),
@@ -77,6 +82,7 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
     }
     tree = list(queues)
     names: dict[str | None, list[str]] = {}
+    by_path = {queue.path: queue for queue in tree}
     for queue in tree:
         names.setdefault(queue.parent_path, []).append(queue.name)
     for queue in tree:
@@ -94,6 +100,8 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
             found[f"{own}acl_submit_applications"] = submit_acl(queue)
         if queue.administer_acl is not None:
             found[f"{own}acl_administer_queue"] = queue.administer_acl
+        parent = by_path.get(queue.parent_path) if queue.parent_path is not None else None
+        found |= {own + name: text for name, text in preemption_of(queue, parent).items()}
         if queue.is_leaf:
             found |= {own + name: text for name, text in limits_of(queue).items()}
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
