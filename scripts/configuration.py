@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings
 
 import nm_plugin.settings
 import yodel.settings.rm
+from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.queues import CustomDialect, CustomGang, QueueSettings, UserIds
 from yodel.settings.rpc import AgentRpcSettings, RmRpcSettings
 from yodel.settings.web import WebSettings
@@ -92,6 +93,18 @@ client_frame_mib_max = 8
 connections_per_address_max = 20000
 ```""",
         RmRpcSettings,
+    ),
+    (
+        "Giving back: `[preemption]`",
+        """How queues give back what they hold above their guarantee; [queues](queues.md#giving-back) tells how. A queue
+that is not to be asked says `disable_preemption` among its properties.
+
+```toml
+[preemption]
+enabled = true
+natural_termination_factor = 1.0
+```""",
+        PreemptionSettings,
     ),
     ("Users: `[user_ids.NAME]`", "Who a user is on the nodes.", UserIds),
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from tests.support.actors import Cluster, Job
 from tests.support.playbook import NODE_SIZE, Options
 from yodel.domain.pod import PodHolding, PodPhase
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.ports.kube_nodes import NodeObservation
@@ -22,6 +23,13 @@ BUSY_OPTIONS = Options(
     liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=12),
     queues=leaves_under_root(["default", "other"], maximum_lifetime_s=-1, default_lifetime_s=-1),
     submission=SubmissionLimits(max_priority=10),
+    preemption=PreemptionRules(
+        is_enabled=True,
+        max_wait_before_kill_s=2.0,
+        max_ignored_over_capacity=0.0,
+        natural_termination_factor=1.0,
+        is_intra_queue_enabled=True,
+    ),
 )
 
 

@@ -27,6 +27,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name
 from yodel.domain.pod import PodHolding, PodObservation, PodPhase
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType, FinalApplicationStatus
@@ -243,6 +244,7 @@ class Options:
     """Of root and its children by path."""
     are_nodes_watched: bool = True
     ended_kept: EndedKept = field(default_factory=EndedKept)
+    preemption: PreemptionRules = field(default_factory=PreemptionRules)
 
     def limits(self) -> Limits:
         placement: Literal["bind", "kubernetes"] = "bind" if self.is_binding else "kubernetes"
@@ -251,6 +253,7 @@ class Options:
             ask_again_s=0.0,
             access=AccessRules(admin_acl=Acl.parse(self.admin_acl), is_view_checked=self.acl_enable),
             allocation=self.allocation,
+            preemption=self.preemption,
             asks=self.ask_rules,
             constraints_handler=self.constraints_handler,
             submission=self.submission,
@@ -495,6 +498,8 @@ class World:
         self.rm.liveness.look()
         self.rm.decommission.look()
         self.rm.binder.expire()
+        with suppress(Unavailable):  # as its task does
+            await self.run(self.rm.preemption.look())
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.master_keys.look())
         await self.settle()

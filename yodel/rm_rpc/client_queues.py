@@ -76,8 +76,8 @@ class QueueCalls:
             state=f"Q_{shown_state(queue, is_used=bool(view.metrics.pending + view.metrics.running)).name}",
             schedulerType=SCHEDULER_TYPE,
             accessibleNodeLabels=["*"],
-            preemptionDisabled=True,
-            intraQueuePreemptionDisabled=True,
+            preemptionDisabled=not view.gives_back,
+            intraQueuePreemptionDisabled=not view.gives_back_within,
             weight=NO_WEIGHT if queue.weight is None else queue.weight,
             maxParallelApps=PARALLEL_APPS_MAX,
         )

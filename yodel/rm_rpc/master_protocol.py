@@ -19,6 +19,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.server_connection import TokenGrant
 from yodel.pb_convert import asks, constraints, ids, reports
+from yodel.pb_convert.preemption import preemption_pb
 from yodel.pb_convert.submission import parse_context
 from yodel.pb_convert.texts import TEXT_LENGTH_MAX, text
 from yodel.pb_convert.tokens import amrm_identity, token_to_pb
@@ -190,6 +191,8 @@ class MasterProtocol:
             )
         if result.updated or result.update_errors:
             self._add_updates(response, result)
+        if result.preempted:
+            response.preempt.CopyFrom(preemption_pb(result.preempted, self._master.minimum))
         return response
 
     def _limit(self, headroom: Resource) -> pb.ResourceProto:

@@ -16,6 +16,7 @@ from yodel.domain.acl import AccessRules
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.ports.clock import Clock, Timers
 from yodel.ports.identity import Users
@@ -51,6 +52,7 @@ from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduling.configuration import SchedulerConfService
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
+from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
 from yodel.services.scheduling.surroundings import NodeNames, Surroundings
 from yodel.services.views.queries import Queries
@@ -102,6 +104,7 @@ class Limits:
     ask_again_s: float
     access: AccessRules
     allocation: AllocationLimits
+    preemption: PreemptionRules
     asks: AskRules
     constraints_handler: ConstraintsHandler
     submission: SubmissionLimits
@@ -139,6 +142,7 @@ class Core:
         self.state = ClusterState.of(stored)
         self.engine = Engine(self.state, ports.store, ports.clock, limits.company_s, ask_again_s=limits.ask_again_s)
         self.quotas = Quotas(self.state, limits.allocation.minimum, limits.allocation.am_share)
+        self.quotas.preemption = limits.preemption
         self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms)
         self.rights = Rights(self.state, ports.users, limits.access, limits.delegation.login_user)
         self._wire_pods()
@@ -227,6 +231,7 @@ class Core:
             self._tick_wanted,
             lambda queue: self.maker.profiles.of(queue).binds,
         )
+        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas, limits.preemption)
 
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
@@ -278,6 +283,7 @@ class Core:
         return {
             "engine": self.engine.run(),
             "scheduler": self.scheduler.run(),
+            "preemption": self.preemption.run(),
             "reconciler": self.reconciles.run(),
             "launcher": self.launches.run(),
             "liveness": self.liveness.run(),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from yodel.settings.preemption import PREFIX as PREEMPTION
 from yodel.settings.rm import Settings
 
 _RM = "yarn.resourcemanager."
@@ -40,6 +41,10 @@ def _is(name: str) -> Value:
 
 def _web(name: str) -> Value:
     return lambda s: getattr(s.web, name)
+
+
+def _preemption(name: str) -> Value:
+    return lambda s: getattr(s.preemption, name)
 
 
 def _ms(name: str) -> Value:
@@ -113,6 +118,17 @@ _VALUES: dict[str, Value] = {
     f"{_RM}recovery.enabled": lambda _: True,
     f"{_RM}reservation-system.enable": lambda _: False,
     f"{_RM}scheduler.class": lambda _: _CAPACITY_SCHEDULER,
+    f"{_RM}scheduler.monitor.enable": _preemption("enabled"),
+    f"{PREEMPTION}observe_only": _preemption("observe_only"),
+    f"{PREEMPTION}monitoring_interval": lambda s: int(s.preemption.monitoring_interval_s * 1000),
+    f"{PREEMPTION}max_wait_before_kill": lambda s: int(s.preemption.max_wait_before_kill_s * 1000),
+    f"{PREEMPTION}total_preemption_per_round": _preemption("total_preemption_per_round"),
+    f"{PREEMPTION}max_ignored_over_capacity": _preemption("max_ignored_over_capacity"),
+    f"{PREEMPTION}natural_termination_factor": _preemption("natural_termination_factor"),
+    f"{PREEMPTION}intra-queue-preemption.enabled": _preemption("intra_queue_enabled"),
+    f"{PREEMPTION}intra-queue-preemption.minimum-threshold": _preemption("intra_queue_minimum_threshold"),
+    f"{PREEMPTION}intra-queue-preemption.max-allowable-limit": _preemption("intra_queue_max_allowable_limit"),
+    f"{PREEMPTION}intra-queue-preemption.preemption-order-policy": lambda _: "priority_first",
     "yarn.acl.enable": _is("acl_enable"),
     "yarn.admin.acl": _is("admin_acl"),
     "yarn.am.liveness-monitor.expiry-interval-ms": _ms("am_expiry_s"),

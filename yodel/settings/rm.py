@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from yodel.errors import InvalidValue
+from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.queues import CustomDialect, QueueSettings, UserIds
 from yodel.settings.rpc import RmRpcSettings
 from yodel.settings.web import WebSettings
@@ -87,6 +88,9 @@ class Settings(BaseSettings):
         description="whether capacities and limits of queues count; observe: all applications stand in one line, and "
         "`/api/v1/queues` shows what is over its limit; without it a new installation limits, and one that had several "
         "queues before limits existed observes",
+    )
+    preemption: PreemptionSettings = Field(
+        default_factory=PreemptionSettings, description="how queues give back, `[preemption]`: see below"
     )
     opportunistic_containers: Literal["as-guaranteed", "refused"] = Field(
         default="as-guaranteed", description="what becomes of an ask for an opportunistic container"

@@ -11,6 +11,7 @@ from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Enforcement, Queue, leaves_under_root
 from yodel.domain.resource import Resource
 from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
@@ -29,6 +30,7 @@ from yodel.services.pods.inspection import InspectionSettings
 from yodel.services.pods.reconciler import ReconcilerSettings
 from yodel.services.writer.engine import ASK_AGAIN_S
 from yodel.services.writer.submission_room import MIB, SubmissionRoom
+from yodel.settings.preemption import PreemptionSettings
 from yodel.settings.rm import Settings
 from yodel.settings.rpc import RmRpcSettings
 from yodel.telemetry import limits
@@ -47,6 +49,7 @@ def core_limits(settings: Settings) -> Limits:
         ask_again_s=ASK_AGAIN_S,
         access=AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable),
         allocation=allocation_limits(settings),
+        preemption=preemption_rules(settings.preemption),
         asks=ask_rules(settings),
         constraints_handler=settings.placement_constraints_handler,
         submission=SubmissionLimits(
@@ -130,6 +133,21 @@ def allocation_limits(settings: Settings) -> AllocationLimits:
         am_share=settings.am_share,
         in_flight_max=settings.in_flight_max,
         delays=LocalityDelays(node_s=settings.node_locality_delay_s, rack_s=settings.rack_locality_delay_s),
+    )
+
+
+def preemption_rules(settings: PreemptionSettings) -> PreemptionRules:
+    return PreemptionRules(
+        is_enabled=settings.enabled,
+        observe_only=settings.observe_only,
+        monitoring_interval_s=settings.monitoring_interval_s,
+        max_wait_before_kill_s=settings.max_wait_before_kill_s,
+        total_per_round=settings.total_preemption_per_round,
+        max_ignored_over_capacity=settings.max_ignored_over_capacity,
+        natural_termination_factor=settings.natural_termination_factor,
+        is_intra_queue_enabled=settings.intra_queue_enabled,
+        intra_queue_minimum_threshold=settings.intra_queue_minimum_threshold,
+        intra_queue_max_allowable=settings.intra_queue_max_allowable_limit,
     )
 
 

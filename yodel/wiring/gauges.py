@@ -22,4 +22,8 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
         "pod_events_dropped": core.inspection.dropped,
         "unplaceable_asks": len(core.state.misfits),
         "waiting_pods": len(core.state.waits),
+        "preemption_notices": len(core.preemption.notices),
+        "preemption_notices_total": core.preemption.given_count,
+        "preempted_containers_total": core.preemption.preempted_count,
+        "withdrawn_pods_total": core.preemption.withdrawn_count,
     }

@@ -76,6 +76,8 @@ def tree_of(api: Api) -> wire.Tree:
         limits=queries.limits,
         ledger=queries.quotas.ledger(),
         started_ms=api.services.settings.started_ms,
+        gives_back=queries.quotas.gives_back,
+        gives_back_within=queries.quotas.gives_back_within,
     )
 
 

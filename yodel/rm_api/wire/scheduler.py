@@ -67,6 +67,8 @@ class Tree:
     limits: AllocationLimits
     ledger: Ledger
     started_ms: int
+    gives_back: Callable[[Queue], bool]
+    gives_back_within: Callable[[Queue], bool]
 
     def children(self, path: str) -> Iterable[Queue]:
         shares = self.ledger.tree
@@ -173,8 +175,8 @@ def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
         "AMResourceLimit": resource(am_limit),
         "usedAMResource": resource(load.am_used),
         "userAMResourceLimit": resource(tree.ledger.user_am_limit(share, "", am_limit)),
-        "preemptionDisabled": True,
-        "intraQueuePreemptionDisabled": True,
+        "preemptionDisabled": not tree.gives_back(queue),
+        "intraQueuePreemptionDisabled": not tree.gives_back_within(queue),
         "defaultPriority": 0,
         "isAutoCreatedLeafQueue": False,
         "maxApplicationLifetime": queue.maximum_lifetime_s,

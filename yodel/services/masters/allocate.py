@@ -62,6 +62,8 @@ class AllocateResult:
     updated: Sequence[tuple[ContainerUpdateType, Granted]] = ()
     update_errors: Sequence[UpdateError] = ()
     rejected: Sequence[RejectedAsk] = ()
+    preempted: Sequence[Container] = ()
+    """On notice since the last answer: they end unless the ApplicationMaster gives them back first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,6 +99,11 @@ class MasterService:
         self._counts = _Counts()
         self._log_contexts: dict[ApplicationId, bytes] = {}
 
+    @property
+    def minimum(self) -> Resource:
+        """The minimum allocation."""
+        return self._rules.minimum
+
     async def register(
         self,
         attempt_id: ApplicationAttemptId,
@@ -318,6 +323,7 @@ class MasterService:
             updated=updated,
             update_errors=[*updates.errors, *outbox.take_update_errors()],
             rejected=outbox.take_rejected(),
+            preempted=[c for i in outbox.take_preempted() if (c := state.containers.get(i)) is not None and c.is_live],
         )
         return self._answer(runtime, result)
 

@@ -152,6 +152,11 @@ class Scheduler:
         by_pool = by_pool or {pools.default: []}
         return [Part(demands=own, capacity=self._capacity(pool, own)) for pool, own in by_pool.items()]
 
+    def part(self, pool: PoolName, demands: Sequence[Demand]) -> Part:
+        """The part of one pool, also where nothing is wanted of it."""
+        own = [demand for demand in demands if self._engine.state.pools.pools.of(demand.queue) == pool]
+        return Part(demands=own, capacity=self._capacity(pool, own))
+
     def _capacity(self, pool: PoolName, demands: Sequence[Demand]) -> Capacity:
         state = self._engine.state
         growing = {increase.node_id for one in demands for increase in one.increases}

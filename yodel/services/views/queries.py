@@ -157,6 +157,10 @@ class QueueView:
     """What it is guaranteed and may hold."""
     is_enforced: bool
     """Whether limits count."""
+    gives_back: bool
+    """What it holds above its guarantee may be asked back."""
+    gives_back_within: bool
+    """Its applications of a lower priority give to others."""
 
 
 class Queries:
@@ -387,6 +391,8 @@ class Queries:
             used_share=used_share,
             share=tree.shares[queue.path],
             is_enforced=self.quotas.is_enforced,
+            gives_back=self.quotas.gives_back(queue),
+            gives_back_within=self.quotas.gives_back_within(queue),
         )
 
     def _nodes_by_state(self) -> dict[NodeState, int]:

@@ -37,6 +37,7 @@ class Outbox:
     _updated: dict[ContainerId, None] = field(default_factory=dict)
     _update_errors: list[UpdateError] = field(default_factory=list)
     _rejected: list[RejectedAsk] = field(default_factory=list)
+    _preempted: dict[ContainerId, None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, completed: Iterable[ContainerId], updated: Iterable[ContainerId] = ()) -> Outbox:
@@ -54,6 +55,7 @@ class Outbox:
             or self._update_errors
             or self.updates_delivered
             or self._rejected
+            or self._preempted
         )
 
     # --- what comes about ------------------------------------------------------------------------------------------
@@ -73,6 +75,11 @@ class Outbox:
         if not is_taken_over or container_id not in self._completed:
             self._completed.append(container_id)
         self._updated.pop(container_id, None)
+        self._preempted.pop(container_id, None)
+
+    def preempt(self, container_id: ContainerId) -> None:
+        """It is to be given back; told once (FiCaSchedulerApp.getAllocation)."""
+        self._preempted[container_id] = None
 
     def resized(self, container_id: ContainerId) -> None:
         self._updated.setdefault(container_id)
@@ -113,6 +120,10 @@ class Outbox:
 
     def take_update_errors(self) -> list[UpdateError]:
         taken, self._update_errors = self._update_errors, []
+        return taken
+
+    def take_preempted(self) -> list[ContainerId]:
+        taken, self._preempted = list(self._preempted), {}
         return taken
 
     def take_rejected(self) -> list[RejectedAsk]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from yodel.domain.allocation.demands import Decision, Hindered
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import Wholes, above_of
 from yodel.domain.queues.queue import (
@@ -28,6 +29,7 @@ class Quotas:
 
     def __init__(self, state: ClusterState, minimum: Resource, am_share: float) -> None:
         self._state, self._minimum, self.am_share = state, minimum, am_share
+        self.preemption = PreemptionRules()
         self._tree_of: tuple[object, ...] | None = None
         self._tree = Tree((), state.total_resource)
         self._active: Mapping[str, Collection[str]] = {}
@@ -44,6 +46,15 @@ class Quotas:
         """Whether limits count; otherwise all applications stand in one line, and limits are only shown."""
         root = self._state.queues.get(ROOT)
         return root is not None and root.enforcement is Enforcement.LIMIT
+
+    def gives_back(self, queue: Queue) -> bool:
+        """Whether what a queue holds above its guarantee may be asked back."""
+        return self.is_enforced and self.preemption.is_enabled and not queue.is_preemption_disabled
+
+    def gives_back_within(self, queue: Queue) -> bool:
+        """Whether applications of a lower priority give to others of the queue."""
+        is_on = self.is_enforced and self.preemption.is_enabled and self.preemption.is_intra_queue_enabled
+        return is_on and not queue.is_intra_queue_preemption_disabled
 
     @property
     def tree(self) -> Tree:

@@ -1,0 +1,198 @@
+"""Queues give back: who is told, who ends and how, and what is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from tests.support.playbook import NODE, SMALL, Am, Options, World, ask, running
+from yodel.domain.ids import ContainerId
+from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.queue import Queue
+from yodel.domain.resource import Resource
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
+from yodel.services.applications.submission import SubmissionLimits
+
+ROOT = Queue(path="root", is_leaf=False)
+A = Queue(path="root.a", capacity_percent=50.0, user_limit_factor=-1.0)
+B = Queue(path="root.b", capacity_percent=50.0, user_limit_factor=-1.0)
+AT_ONCE = PreemptionRules(is_enabled=True, total_per_round=1.0, natural_termination_factor=1.0)
+
+
+def options(rules: PreemptionRules = AT_ONCE, *queues: Queue) -> Options:
+    return Options(queues=(ROOT, *(queues or (A, B))), preemption=rules, submission=SubmissionLimits(max_priority=10))
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """Sixteen small containers, eight of them guaranteed to each queue."""
+    async with World(options()) as world:
+        yield world
+
+
+def held(world: World, path: str) -> int:
+    use = world.rm.state.queue_use.by_queue.get(path)
+    return use.resource.vcores if use is not None else 0
+
+
+def lower(maximum: str) -> ConfUpdate:
+    return ConfUpdate(updated=(QueueChange(path="root.a", properties={"maximum-capacity": maximum}),))
+
+
+async def borrower_of_all(world: World) -> tuple[Am, list[ContainerId]]:
+    am = await world.running_am(queue="a")
+    tasks = await am.obtain(15)
+    await world.beat(*map(running, tasks), running(am.container.id))
+    return am, tasks
+
+
+async def waiting_in_b(world: World, count: int = 8) -> Am:
+    """An application whose ApplicationMaster has no room yet."""
+    application_id = await world.submit(queue="b")
+    await world.settle()
+    return Am(world, world.application(application_id).current_attempt_id)
+
+
+async def round_of(world: World) -> None:
+    await world.run(world.rm.preemption.look())
+    await world.settle()
+
+
+async def test_borrowed_containers_are_asked_back_and_end_at_the_deadline(world: World) -> None:
+    am, tasks = await borrower_of_all(world)
+    await waiting_in_b(world)
+    await round_of(world)
+    told = (await am.beat()).preempted
+    assert [container.id for container in told] == [tasks[-1]], "the newest, and no more than are wanted"
+    assert not (await am.beat()).preempted, "told once"
+
+    await world.pass_time(14)
+    await round_of(world)
+    assert world.container(tasks[-1]).is_live
+    await world.pass_time(1)
+    await round_of(world)
+    ended = world.container(tasks[-1])
+    assert (ended.state, ended.exit_status) == (ContainerState.COMPLETED, ContainerExitStatus.PREEMPTED)
+    assert ended.diagnostics == "Container preempted by scheduler: queue root.a gave it back to root.b"
+    assert [container.id for container in (await am.beat()).completed] == [tasks[-1]]
+    assert held(world, "root.b") == 1
+
+
+async def test_queues_come_to_their_guarantees(world: World) -> None:
+    await borrower_of_all(world)
+    owner = await waiting_in_b(world)
+    for _ in range(2):
+        await round_of(world)
+        await world.pass_time(15)
+        await round_of(world)
+        await world.bind_and_settle()
+        if world.attempt(owner.attempt_id).state is AttemptState.LAUNCHED:
+            await owner.register()
+            await owner.beat(ask(20))
+            await world.settle()
+    assert (held(world, "root.a"), held(world, "root.b")) == (8, 8)
+    await round_of(world)
+    assert world.rm.preemption.notices == {}, "nothing more is asked, though b wants more"
+
+
+async def test_who_gives_back_before_the_deadline_loses_nothing_more(world: World) -> None:
+    am, tasks = await borrower_of_all(world)
+    await waiting_in_b(world)
+    await round_of(world)
+    await am.beat(releases=tasks[:1])
+    await world.settle()
+    assert held(world, "root.b") == 1
+    await world.pass_time(60)
+    await round_of(world)
+    assert all(world.container(task).is_live for task in tasks[1:])
+    assert world.rm.preemption.notices == {}
+
+
+async def test_a_queue_that_may_not_be_asked_keeps_what_it_has() -> None:
+    async with World(options(AT_ONCE, replace(A, is_preemption_disabled=True), B)) as world:
+        await borrower_of_all(world)
+        await waiting_in_b(world)
+        await round_of(world)
+        assert world.rm.preemption.notices == {}
+
+
+@pytest.mark.parametrize("rules", [PreemptionRules(), replace(AT_ONCE, observe_only=True)])
+async def test_nothing_is_asked_where_it_is_off_or_only_observed(rules: PreemptionRules) -> None:
+    async with World(options(rules)) as world:
+        am, _ = await borrower_of_all(world)
+        await waiting_in_b(world)
+        await round_of(world)
+        assert not (await am.beat()).preempted
+        assert world.rm.preemption.notices == {}
+
+
+async def test_a_small_cluster_gives_one_container_though_a_round_is_less() -> None:
+    rules = replace(AT_ONCE, total_per_round=0.01, natural_termination_factor=0.01)
+    async with World(options(rules)) as world:
+        await borrower_of_all(world)
+        await waiting_in_b(world)
+        await round_of(world)
+        assert len(world.rm.preemption.notices) == 1
+
+
+async def test_a_maximum_that_is_lowered_is_come_back_to(world: World) -> None:
+    am, tasks = await borrower_of_all(world)
+    await world.run(world.rm.scheduler_conf.update("admin", lower("75")))
+    await round_of(world)
+    assert {container.id for container in (await am.beat()).preempted} == set(tasks[-4:])
+    await world.pass_time(15)
+    await round_of(world)
+    assert held(world, "root.a") == 12
+
+
+async def test_higher_priority_gets_from_lower_within_a_queue_and_masters_stay() -> None:
+    rules = replace(AT_ONCE, is_intra_queue_enabled=True, intra_queue_max_allowable=1.0)
+    async with World(options(rules)) as world:
+        low, tasks = await borrower_of_all(world)
+        high = await world.submit(queue="a", priority=1)
+        await world.settle()
+        await round_of(world)
+        assert world.rm.preemption.notices == {}, "an ApplicationMaster alone waits as in YARN"
+        await low.beat(releases=tasks[:1])
+        await world.settle()
+        await world.bind_and_settle()
+        am = Am(world, world.application(high).current_attempt_id)
+        await am.register()
+        await am.beat(ask(2))
+        await world.settle()
+        await round_of(world)
+        assert set(world.rm.preemption.notices) == set(tasks[-2:])
+
+
+async def test_a_pod_without_a_node_is_taken_back_and_its_wish_stays(world: World) -> None:
+    am = await world.running_am(queue="a")
+    await am.beat(ask(15))
+    await world.settle()
+    assert world.rm.state.planned_count == 15
+    await waiting_in_b(world)
+    await world.pass_time(29)
+    await round_of(world)
+    assert world.rm.state.planned_count == 15
+    await world.pass_time(1)
+    await round_of(world)
+    assert held(world, "root.b") == 1
+    assert world.rm.preemption.withdrawn_count == 1
+    assert world.rm.state.wanted.count == 15
+    assert not (await am.beat()).completed
+
+
+async def test_notices_begin_anew_after_a_restart(world: World) -> None:
+    am, tasks = await borrower_of_all(world)
+    await waiting_in_b(world)
+    await round_of(world)
+    await world.restart()
+    await world.register_node(NODE, Resource(16 * 1024, 16))
+    await world.beat(*map(running, tasks), running(am.container.id))
+    await round_of(world)
+    await world.pass_time(14)
+    await round_of(world)
+    assert all(world.container(task).is_live for task in tasks)
+    assert held(world, "root.a") == SMALL.vcores * 16

@@ -1,0 +1,231 @@
+"""Giving back: every few seconds a round finds who has to go; their ApplicationMasters hear of it, then they end.
+
+Follows SchedulingMonitor and ProportionalCapacityPreemptionPolicy: what a round chooses is on notice; what a later one
+chooses still when its time is over ends with exit status PREEMPTED, which is nobody's failure; what is not chosen any
+more is forgotten after twice that time.  Notices are in memory: after a restart everybody gets the whole time again.
+A pod that no node was found for for a while is taken back at once: nothing runs there, and the wish is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from yodel.domain.container import Container
+from yodel.domain.events import StopRequested
+from yodel.domain.ids import ContainerId
+from yodel.domain.preemption.round import Held, victims_of
+from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.preemption.victims import Candidate, Victim
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.pools import PoolName, above_of
+from yodel.domain.queues.queue import ROOT
+from yodel.domain.states import ContainerExitStatus, ContainerState
+from yodel.errors import Unavailable
+from yodel.ports.clock import Clock
+from yodel.services.scheduling.scheduler import Scheduler
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.quotas import Quotas
+from yodel.services.writer.transaction import Transaction
+
+UNPLACED_AFTER_S = 30.0
+"""A pod that waits so long for a node may be taken back for a queue under its guarantee."""
+FORGOTTEN_AFTER = 2
+"""Times max_wait_before_kill (ProportionalCapacityPreemptionPolicy.cleanupStaledPreemptionCandidates)."""
+SLICE = 1000
+"""Containers looked at in one turn of the loop."""
+PREEMPTED_CONTAINER = "Container preempted by scheduler"  # SchedulerUtils.PREEMPTED_CONTAINER
+log = structlog.get_logger("yodel.preemption")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """That a container is to go.  Seconds of the monotonic clock: when it was given, and last chosen."""
+
+    given_s: float
+    chosen_s: float
+    for_queue: str
+
+
+class Preemption:
+    """One task.  ``notices`` are of containers that are to go and have not gone."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, scheduler: Scheduler, quotas: Quotas, rules: PreemptionRules
+    ) -> None:
+        self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
+        self.rules = rules
+        self.notices: dict[ContainerId, Notice] = {}
+        self.given_count = 0
+        """Notices that were given since the start."""
+        self.preempted_count = 0
+        """Containers that were ended."""
+        self.withdrawn_count = 0
+        """Pods that were taken back because no node was found for them."""
+        self._judged: tuple[object, ...] = ()
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(self.rules.monitoring_interval_s)
+            try:
+                await self.look()
+            except Unavailable as error:
+                log.warning("round failed, again soon", error=str(error))
+            except Exception as error:  # a bug in a round: nobody gives back, and all that runs goes on
+                log.error("round failed by a bug, again soon", exc_info=error)
+
+    async def look(self) -> None:
+        """One round; none where nobody waits and nothing has changed."""
+        if not self.rules.is_enabled or not self._quotas.is_enforced:
+            self.notices.clear()
+            return
+        self._forget_ended()
+        if not self._is_due():
+            return
+        demands = self._scheduler.demands()
+        ledger = self._quotas.ledger()
+        candidates = await self._candidates(ledger)
+        book = self._engine.state.pools
+        victims: list[Victim] = []
+        for name in book.drawn_on:
+            top = above_of(name) if len(book.drawn_on) > 1 else ROOT
+            part, held = self._scheduler.part(name, demands), self._held(name, candidates)
+            victims += victims_of(part, top, ledger, held, self._scheduler.limits, self.rules)
+        if self.rules.observe_only:
+            _observe(victims)
+            return
+        await self._act(victims)
+
+    def _is_due(self) -> bool:
+        state = self._engine.state
+        now = (state.stirs, state.queue_use.version, state.queues_version, state.nodes_version)
+        is_changed, self._judged = now != self._judged, now
+        return bool(self.notices or state.wanted.count or state.awaited_masters or is_changed)
+
+    def _held(self, name: PoolName, candidates: Sequence[Candidate]) -> Held:
+        state = self._engine.state
+        pool, pools = state.pools.of(name), state.pools.pools
+        free_on = {}
+        for node_id in pool.lenders:
+            lent = pool.lent(node_id)
+            if lent is not None:
+                free_on[node_id] = lent.now - pool.held_on(node_id)
+        own = [one for one in candidates if pools.of(one.queue) == name]
+        return Held(used=frozenset(state.queue_use.by_queue), candidates=own, free_on=free_on)
+
+    async def _candidates(self, ledger: Ledger) -> list[Candidate]:
+        """Containers of the queues that may have to give, a slice at a time."""
+        state = self._engine.state
+        giving = self._giving(ledger)
+        found: list[Candidate] = []
+        for number, container in enumerate(list(state.live_containers()) if giving else ()):
+            if number % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+            candidate = self._candidate(container, giving)
+            if candidate is not None:
+                found.append(candidate)
+        return found
+
+    def _giving(self, ledger: Ledger) -> set[str]:
+        """Leaves that hold more than their guarantee; where priorities give within a queue, all that hold something."""
+        paths = {path for path, share in ledger.tree.shares.items() if not ledger.tree.below.get(path)}
+        paths |= {path for path, _ in self._engine.state.queue_use.by_user}
+        if self.rules.is_intra_queue_enabled:
+            return paths
+        return {path for path in paths if not ledger.used(path).fits_in(ledger.share(path).guaranteed)}
+
+    def _candidate(self, container: Container, giving: set[str]) -> Candidate | None:
+        application = self._engine.state.applications.get(container.id.application_id)
+        if application is None or not container.is_live or application.submission.queue not in giving:
+            return None
+        if container.node_id is None and (container.is_am or not self._is_unplaced(container)):
+            return None
+        return Candidate(
+            id=container.id,
+            queue=application.submission.queue,
+            size=container.reserved,
+            node_id=container.node_id,
+            priority=application.submission.priority,
+            submitted_ms=application.submitted_ms,
+            request_priority=container.priority,
+            is_am=container.is_am,
+            is_marked=container.id in self.notices,
+        )
+
+    def _is_unplaced(self, container: Container) -> bool:
+        return self._clock.now_ms() - container.created_ms >= UNPLACED_AFTER_S * 1000
+
+    async def _act(self, victims: Sequence[Victim]) -> None:
+        now_s = self._clock.monotonic_s()
+        unplaced = [victim for victim in victims if victim.candidate.node_id is None]
+        bound = [victim for victim in victims if victim.candidate.node_id is not None]
+        fresh = [victim for victim in bound if victim.candidate.id not in self.notices]
+        for victim in bound:
+            given = self.notices.get(victim.candidate.id)
+            self.notices[victim.candidate.id] = Notice(
+                given_s=now_s if given is None else given.given_s, chosen_s=now_s, for_queue=victim.for_queue
+            )
+        self._tell(fresh)
+        wait_s = self.rules.max_wait_before_kill_s
+        over = [victim for victim in bound if now_s - self.notices[victim.candidate.id].given_s >= wait_s]
+        if over or unplaced:
+            await self._engine.do(lambda tx: self._end(tx, over, unplaced))
+            self.preempted_count += len(over)
+            self.withdrawn_count += len(unplaced)
+            for victim in over:
+                del self.notices[victim.candidate.id]
+                log.info("container preempted", **_fields(victim))
+            for victim in unplaced:
+                log.info("pod without a node taken back", **_fields(victim))
+
+    def _tell(self, victims: Iterable[Victim]) -> None:
+        """PreemptionMessage in the next heartbeat of each ApplicationMaster."""
+        for victim in victims:
+            self.given_count += 1
+            log.info("container on notice", **_fields(victim), deadline_s=self.rules.max_wait_before_kill_s)
+            runtime = self._engine.state.runtimes.get(victim.candidate.id.attempt_id)
+            if runtime is None:
+                continue
+            runtime.outbox.preempt(victim.candidate.id)
+
+    def _end(self, tx: Transaction, over: Sequence[Victim], unplaced: Sequence[Victim]) -> None:
+        for victim in over:
+            if tx.has(victim.candidate.id):
+                text = f"{PREEMPTED_CONTAINER}: queue {victim.candidate.queue} gave it back to {victim.for_queue}"
+                tx.tell(victim.candidate.id, StopRequested(ContainerExitStatus.PREEMPTED, text, tx.now_ms))
+        for victim in unplaced:
+            container = tx.container(victim.candidate.id) if tx.has(victim.candidate.id) else None
+            if container is not None and container.state is ContainerState.PLANNED:
+                text = f"No node was found for {UNPLACED_AFTER_S:.0f} s, and queue {victim.for_queue} wants the share"
+                tx.tell(container.id, StopRequested(ContainerExitStatus.ABORTED, text, tx.now_ms))
+
+    def _forget_ended(self) -> None:
+        """What ended by itself, and what was not chosen for long."""
+        now_s, state = self._clock.monotonic_s(), self._engine.state
+        longest_s = FORGOTTEN_AFTER * self.rules.max_wait_before_kill_s
+        self.notices = {
+            container_id: notice
+            for container_id, notice in self.notices.items()
+            if now_s - notice.chosen_s < longest_s
+            and (container := state.containers.get(container_id)) is not None
+            and container.is_live
+        }
+
+
+def _observe(victims: Sequence[Victim]) -> None:
+    for victim in victims[:10]:
+        log.info("container would be asked back (observe_only)", **_fields(victim), of=len(victims))
+
+
+def _fields(victim: Victim) -> dict[str, str]:
+    one = victim.candidate
+    return {
+        "container_id": str(one.id),
+        "queue": one.queue,
+        "for_queue": victim.for_queue,
+        "capability": str(one.size),
+        "node_id": str(one.node_id or ""),
+    }
