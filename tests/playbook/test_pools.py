@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import NODE, SMALL, Options, World, ask
+from tests.support.playbook import NODE, NODE_SIZE, SMALL, Options, World, ask
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
 from yodel.ports.kube_nodes import NodeObservation
+from yodel.ports.pods import PodHolding
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 ROOT = Queue(path="root", is_leaf=False)
@@ -183,3 +185,29 @@ async def test_pools_are_kept_apart_where_limits_are_only_observed() -> None:
         assert (await am.beat(ask(40))).headroom == SMALL * 7
         await world.settle()
         assert held(world, "root.batch") == 8
+
+
+async def test_ordinary_capacity_is_less_what_pods_of_others_ask_where_they_are_seen() -> None:
+    """Three and a half cores and a GiB and a byte are four vcores and 1025 MiB."""
+    async with World(Options(is_binding=True)) as world:
+        await world.register_node()
+        pools = world.rm.state.pools
+        amounts = {"cpu": 3500, "memory": ((1 << 30) + 1) * 1000, "pods": 1000}
+        holding = PodHolding(
+            namespace="web", name="shop", uid="u", resource_version="9", node_name=NODE.host, amounts=amounts
+        )
+        world.rm.binder.holding_seen(replace(holding, name="ours", application="application_1_0001"))
+        assert pools.size == NODE_SIZE, "our own are counted as what they were granted"
+        world.rm.binder.holding_seen(holding)
+        assert pools.size == Resource(NODE_SIZE.memory_mib - 1025, NODE_SIZE.vcores - 4)
+        lent = pools.of_queue("root.default").lent(NODE)
+        assert lent is not None
+        assert lent.ever == NODE_SIZE, "what others ask today says nothing of what can never start"
+        assert world.rm.queries.node(NODE).node.capability == pools.size
+        world.rm.binder.holding_seen(replace(holding, amounts={"cpu": 99_000, "pods": 1000}))
+        assert pools.size == Resource(NODE_SIZE.memory_mib, 0), "never less than nothing"
+        world.rm.binder.holdings_listed([])
+        assert pools.size == NODE_SIZE
+        world.rm.binder.holding_seen(holding)
+        world.rm.binder.holding_gone(holding)
+        assert pools.size == NODE_SIZE

@@ -202,6 +202,6 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "past": state.past_usage,
         "contexts": dict(state.context_bytes),
         "planned": state.planned_count,
-        "usable": (state.usable_count, state.pools.of(NATIVE).size),
+        "usable": (state.usable_count, total_of(node.capability for node in state.nodes.values() if node.is_usable)),
         "containers of": {a: {c.id for c in state.containers_of(a)} for a in state.attempts},
     }

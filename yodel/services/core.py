@@ -178,7 +178,12 @@ class Core:
         )
         namespace = limits.pod_profiles.default.namespace
         self.binder = Binder(
-            state, ports.clock, namespace, lambda c: self.maker.profiles.of(c.queue).binds, self.reconciles.add
+            state,
+            ports.clock,
+            namespace,
+            lambda c: self.maker.profiles.of(c.queue).binds,
+            self.reconciles.add,
+            lambda name, held: self.lending.see_others(name, held),
         )
         self.forgetting = Forgetting(self.engine, ports.store, ports.clock, limits.ended_kept, self._has_pod)
         self.reconciler = Reconciler(

@@ -58,6 +58,8 @@ class NodeBook:
     allocatable: Amounts = field(default_factory=dict)
     used: Amounts = field(default_factory=dict)
     free: Amounts = field(default_factory=dict)
+    others: Amounts = field(default_factory=dict)
+    """Of ``used`` what pods hold that are not ours."""
     pods_of: dict[str, int] = field(default_factory=dict)
     """Pods by application."""
 
@@ -123,11 +125,18 @@ class Ledger:
         """Grows when nodes come and go, and with labels, taints, cordons and readiness."""
         self.nodes_are_known = self.pods_are_known = False
         """After the first listings."""
+        self.others_changed: set[str] = set()
+        """Nodes on which others hold more or less since somebody looked."""
         self._absent: dict[str, NodeBook] = {}
         self._held: dict[Key, PodHolding] = {}
         self._assumed: dict[Key, _Assumed] = {}
         self._turned_away: dict[str, float] = {}
         self._orders: dict[tuple[str, ...], Order] = {}
+
+    def others_on(self, name: str) -> Amounts:
+        """What pods hold there that are not ours."""
+        book = self.nodes.get(name) or self._absent.get(name)
+        return book.others if book is not None else {}
 
     @property
     def is_known(self) -> bool:
@@ -288,7 +297,11 @@ class Ledger:
         for resource, amount in held.items():
             used = book.used[resource] = book.used.get(resource, 0) + sign * amount
             book.free[resource] = book.allocatable.get(resource, 0) - used
-        if application:
+        if not application:
+            self.others_changed.add(name)
+            for resource, amount in held.items():
+                book.others[resource] = book.others.get(resource, 0) + sign * amount
+        else:
             count = book.pods_of.get(application, 0) + sign
             if count > 0:
                 book.pods_of[application] = count

@@ -46,6 +46,11 @@ class PoolRules:
         """The node's cores and memory, whoever uses them."""
         return amount(_ORDINARY, allocatable, self.milli_per_vcore)
 
+    def taken(self, held: Mapping[str, int]) -> Resource:
+        """Ordinary cores and memory that pods hold, thousandths by resource name: vcores and MiB, rounded up."""
+        cpu, memory = max(0, held.get(_ORDINARY.cpu, 0)), max(0, held.get(_ORDINARY.memory, 0))
+        return Resource(-(-memory // (1000 * MIB)), -(-cpu // self.milli_per_vcore))
+
 
 def amount(measures: Measures, allocatable: Mapping[str, str], milli_per_vcore: int) -> Resource:
     """Whole vcores and MiB, rounded down; what is missing or cannot be read is nothing, and so is less than that."""

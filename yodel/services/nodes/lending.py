@@ -2,11 +2,12 @@
 
 A node lends what it publishes, be it nothing: what runs there goes on.  The most that it may lend is what it ever
 published while it was watched, or its own cores and memory where that is more; by this is judged what can never start.
+Of ordinary capacity a node lends what its agent registered, less what pods of others ask where that may be seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from yodel.domain.queues.pools import NATIVE, Lent, PoolName
 from yodel.domain.resource import larger
@@ -52,14 +53,22 @@ class Lending:
     def node_gone(self, node: NodeObservation) -> None:
         self._nodes.pop(node.name, None)
         self._most.pop(node.name, None)
-        if self._state.see_published(node.name, None):
+        self._state.pools.see(node.name, None)
+        if self._state.lent_anew(node.name):
+            self._wake_scheduler()
+
+    def see_others(self, node_name: str, held: Mapping[str, int]) -> None:
+        """What pods of others hold on a node, where that may be seen: thousandths by resource name."""
+        self._state.pools.see_others(node_name, self.rules.taken(held))
+        if self._state.lent_anew(node_name):
             self._wake_scheduler()
 
     def _see(self, node: NodeObservation) -> bool:
         kinds = [name for name in self.rules.kinds if name != NATIVE]
         if not kinds:
             return False
-        return self._state.see_published(node.name, self._published(node, kinds))
+        self._state.pools.see(node.name, self._published(node, kinds))
+        return self._state.lent_anew(node.name)
 
     def _published(self, node: NodeObservation, kinds: Sequence[PoolName]) -> Published:
         own, before = self.rules.ordinary(node.allocatable), self._most.get(node.name, {})

@@ -13,7 +13,7 @@ place.  Nothing is tried while nothing changes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -89,7 +89,10 @@ class Binder:
         namespace: str,
         binds: Callable[[Container], bool],
         enqueue: Callable[[ContainerId], object],
+        see_others: Callable[[str, Mapping[str, int]], None] = lambda _, __: None,
     ) -> None:
+        """``see_others`` is told what pods of others hold on a node: thousandths by resource name."""
+        self._see_others = see_others
         self._state, self._clock, self._namespace = state, clock, namespace
         self._binds, self._enqueue = binds, enqueue
         self._ledger = Ledger()
@@ -183,15 +186,23 @@ class Binder:
 
     def holdings_listed(self, pods: Sequence[PodHolding]) -> None:
         self._ledger.pods_listed(pods)
+        self._tell_of_others()
         self._after_change()
 
     def holding_seen(self, pod: PodHolding) -> None:
         self._ledger.pod_seen(pod)
+        self._tell_of_others()
         self._after_change()
 
     def holding_gone(self, pod: PodHolding) -> None:
         self._ledger.pod_gone(pod)
+        self._tell_of_others()
         self._after_change()
+
+    def _tell_of_others(self) -> None:
+        changed, self._ledger.others_changed = self._ledger.others_changed, set()
+        for name in changed:
+            self._see_others(name, self._ledger.others_on(name))
 
     def published(self, rows: Iterable[Row]) -> None:
         """Rows that were committed: of nodes, whether their agents may be given containers."""

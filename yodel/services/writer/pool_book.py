@@ -23,7 +23,7 @@ Published = Mapping[PoolName, Lent]
 
 
 class PoolBook:
-    """Only ``ClusterState`` changes it.  ``queues`` are the rows there are, by path."""
+    """Rows are told by ``ClusterState``, Kubernetes' nodes by who watches them.  ``queues`` are the rows there are."""
 
     def __init__(self, queues: Mapping[str, Queue]) -> None:
         self._queues = queues
@@ -33,6 +33,8 @@ class PoolBook:
         self._figures: dict[PoolName, Pool] = {}
         self._used: dict[PoolName, Usage] = {}
         self._published: dict[str, Published] | None = None
+        self._others: dict[str, Resource] = {}
+        """What pods of others ask of ordinary capacity, by Kubernetes' name of the node; only where it is something."""
         self._drawn_on: tuple[PoolName, ...] | None = None
 
     # --- what is asked ---------------------------------------------------------------------------------------------
@@ -73,7 +75,7 @@ class PoolBook:
 
     def capability(self, node: Node) -> Resource:
         """What a node has of all pools that are drawn on, usable or not."""
-        if self.drawn_on == (NATIVE,):
+        if self.drawn_on == (NATIVE,) and not self._others:
             return node.capability
         found = (self._lent(name, node) for name in self.drawn_on)
         return _sum(lent.now for lent in found if lent is not None)
@@ -122,6 +124,13 @@ class PoolBook:
         else:
             self._published[kubernetes_name] = published
 
+    def see_others(self, kubernetes_name: str, taken: Resource) -> None:
+        """What pods of others ask of a node from now on.  Its row is to be published after that."""
+        if taken == NONE:
+            self._others.pop(kubernetes_name, None)
+        else:
+            self._others[kubernetes_name] = taken
+
     def publish(self, node: Node) -> bool:
         """A node's row.  Whether what it lends is news."""
         is_news = False
@@ -144,7 +153,8 @@ class PoolBook:
     def _lent(self, name: PoolName, node: Node) -> Lent | None:
         own = node.capability
         if not self.is_published(name) or self._published is None:
-            return Lent(own, own)
+            others = self._others.get(node.kubernetes_node_name) if name == NATIVE else None
+            return Lent(own if others is None else (own - others).at_least_zero(), own)
         published = self._published.get(node.kubernetes_node_name)
         if published is None:  # nobody has seen it yet
             return Lent(NONE, own)

@@ -24,7 +24,7 @@ from yodel.domain.states import AttemptState, ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.attempt_runtime import AttemptRuntime
-from yodel.services.writer.pool_book import PoolBook, Published
+from yodel.services.writer.pool_book import PoolBook
 from yodel.services.writer.queue_use import QueueUse, Usage
 from yodel.services.writer.totals import TotalsBook
 from yodel.translator.pools import PoolRules
@@ -254,9 +254,8 @@ class ClusterState:
         self.pools.use(rules, self.nodes.values(), self.live_containers(), are_nodes_watched=are_nodes_watched)
         self.version += 1
 
-    def see_published(self, kubernetes_name: str, published: Published | None) -> bool:
-        """What a Kubernetes node publishes for pools; None: it is gone.  Whether a decision would read that."""
-        self.pools.see(kubernetes_name, published)
+    def lent_anew(self, kubernetes_name: str) -> bool:
+        """The book of pools was told of a Kubernetes node.  Whether a decision reads something else now."""
         node = self.node_of_kubernetes(kubernetes_name)
         is_news = node is not None and self.pools.publish(node)
         self.version += is_news
