@@ -1,0 +1,124 @@
+"""Whatever is changed of the queues in whatever order: rows are what their words say, every version is what it was, and
+a restart finds the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.playbook import World
+from yodel.domain.queues.moving import moved
+from yodel.domain.queues.properties import described
+from yodel.domain.queues.words import said_properties
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
+from yodel.errors import ChangeNotFound, Refused
+from yodel.services.scheduling.configuration import Wanted, assembling, replacing
+
+PATHS = ("root.default", "root.a", "root.b", "root.a.x", "root.a.y", "root.b.x")
+SAID = {
+    "capacity": ["0w", "1w", "2w", "2.0w", "50"],
+    "state": ["STOPPED", "RUNNING", ""],
+    "maximum-capacity": ["50", "100", "-1"],
+    "user-limit-factor": ["1", "2", "-1"],
+    "user-settings.alice.weight": ["0.5", "1", ""],
+    "disable_preemption": ["true", ""],
+    "acl_administer_queue": [" ", "alice", ""],
+    "maximum-applications": ["7", ""],
+}
+TREE = {
+    f"{PREFIX}{name}": text
+    for name, text in {
+        "root.queues": "default,a",
+        "root.a.queues": "x,y",
+        **{f"{path}.capacity": "1w" for path in ("root.default", "root.a", "root.a.x", "root.a.y")},
+    }.items()
+}
+"""What most lives begin with: weights always add up."""
+paths = st.sampled_from(PATHS)
+properties = st.dictionaries(st.sampled_from(sorted(SAID)), st.none(), max_size=3).flatmap(
+    lambda names: st.fixed_dictionaries({name: st.sampled_from(SAID[name]) for name in names})
+)
+changes = st.builds(lambda path, said: QueueChange(path=path, properties=said), paths, properties)
+additions = st.builds(
+    lambda path, said: QueueChange(path=path, properties={"capacity": "1w", **said}), paths, properties
+)
+stops = st.builds(lambda path: ConfUpdate(updated=[QueueChange(path=path, properties={"state": "STOPPED"})]), paths)
+updates = st.builds(
+    lambda removed, added, updated: ConfUpdate(removed=removed, added=added, updated=updated),
+    st.lists(paths, max_size=1),
+    st.lists(additions, max_size=1),
+    st.lists(changes, max_size=3),
+)
+steps = st.one_of(
+    updates,
+    stops,
+    st.builds(lambda path: ConfUpdate(removed=[path]), paths),
+    st.sampled_from(["restart", "format"]),
+    st.integers(1, 3),
+    st.tuples(paths, paths),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.booleans(), st.lists(steps, min_size=3, max_size=15))
+def test_every_version_is_what_it_was(is_grown: bool, drawn: list[object]) -> None:
+    asyncio.run(_lived([TREE, *drawn] if is_grown else drawn))
+
+
+async def _lived(drawn: list[object]) -> None:
+    async with World() as world:
+        was: dict[int, Mapping[str, str]] = {1: dict(world.rm.scheduler_conf.properties())}
+        for step in drawn:
+            before = world.rm.scheduler_conf.version
+            try:
+                await _step(world, step)
+            except (Refused, ChangeNotFound):
+                assert world.rm.scheduler_conf.version == before
+            conf = world.rm.scheduler_conf
+            assert conf.version - before in (0, 1)
+            assert was.setdefault(conf.version, dict(conf.properties())) == conf.properties()
+            _require_rows_say_what_they_are(world)
+        for version, properties_then in was.items():
+            assert await world.rm.scheduler_conf.as_of(version) == (max(was), properties_then)
+
+
+async def _step(world: World, step: object) -> None:
+    conf = world.rm.scheduler_conf
+    wanted: Wanted
+    if step == "restart":
+        await world.restart()
+        return
+    if step == "format":
+        await world.run(conf.format("admin"))
+        return
+    if isinstance(step, int):
+        now, properties_then = await conf.as_of(step)
+        await world.run(conf.change("admin", replacing(properties_then), expected=now))
+        return
+    if step is TREE:
+        await world.run(conf.change("admin", replacing(TREE)))
+        return
+    if isinstance(step, tuple):
+        path, to = step
+
+        def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
+            return moved(present, path, to)
+    else:
+        assert isinstance(step, ConfUpdate)
+        wanted = assembling(step)
+    await world.run(conf.change("admin", wanted))
+
+
+def _require_rows_say_what_they_are(world: World) -> None:
+    rows = world.rm.state.queues
+    said = said_properties(rows.values())
+    assert said == world.rm.state.scheduler_conf.mapping()
+    if said:
+        fields = {queue.path: queue for queue in described(said).queues}
+        assert fields.keys() == rows.keys()
+        assert all(fields[path].capacity_percent == row.capacity_percent for path, row in rows.items())
+        assert all(fields[path].state is row.state for path, row in rows.items())
+        assert all(fields[path].user_weights == row.user_weights for path, row in rows.items())
