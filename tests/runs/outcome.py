@@ -31,6 +31,7 @@ class Outcome:
     failed_after: frozenset[str] = frozenset()
     """Those of ``failed`` that failed while what they had used was taken down."""
     seconds: Mapping[str, float] = field(default_factory=dict)
+    processor_s: Mapping[str, float] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     """Why nothing can be concluded from it."""
 
@@ -83,6 +84,7 @@ def outcome_of(part: str, events: Sequence[Mapping[str, Any]], status: int) -> O
         failed=failed,
         failed_after=frozenset(r["id"] for r in reports if r["outcome"] == "failed" and r["when"] == "teardown"),
         seconds=seconds,
+        processor_s={report["id"]: report["processor_s"] for report in reports if "processor_s" in report},
         faults=tuple(_faults(events, status, unknown=unknown, has_failures=bool(failed), has_tests=bool(collected))),
     )
 

@@ -24,13 +24,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from tests.runs import cost
 from tests.runs.outcome import AGAIN_MAX, Outcome, Verdict, judged, outcome_of, read, to_ask_again
 from tests.runs.parts import HERE, ROOT, Part, Run, load
 
@@ -45,6 +46,7 @@ SLOWEST = 25
 GIVING_WAY = 10
 """In ``nice``'s numbers."""
 BESIDE = "+"
+COSTS = "tests/cost.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,12 +145,19 @@ class Running:
         return bool(more)
 
 
-def main(arguments: Sequence[str], parts: Path = HERE / "parts.toml", root: Path = ROOT) -> int:
-    """The exit status."""
+def main(
+    arguments: Sequence[str],
+    parts: Path = HERE / "parts.toml",
+    root: Path = ROOT,
+    loop_s: Callable[[], float] = cost.loop_s,
+) -> int:
+    """The exit status.  ``loop_s``: what a unit of cost takes now."""
     runs = load(parts, root)
     parser = argparse.ArgumentParser(prog="python -m tests.runs", description=__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{', '.join(runs)}, or several, joined by {BESIDE}")
-    words = parser.parse_args(arguments).runs
+    parser.add_argument("--record-cost", action="store_true", help=f"keep what the files cost in {COSTS}")
+    asked = parser.parse_args(arguments)
+    words = asked.runs
     names = [name for word in words for name in word.split(BESIDE)]
     if unknown := [name for name in names if name not in runs]:
         parser.error(f"no run is named {', '.join(unknown)}; there are {', '.join(runs)}")
@@ -157,7 +166,8 @@ def main(arguments: Sequence[str], parts: Path = HERE / "parts.toml", root: Path
     if isinstance(sys.stdout, io.TextIOWrapper):  # what failed tests print may be of any kind
         sys.stdout.reconfigure(errors="backslashreplace")
     with _folder(root / ".runs" / "-".join(words)) as folder:
-        return _run([_joined([runs[name] for name in word.split(BESIDE)]) for word in words], folder, root)
+        stages = [stage for word in words for stage in _joined([runs[name] for name in word.split(BESIDE)])]
+        return _run(stages, folder, root, loop_s, keeps_cost=asked.record_cost)
 
 
 def _joined(runs: Sequence[Run]) -> list[list[Lane]]:
@@ -169,15 +179,19 @@ def _joined(runs: Sequence[Run]) -> list[list[Lane]]:
     ]
 
 
-def _run(chosen: Sequence[Sequence[Sequence[Lane]]], folder: Path, root: Path) -> int:
+def _run(
+    stages: Sequence[Sequence[Lane]], folder: Path, root: Path, loop_s: Callable[[], float], *, keeps_cost: bool
+) -> int:
     started_s = time.monotonic()
     first: dict[str, tuple[Running, Outcome]] = {}
     again: dict[str, tuple[Running, Outcome]] = {}
     with _ended_in_order():
-        for stage in (stage for stages in chosen for stage in stages):
+        loops_s = [loop_s()]
+        for stage in stages:
             given = {lane.part.name: [*lane.part.options, *lane.part.paths] for lane in stage}
             giving_way = {lane.part.name for lane in stage if lane.gives_way}
             first.update(_side_by_side(given, folder, root, giving_way))
+            loops_s.append(loop_s())
         for name, (_, outcome) in first.items():
             if asked := to_ask_again(outcome):
                 say(f"lane {name}: {len(asked)} asked again")
@@ -186,11 +200,24 @@ def _run(chosen: Sequence[Sequence[Sequence[Lane]]], folder: Path, root: Path) -
     verdicts = [judged(outcome, again[name][1] if name in again else None) for name, (_, outcome) in first.items()]
     for line in _told(verdicts, {**first, **{f"{name}-again": ended for name, ended in again.items()}}):
         print(line)
+    _tell_costs({name: outcome for name, (_, outcome) in first.items()}, loops_s, root / COSTS, keeps_cost=keeps_cost)
     failed = sum(len(verdict.failed) + len(verdict.faults) for verdict in verdicts)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{time.monotonic() - started_s:.0f} s in all, {used.ru_utime + used.ru_stime:.0f} s of processors")
     print(f"{sum(verdict.passed for verdict in verdicts)} passed, {failed} failed", flush=True)
     return 1 if failed else 0
+
+
+def _tell_costs(outcomes: Mapping[str, Outcome], loops_s: Sequence[float], path: Path, *, keeps_cost: bool) -> None:
+    """Beside what was recorded."""
+    unit_s = sum(loops_s) / len(loops_s)
+    known = cost.read(path)
+    new = {name: cost.of_files(outcome.processor_s, unit_s) for name, outcome in outcomes.items()}
+    print(f"one loop took {min(loops_s):.3f} to {max(loops_s):.3f} s of a processor")
+    for line in cost.told(known, new):
+        print(line)
+    if keeps_cost:
+        path.write_text(cost.written(known, new))
 
 
 def say(line: str) -> None:

@@ -47,7 +47,7 @@ def a_checkout(folder: Path, *, options: str = "[]", **texts: str) -> Path:
 
 
 def ran(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
-    status = main(["all"], folder / "parts.toml", folder)
+    status = main(["all"], folder / "parts.toml", folder, lambda: 1.0)
     return status, capsys.readouterr().out.splitlines()
 
 
@@ -75,6 +75,31 @@ def test_unsteady_and_failing_tests_of_several_lanes(tmp_path: Path, capsys: pyt
     assert text.count("AssertionError: the first time") == 2
 
 
+WORKS = """
+import subprocess
+import sys
+import time
+def test_works():
+    subprocess.run([sys.executable, "-c", "import time\\nwhile time.process_time() < 0.5: pass"], check=True)
+"""
+
+
+@pytest.mark.parametrize("options", ["[]", XDIST])
+def test_costs_are_told_and_kept_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: str
+) -> None:
+    """With the time of processes that a test waited for."""
+    a_checkout(tmp_path, one=WORKS, options=options)
+    (tmp_path / "tests").mkdir()
+    for words in (["all", "--record-cost"], ["all"]):
+        assert main(words, tmp_path / "parts.toml", tmp_path, lambda: 0.1) == 0
+    (first, second) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("cost ")]
+    assert first.endswith(" loops, nothing recorded")
+    assert 5 <= float(first.split()[2]) < 100
+    assert ": " in second.partition("recorded ")[2]
+    assert '"test_one.py" = ' in (tmp_path / "tests" / "cost.toml").read_text()
+
+
 NICENESS = "import os\ndef test_niceness():\n    assert os.nice(0) == {}\n"
 
 
@@ -86,7 +111,7 @@ def test_runs_that_are_joined_go_side_by_side_and_give_way_to_the_first(
     table = (tmp_path / "parts.toml").read_text().splitlines()[2:]
     runs = ["[runs]", 'a = [["one"]]', 'b = [["two"], ["three"]]']
     (tmp_path / "parts.toml").write_text("\n".join([*runs, *table]))
-    status = main(["a+b"], tmp_path / "parts.toml", tmp_path)
+    status = main(["a+b"], tmp_path / "parts.toml", tmp_path, lambda: 1.0)
     lines = capsys.readouterr().out.splitlines()
     assert (status, lines[-1]) == (0, "3 passed, 0 failed")
     begun = [line for line in lines if line.endswith(".log")]
@@ -97,7 +122,7 @@ def test_runs_that_are_joined_go_side_by_side_and_give_way_to_the_first(
 @pytest.mark.parametrize("words", [["all", "all"], ["all+all"], ["all+none"]])
 def test_runs_that_cannot_be_meant_are_refused(tmp_path: Path, words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main(words, a_checkout(tmp_path, one=PASSES) / "parts.toml", tmp_path)
+        main(words, a_checkout(tmp_path, one=PASSES) / "parts.toml", tmp_path, lambda: 1.0)
 
 
 def test_unsteady_tests_alone_fail_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +183,7 @@ def test_what_tests_print_may_be_of_any_kind(tmp_path: Path, capsys: pytest.Capt
 def test_run_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a_checkout(tmp_path, one=PASSES)
     with pytest.raises(SystemExit, match="2"):
-        main(["none"], tmp_path / "parts.toml", tmp_path)
+        main(["none"], tmp_path / "parts.toml", tmp_path, lambda: 1.0)
     assert "no run is named none; there are all" in capsys.readouterr().err
 
 
@@ -168,7 +193,7 @@ def test_same_run_is_not_started_beside_itself(tmp_path: Path, capsys: pytest.Ca
     with (tmp_path / ".runs" / "all.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemExit, match="2"):
-            main(["all"], tmp_path / "parts.toml", tmp_path)
+            main(["all"], tmp_path / "parts.toml", tmp_path, lambda: 1.0)
     assert "the same run is going on in this checkout" in capsys.readouterr().err
 
 
@@ -188,7 +213,7 @@ def test_waits(brought_up):
 """
     root = a_checkout(tmp_path, one=waits, two=waits, three=PASSES)
     program = "import pathlib, sys; from tests.runs.run import GIVING_WAY, main; root = pathlib.Path(sys.argv[1]); "
-    program += "sys.exit(main(['all'], root / 'parts.toml', root))"
+    program += "sys.exit(main(['all'], root / 'parts.toml', root, lambda: 1.0))"
     with subprocess.Popen([sys.executable, "-c", program, str(root)], stdout=subprocess.DEVNULL) as process:
         until_there(root / "test_one.up")
         until_there(root / "test_two.up")
