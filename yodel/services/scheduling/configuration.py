@@ -234,7 +234,7 @@ class SchedulerConfService:
         """Only the rows are looked at: a queue that goes is stopped since an earlier commit, so nothing comes to it."""
         state = self._engine.state
         used: set[str] = set()
-        for path in {a.submission.queue for a in state.applications.values() if not a.state.is_final}:
+        for path in state.queue_use.live_by_queue:
             used.update(accumulate(path.split("."), "{}.{}".format))
         try:
             require_passable(state.queues, {queue.path: queue for queue in queues}, used)
