@@ -43,7 +43,7 @@ STOP_TIMEOUT_S = 90.0
 """For fixtures to take down what they brought up."""
 LOG_TAIL_BYTES = 8000
 SLOWEST = 25
-GIVING_WAY = 10
+GIVING_WAY = 5
 """In ``nice``'s numbers."""
 BESIDE = "+"
 COSTS = "tests/cost.toml"
