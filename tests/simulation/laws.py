@@ -7,6 +7,7 @@ from dataclasses import fields
 from itertools import accumulate
 from typing import Any
 
+from tests.simulation.pair import PairCluster, Process
 from tests.simulation.world import LendingCluster
 from tests.support.actors import Cluster, Master
 from yodel.domain.ids import dns_name
@@ -127,6 +128,20 @@ def check_disk(cluster: Cluster) -> None:
     if cluster.stored != stored:
         cluster.stored, cluster.stored_derived = stored, derived(ClusterState.of(read(cluster.disk)))
     assert cluster.stored_derived == derived(cluster.rm.state)
+
+
+def check_writers(pair: PairCluster) -> None:
+    """Never two writers: once another has begun to write, nothing of an earlier one gets through."""
+    epochs = [epoch for epoch, _ in pair.writes]
+    assert epochs == sorted(epochs), "a commit came through after another had taken over"
+    assert len({*pair.writes}) == len({*epochs}), "two wrote as one"
+    del pair.writes[:-1]
+
+
+def check_answers(pair: PairCluster, process: Process) -> None:
+    """Who answers without asking the store is who leads: the lease is its own, and nobody has taken over."""
+    assert pair.row.is_of(process.holder), f"{process.holder} answers, and {pair.row.holder} has the lease"
+    assert pair.leader() is process, f"{process.holder} answers, and another has opened the store"
 
 
 def check_at_rest(cluster: Cluster) -> None:

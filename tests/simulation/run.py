@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import itertools
 import json
+import random
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -20,10 +21,15 @@ import structlog
 
 from tests.simulation import laws
 from tests.simulation.actions import BindingStorm, BusyStorm, LendingStorm, Storm, come_to_rest, rage
+from tests.simulation.handover import PairStorm
+from tests.simulation.pair import RATES, PairCluster
 from tests.simulation.world import BUSY_OPTIONS, JOBS, LENDING_OPTIONS, NODES, OPTIONS, BoundCluster, LendingCluster
 from tests.support.actors import Cluster, Job
 
 SIZES_SETTLE_ROUNDS = 6
+PAIR_JOBS = 3
+SKEWS_MS = (0, 0, -900, 900, -90_000, 90_000)
+"""Of a process's wall clock."""
 KEPT = Path(__file__).with_name("kept_seeds.json")
 ERRORS_ONLY = 50
 SPOKEN_EVERY_S = 10.0
@@ -86,11 +92,30 @@ async def busy(seed: int) -> int:
         return storm.taken
 
 
+async def pair(seed: int) -> int:
+    """Two ResourceManagers, and one store."""
+    jobs = [Job(tasks=1 + n % 3, keeps_containers=n % 2 == 1) for n in range(PAIR_JOBS)]
+    draws = random.Random(seed)
+
+    def skew() -> tuple[float, int]:
+        return draws.uniform(*RATES), draws.choice(SKEWS_MS)
+
+    async with PairCluster(jobs, NODES, BUSY_OPTIONS, skew) as cluster:
+        storm = PairStorm(cluster, seed)
+        await rage(storm)
+        await storm.led()
+        await storm.calm_down()
+        await storm.led()
+        await come_to_rest(cluster, storm)
+        return storm.taken
+
+
 KINDS: dict[str, Callable[[int], Awaitable[int]]] = {
     "storm": storm,
     "binding": binding,
     "busy": busy,
     "lending": lending,
+    "pair": pair,
 }
 
 

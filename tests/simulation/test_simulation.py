@@ -14,7 +14,7 @@ import pytest
 
 from tests.simulation import run
 
-SEEDS, BUSY_SEEDS, BINDING_SEEDS, LENDING_SEEDS = range(12), range(8), range(8), range(8)
+SEEDS, BUSY_SEEDS, BINDING_SEEDS, LENDING_SEEDS, PAIR_SEEDS = range(12), range(8), range(8), range(8), range(10)
 
 
 @pytest.mark.parametrize("seed", sorted({*SEEDS, *run.kept("storm")}))
@@ -35,6 +35,11 @@ async def test_minds_may_change_in_a_storm(seed: int) -> None:
 @pytest.mark.parametrize("seed", sorted({*LENDING_SEEDS, *run.kept("lending")}))
 async def test_what_nodes_lend_comes_and_goes_in_a_storm(seed: int) -> None:
     assert await run.lending(seed) > 0
+
+
+@pytest.mark.parametrize("seed", sorted({*PAIR_SEEDS, *run.kept("pair")}))
+async def test_one_of_two_leads_in_a_storm(seed: int) -> None:
+    assert await run.pair(seed) > 0
 
 
 def test_a_seed_that_found_something_is_kept_once_and_its_name_stays(tmp_path: Path) -> None:

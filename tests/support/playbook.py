@@ -495,6 +495,9 @@ class World:
     async def pass_time(self, seconds: float) -> None:
         """Time goes by, and everybody looks at the clock."""
         self.clock.advance(seconds)
+        await self.look_at_clock()
+
+    async def look_at_clock(self) -> None:
         self.rm.liveness.look()
         self.rm.decommission.look()
         self.rm.binder.expire()

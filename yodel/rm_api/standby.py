@@ -14,7 +14,9 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from yodel.errors import Unavailable
 from yodel.hadoop_http.errors import RETRY_AFTER_S, RestError
 from yodel.hadoop_http.negotiate import answer, answer_error
 from yodel.hadoop_http.probe_port import LIVE, READY
@@ -26,6 +28,23 @@ from yodel.rm_api.wire import cluster as wire
 LEADER_GAUGE = "leader"
 """``yodel_leader`` at /prom: 1 where the lead is, 0 at a standby."""
 METHODS = ["GET", "POST", "PUT", "DELETE"]
+
+
+class Led:
+    """Around the pages of who leads: a process that stood still answers nothing of what it knew then."""
+
+    def __init__(self, app: ASGIApp, require: Callable[[], None]) -> None:
+        """``require`` raises Unavailable when we do not lead."""
+        self._app, self._require = app, require
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                self._require()
+            except Unavailable as lost:
+                await _elsewhere(str(lost))(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
@@ -57,8 +76,7 @@ def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     async def elsewhere(_: Request) -> Response:
-        text = f"This is standby RM: {reason()}"
-        return PlainTextResponse(text, 503, headers={"Retry-After": str(RETRY_AFTER_S)})
+        return _elsewhere(reason())
 
     return Starlette(
         routes=[
@@ -74,3 +92,7 @@ def standby_app(started_ms: int, reason: Callable[[], str]) -> Starlette:
         ],
         middleware=[Middleware(ProblemRim)],
     )
+
+
+def _elsewhere(reason: str) -> Response:
+    return PlainTextResponse(f"This is standby RM: {reason}", 503, headers={"Retry-After": str(RETRY_AFTER_S)})

@@ -107,9 +107,12 @@ class Dispatcher:
         call_limits: CallLimits | None = None,
         call_timeout_s: float = CALL_TIMEOUT_S,
         monotonic: Callable[[], float] = time.monotonic,
+        require: Callable[[], None] = lambda: None,
     ) -> None:
+        """``require`` is called before every handler, and raises when nothing may be answered: a process that stood
+        still finds calls in its sockets that another is there for by now."""
         self._protocols = {protocol.name: protocol for protocol in protocols}
-        self._fault_for = fault_for
+        self._fault_for, self._require = fault_for, require
         self._call_timeout_s = call_timeout_s
         self._retries = None if retry_cache is None else RetryCache(retry_cache, monotonic)
         self._scale = CallScale(call_limits or CallLimits())
@@ -124,6 +127,7 @@ class Dispatcher:
     def dispatch(self, peer: Peer, call: CallReceived) -> bytes | Coroutine[Any, Any, bytes]:
         """The answer's frame, or a coroutine that makes it.  Neither ever raises (cancellation apart)."""
         try:
+            self._require()
             method = self._method(call)
             if len(call.body) > LARGE_BYTES:
                 return self._dispatch_large(method, peer, call)

@@ -108,7 +108,7 @@ class Leadership:
         Raises:
             LeadLost: we do not lead, or cannot know that we still do.
         """
-        if self.remaining_s <= 0:
+        if self._clock.monotonic_s() >= self._leads_until_s:
             raise LeadLost(self.holder)
 
     async def gain(self, stop: asyncio.Event) -> bool:
@@ -196,11 +196,16 @@ class Leadership:
         while True:
             await asyncio.sleep(self._times.renewal_s)
             if len(under_way) < RENEWALS_MAX:
-                attempt = tasks.create_task(self._renew(), name="renewal")
+                attempt = tasks.create_task(self.renew(), name="renewal")
                 under_way.add(attempt)
                 attempt.add_done_callback(under_way.discard)
 
-    async def _renew(self) -> None:
+    async def renew(self) -> None:
+        """One attempt; several may be under way.
+
+        Raises:
+            LeadLost: another has the lease; ``end`` was called.
+        """
         asked_s = self._clock.monotonic_s()
         try:
             has_successor = await self._lease.renew()

@@ -46,8 +46,8 @@ class RpcServers:
         return self.client, self.scheduler, self.tracker, self.admin
 
 
-def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules) -> RpcServers:
-    """Not started yet.
+def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules, require: Callable[[], None]) -> RpcServers:
+    """Not started yet.  ``require`` raises when nothing may be answered.
 
     Raises:
         InvalidValue: the secret of the node agents is too short or too long.
@@ -83,6 +83,7 @@ def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules) -> 
     shared = _Shared(
         calls=CallLimits(fields_max=settings.rpc.call_fields_max, items_max=settings.rpc.call_items_max),
         unfinished=UnfinishedFrames(settings.rpc.unfinished_frames_mib_max * MIB),
+        require=require,
     )
     return RpcServers(
         client=shared.server("client", [audited_client(client.protocol())], by_name_or_token, limits.client),
@@ -104,12 +105,17 @@ class _Shared:
 
     calls: CallLimits
     unfinished: UnfinishedFrames
+    require: Callable[[], None]
 
     def server(self, name: str, protocols: list[RpcProtocol], security: ServerSecurity, limits: RpcLimits) -> RpcServer:
         return RpcServer(
             name=name,
             dispatcher=Dispatcher(
-                protocols, fault_for=fault_for, retry_cache=RetryCacheLimits(), call_limits=self.calls
+                protocols,
+                fault_for=fault_for,
+                retry_cache=RetryCacheLimits(),
+                call_limits=self.calls,
+                require=self.require,
             ),
             security=security,
             limits=limits,

@@ -23,6 +23,7 @@ from yodel.ports.identity import PosixUser
 from yodel.ports.store import Snapshot, Store
 from yodel.rm_api.app import create_app
 from yodel.rm_api.server import serve as serve_rest
+from yodel.rm_api.standby import Led
 from yodel.rm_rpc.node_agents import RpcNodeAgents
 from yodel.rpc_io.server import RpcServer
 from yodel.services.core import Core, Ports
@@ -156,7 +157,8 @@ class Rm:
         settings = self._settings
         web, webapp_port = await self._serve_rest()
         self.core.state.web_address = f"{settings.host}:{webapp_port}"
-        servers = rpc_servers(self.core, settings, self._reloading.proxy_users)
+        require = self._lead.require if self._lead is not None else lambda: None
+        servers = rpc_servers(self.core, settings, self._reloading.proxy_users, require)
         host = settings.bind_host
         addresses = Addresses(
             client_port=(await servers.client.start(host, settings.client_port))[1],
@@ -181,7 +183,10 @@ class Rm:
         )
         services = await asyncio.to_thread(rest_services, self.core, settings, process)
         limits = connection_limits(settings.web)
-        return await serve_rest(create_app(services), settings.bind_host, settings.webapp_port, limits)
+        app = create_app(services)
+        if self._lead is not None:
+            app.add_middleware(Led, require=self._lead.require)
+        return await serve_rest(app, settings.bind_host, settings.webapp_port, limits)
 
     async def _require_groups(self) -> None:
         """Raises InvalidValue: a queue wants groups of a kind that the cluster does not have."""

@@ -8,7 +8,8 @@ import httpx2
 import pytest
 
 from yodel.rm_api.server import serve
-from yodel.rm_api.standby import standby_app
+from yodel.rm_api.standby import Led, standby_app
+from yodel.store.errors import LeadLost
 
 STARTED_MS = 1_700_000_000_000
 
@@ -75,3 +76,19 @@ async def test_our_own_api_is_refused_in_its_own_form(client: httpx2.AsyncClient
     answer = await client.get("/api/v1/applications")
     assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
     assert (answer.json()["detail"], answer.headers["Retry-After"]) == ("This is standby RM: rm-1 leads", "2")
+
+
+async def test_who_led_and_stood_still_answers_no_more() -> None:
+    lost: list[LeadLost] = []
+
+    def require() -> None:
+        for error in lost:
+            raise error
+
+    app = Led(standby_app(STARTED_MS, lambda: "nobody"), require)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://rm-host:8088") as client:
+        assert (await client.get("/isActive")).status_code == 405
+        lost.append(LeadLost("rm-1"))
+        answer = await client.get("/isActive")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert answer.text == "This is standby RM: rm-1 does not lead, or not any more"

@@ -14,7 +14,9 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import take_delimited
 from yodel.hadoop_rpc.server_connection import CallReceived, Identity
+from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, Handler, Peer, RetryCacheLimits, RpcMethod, RpcProtocol
+from yodel.store.errors import LeadLost
 
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 CLIENT_ID = bytes(range(16))
@@ -235,3 +237,22 @@ async def test_other_users_and_nameless_clients_get_no_stored_reply() -> None:
     target.dispatch(PEER, nameless)
     target.dispatch(PEER, nameless)
     assert counted.runs == 4
+
+
+@pytest.mark.parametrize("handler", [echo, late_echo])
+async def test_who_may_not_answer_calls_no_handler(handler: Handler) -> None:
+    """A process that stood still finds calls in its sockets, which another may have answered by now."""
+    heard: list[int] = []
+
+    def noting(context: CallContext, request: AllocateRequestProto) -> Any:
+        heard.append(request.response_id)
+        return handler(context, request)
+
+    def require() -> None:
+        raise LeadLost("rm-1")
+
+    method = RpcMethod(name="allocate", request_type=AllocateRequestProto, handler=noting)
+    protocol = RpcProtocol(name=PROTOCOL, methods={"allocate": method})
+    stale = Dispatcher([protocol], fault_for=fault_for, retry_cache=None, require=require)
+    header, _ = await answer(stale, call())
+    assert (heard, header.exceptionClassName) == ([], faults.RETRIABLE)

@@ -231,7 +231,7 @@ async def test_an_answer_after_the_end_of_the_lease_does_not_begin_it_anew(row: 
     await first.leadership.gain(first.stop)
     await asyncio.sleep(TIMES.leading_s - 0.5)
     first.lease.answer_s = 1
-    await first.leadership._renew()
+    await first.leadership.renew()
     assert row.expires_s > now_s() + TIMES.leading_s
     assert first.leadership.remaining_s == 0
     with pytest.raises(LeadLost):
