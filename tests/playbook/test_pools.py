@@ -12,6 +12,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
+from yodel.errors import InvalidValue
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.pods import PodHolding
 
@@ -211,3 +212,20 @@ async def test_ordinary_capacity_is_less_what_pods_of_others_ask_where_they_are_
         world.rm.binder.holding_seen(holding)
         world.rm.binder.holding_gone(holding)
         assert pools.size == NODE_SIZE
+
+
+async def test_node_may_register_with_nothing_to_lend(world: World) -> None:
+    """Nothing starts there, of its own figure, and nobody is told that it never will."""
+    await world.register_node(capability=NONE)
+    publish(world, 8)
+    day = await world.submit(queue="day")
+    await world.settle()
+    assert (held(world, "root.day"), world.rm.state.misfits) == (0, {})
+    assert world.application(day).state is ApplicationState.ACCEPTED
+    batch = await world.running_am(queue="batch")
+    assert (await batch.beat(ask(40))).headroom == SMALL * 7
+    await world.register_node()
+    await world.settle()
+    assert held(world, "root.day") == 1
+    with pytest.raises(InvalidValue, match="memory and vcores of at least 0"):
+        await world.register_node(capability=Resource(1024, -1))

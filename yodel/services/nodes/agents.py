@@ -146,14 +146,14 @@ class NodeService:
         return self._engine.state.unconfirmed
 
     async def register(self, registration: NodeRegistration) -> Registered:
-        """registerNodeManager: the node and all it says of containers.
+        """registerNodeManager: the node and all it says of containers.  It may have nothing to lend at the moment.
 
         Raises:
-            InvalidValue: a node without memory or cores.
+            InvalidValue: a node with less than nothing.
         """
         capability = registration.capability
-        if capability.memory_mib <= 0 or capability.vcores <= 0:
-            raise InvalidValue("resource", str(capability), "positive memory and vcores")
+        if capability.memory_mib < 0 or capability.vcores < 0:
+            raise InvalidValue("resource", str(capability), "memory and vcores of at least 0")
         if not self._is_allowed(registration.node_id, registration.kubernetes_node_name):
             return await self._refuse(registration)
 

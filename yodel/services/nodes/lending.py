@@ -64,16 +64,13 @@ class Lending:
             self._wake_scheduler()
 
     def _see(self, node: NodeObservation) -> bool:
-        kinds = [name for name in self.rules.kinds if name != NATIVE]
-        if not kinds:
-            return False
-        self._state.pools.see(node.name, self._published(node, kinds))
+        self._state.pools.see(node.name, self._published(node))
         return self._state.lent_anew(node.name)
 
-    def _published(self, node: NodeObservation, kinds: Sequence[PoolName]) -> Published:
+    def _published(self, node: NodeObservation) -> Published:
         own, before = self.rules.ordinary(node.allocatable), self._most.get(node.name, {})
-        found = {}
-        for name in kinds:
+        found = {NATIVE: Lent(own, own)}
+        for name in self.rules.kinds.keys() - {NATIVE}:
             now = self.rules.lent(name, node.allocatable)
             if now is not None:
                 found[name] = Lent(now, larger(now, before[name].ever if name in before else own))

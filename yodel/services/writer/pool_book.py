@@ -140,7 +140,7 @@ class PoolBook:
             before = pool.lent(node.id)
             if pool.lend(node.id, lent, is_leaving=node.state is NodeState.DECOMMISSIONING):
                 is_news = True
-                self.places_version += _most(before) != _most(lent)
+                self.places_version += _ever(before) != _ever(lent)
         return is_news
 
     def hold(self, container: Container, held: Usage, sign: int) -> None:
@@ -154,7 +154,7 @@ class PoolBook:
         own = node.capability
         if not self.is_published(name) or self._published is None:
             others = self._others.get(node.kubernetes_node_name) if name == NATIVE else None
-            return Lent(own if others is None else (own - others).at_least_zero(), own)
+            return Lent(own if others is None else (own - others).at_least_zero(), self._most(node))
         published = self._published.get(node.kubernetes_node_name)
         if published is None:  # nobody has seen it yet
             return Lent(NONE, own)
@@ -167,8 +167,16 @@ class PoolBook:
             now, ever = smaller(lent.now, _plain(own)), smaller(lent.ever, _plain(own))
         return Lent(replace(now, extras=own.extras), replace(ever, extras=own.extras))
 
+    def _most(self, node: Node) -> Resource:
+        """What an agent's own figure may become: where that is nothing, what the machine has, if it was seen."""
+        own, published = node.capability, (self._published or {}).get(node.kubernetes_node_name, {})
+        is_something = own.memory_mib > 0 and own.vcores > 0
+        if is_something or node.ordered_capability != NOT_ORDERED or NATIVE not in published:
+            return own
+        return larger(own, published[NATIVE].ever)
 
-def _most(lent: Lent | None) -> Resource | None:
+
+def _ever(lent: Lent | None) -> Resource | None:
     return lent.ever if lent is not None else None
 
 
