@@ -45,7 +45,7 @@ def room(**changes: Any) -> Room:
 
 
 def claim(size: int = 1, count: int = 1) -> Claim:
-    return Claim(queue="root.b", size=SIZE * size, count=count, nodes=[N1, N2])
+    return Claim(queue="root.b", size=SIZE * size, count=count, nodes=(N1, N2))
 
 
 def gone(selection: Selection) -> list[int]:

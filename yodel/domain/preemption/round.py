@@ -90,6 +90,7 @@ class _Round:
         assert capacity.places is not None
         self._ledger, self._places, self._rules = ledger, capacity.places, rules
         self._total = capacity.total
+        self._allowed: dict[Placement, tuple[NodeId, ...]] = {}
         pending: dict[str, Resource] = {}
         for one in lacking:
             path = one.demand.queue
@@ -166,12 +167,17 @@ class _Round:
                 selection.serve(self._claim(one, count), _less_urgent(path, priority))
 
     def _claim(self, one: Lacking, count: int) -> Claim:
-        nodes = self._places.allowed(one.placement)
         request = one.wish.request if one.wish is not None else None
         if request is not None and request.constraint is not None:
             own = one.demand.attempt_id.application_id
-            nodes = list(self._places.satisfying(one.placement, request.constraint, own))
-        return Claim(queue=one.demand.queue, size=one.size, count=count, nodes=[node.id for node in nodes])
+            found = self._places.satisfying(one.placement, request.constraint, own)
+            nodes = tuple(node.id for node in found)
+        elif one.placement not in self._allowed:
+            nodes = tuple(node.id for node in self._places.allowed(one.placement))
+            self._allowed[one.placement] = nodes
+        else:
+            nodes = self._allowed[one.placement]
+        return Claim(queue=one.demand.queue, size=one.size, count=count, nodes=nodes)
 
     def _standing(self, branch: Branch) -> tuple[bool, float, float]:
         return self._ledger.standing(branch.path)

@@ -65,7 +65,7 @@ class Claim:
     queue: str
     size: Resource
     count: int
-    nodes: Sequence[NodeId]
+    nodes: tuple[NodeId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +101,8 @@ class Selection:
         self.room = room
         self.victims: dict[ContainerId, Victim] = {}
         self._is_first = True
+        self._searches: dict[tuple[Resource, int], _Search] = {}
+        """By size and by the very list of nodes, which each of them keeps: thousands of names are not compared."""
         self._ordered = sorted(candidates, key=lambda one: one.rank)
         self._place = {one.id: place for place, one in enumerate(self._ordered)}
         self._taken: dict[str, Resource] = {}
@@ -138,11 +140,21 @@ class Selection:
                 excess -= one.size
         return excess
 
-    def serve(self, claim: Claim, may_go: Callable[[Candidate], bool] = lambda _: True) -> int:
-        """Find room for the containers of a claim, and take it; returns for how many there is some."""
-        search = _Search(self, claim, may_go)
+    def serve(self, claim: Claim, may_go: Callable[[Candidate], bool] | None = None) -> int:
+        """Find room for the containers of a claim, and take it; returns for how many there is some.
+
+        ``may_go`` keeps to some of the candidates.  Without it what was found out for a claim is used for the next one
+        of the same size and nodes.
+        """
+        if may_go is not None:
+            search = _Search(self, claim.size, claim.nodes, may_go)
+        else:
+            key = claim.size, id(claim.nodes)
+            if key not in self._searches:
+                self._searches[key] = _Search(self, claim.size, claim.nodes, lambda _: True)
+            search = self._searches[key]
         served = 0
-        while served < claim.count and not self.is_full and (node_id := search.make_room()) is not None:
+        while served < claim.count and not self.is_full and (node_id := search.make_room(claim.queue)) is not None:
             self.room.on_node[node_id] -= claim.size
             self.room.free -= claim.size
             self._is_first = False
@@ -211,24 +223,26 @@ class Selection:
 
 
 class _Search:
-    """Room for the containers of one claim, one after the other."""
+    """Room for containers of one size, one after the other."""
 
-    def __init__(self, selection: Selection, claim: Claim, may_go: Callable[[Candidate], bool]) -> None:
-        self._selection, self._claim, self._may_go = selection, claim, may_go
+    def __init__(
+        self, selection: Selection, size: Resource, nodes: Sequence[NodeId], may_go: Callable[[Candidate], bool]
+    ) -> None:
+        self._selection, self._size, self.nodes, self._may_go = selection, size, nodes, may_go
         self._on_node = selection.room.on_node
-        nodes = [node_id for node_id in claim.nodes if node_id in self._on_node]
-        self._free = deque(node_id for node_id in nodes if claim.size.fits_in(self._on_node[node_id]))
-        self._prices = [(price, node_id) for node_id in nodes if (price := self._price(node_id)) is not None]
+        lenders = [node_id for node_id in nodes if node_id in self._on_node]
+        self._free = deque(node_id for node_id in lenders if size.fits_in(self._on_node[node_id]))
+        self._prices = [(price, node_id) for node_id in lenders if (price := self._price(node_id)) is not None]
         heapq.heapify(self._prices)
 
-    def make_room(self) -> NodeId | None:
-        """A node with room for one container more; None: there is none that would help."""
-        while self._free and not self._claim.size.fits_in(self._on_node[self._free[0]]):
+    def make_room(self, queue: str) -> NodeId | None:
+        """A node with room for one container more of a queue; None: there is none that would help."""
+        while self._free and not self._size.fits_in(self._on_node[self._free[0]]):
             used_up = self._free.popleft()
             if (price := self._price(used_up)) is not None:
                 heapq.heappush(self._prices, (price, used_up))
         if self._free:
-            return self._free[0] if self._free_whole() else None
+            return self._free[0] if self._free_whole(queue) else None
         while self._prices:
             price, node_id = heapq.heappop(self._prices)
             chosen = self._chosen(node_id)
@@ -238,18 +252,18 @@ class _Search:
             if now > price:  # others have been asked back since
                 heapq.heappush(self._prices, (now, node_id))
                 continue
-            self._selection.take_all(chosen, self._claim.queue)
+            self._selection.take_all(chosen, queue)
             self._free.append(node_id)  # there may be room for more than one, and it has a new price afterwards
-            return node_id if self._free_whole() else None
+            return node_id if self._free_whole(queue) else None
         return None
 
-    def _free_whole(self) -> bool:
+    def _free_whole(self, queue: str) -> bool:
         """A node has room; the whole has it too, or what has to go for that."""
-        size, free = self._claim.size, self._selection.room.free
+        size, free = self._size, self._selection.room.free
         if size.fits_in(free):
             return True
         chosen = self._selection.among(self._selection.ordered, size, free, self._frees_the_whole)
-        self._selection.take_all(chosen, self._claim.queue)
+        self._selection.take_all(chosen, queue)
         return bool(chosen)
 
     def _frees_the_whole(self, one: Candidate) -> bool:
@@ -262,9 +276,7 @@ class _Search:
         return self._selection.price(chosen) if chosen else None
 
     def _chosen(self, node_id: NodeId) -> list[Candidate]:
-        return self._selection.among(
-            self._selection.on(node_id), self._claim.size, self._on_node[node_id], self._may_go
-        )
+        return self._selection.among(self._selection.on(node_id), self._size, self._on_node[node_id], self._may_go)
 
 
 def lowers(size: Resource, lack: Resource) -> bool:

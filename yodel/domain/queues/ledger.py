@@ -80,6 +80,12 @@ class Ledger:
         self._limits: dict[tuple[str, Resource], tuple[Resource, _Limit]] = {}
         self._held_by_active: dict[str, tuple[Resource, float]] = {}
 
+    def hold_still(self) -> None:
+        """Keep what is held at this moment, whatever becomes of the figures it was made of."""
+        self._queue_now = {path: (use.resource, use.am_resource) for path, use in self._by_queue.items()}
+        self._user_now = {key: (use.resource, use.am_resource) for key, use in self._by_user.items()}
+        self._by_queue, self._by_user = {}, {}
+
     def use_active(self, active: Mapping[str, Collection[str]]) -> None:
         self._active = active
         self._limits.clear()

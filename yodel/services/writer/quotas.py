@@ -72,6 +72,12 @@ class Quotas:
         totals = {name: book.of(name).total for name in book.drawn_on}
         return Tree(queues, book.total if len(totals) == 1 else Wholes(pools=book.pools, totals=totals))
 
+    def still_ledger(self) -> Ledger:
+        """As ``ledger``, of this moment: what is held afterwards does not show in it."""
+        ledger = self.ledger()
+        ledger.hold_still()
+        return ledger
+
     def ledger(self) -> Ledger:
         """What is held now, for one decision."""
         use, book = self._state.queue_use, self._state.pools

@@ -239,3 +239,17 @@ def test_what_is_held_counts_on_every_level() -> None:
     found.take("root.a.x", "u", SIZE)
     assert [found.used(path) for path in ("root", "root.a", "root.a.x")] == [SIZE * 10, SIZE * 8, SIZE * 4]
     assert found.used_by("root.a.x", "u") == SIZE * 3
+
+
+def test_a_ledger_that_holds_still_does_not_see_what_is_held_afterwards() -> None:
+    tree = Tree((Queue(path="root", is_leaf=False), leaf("root.a")), TOTAL)
+    of_queue, of_user = Usage(resource=SIZE, containers=1), Usage(resource=SIZE, containers=1)
+    by_queue, by_user = {"root": of_queue, "root.a": of_queue}, {("root.a", "u"): of_user}
+    found = Ledger(tree, by_queue, by_user, minimum=SIZE, am_share=0.1)
+    found.hold_still()
+    of_queue.add(Usage(resource=SIZE, containers=1), 1)
+    of_user.add(Usage(resource=SIZE, containers=1), 1)
+    by_user["root.a", "v"] = of_user
+    assert (found.used("root.a"), found.used_by("root.a", "u"), found.used_by("root.a", "v")) == (SIZE, SIZE, SIZE * 0)
+    found.take("root.a", "u", SIZE)
+    assert found.used("root") == SIZE * 2
