@@ -26,7 +26,7 @@ from bench.placement_cluster import FakeCluster, cpu_s
 from bench.placement_figures import Cpu, Round
 from tests.support.ports import free_ports
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, dns_name
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerType
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -156,8 +156,10 @@ class PodBodies:
         """Already bound when a node is named."""
         self._made += 1
         one = Resource(1024, 1)
+        container_id = ContainerId(ApplicationAttemptId(self._application, 1), self._made)
         container = Container(
-            id=ContainerId(ApplicationAttemptId(self._application, 1), self._made),
+            id=container_id,
+            pod=dns_name(container_id),
             type=ContainerType.TASK,
             user=USER,
             queue="root.default",
