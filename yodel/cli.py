@@ -73,6 +73,7 @@ def _options(
 
 app.add_typer(commands.applications)
 app.add_typer(commands.nodes)
+app.add_typer(commands.pools)
 app.add_typer(change_queues.queues)
 
 

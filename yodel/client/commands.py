@@ -35,6 +35,14 @@ nodes = typer.Typer(
     rich_markup_mode="rich",
 )
 
+pools = typer.Typer(
+    name="pool",
+    help="Look at what queues draw on: how much nodes lend of it, what is used and free." + WHERE + "\n\n"
+    "Example: yodel pool list",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
 Application = Annotated[str, typer.Argument(metavar="APPLICATION", help="Its id: application_…")]
 States = Annotated[list[str] | None, typer.Option("--state", help="Only in this state; may be repeated.")]
 
@@ -317,3 +325,24 @@ def _segment(text: str) -> str:
     from urllib.parse import quote
 
     return quote(text, safe=":")
+
+
+@pools.command("list")
+def list_pools(server: Server = None, as_json: AsJson = False) -> None:
+    r"""List pools: how much nodes lend of each, how much of it is used and free, and whose queues draw on it.
+
+    Example: yodel pool list
+
+    Example: yodel pool list --json | jq '.\[] | select(.name == "koordinator").free'
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+
+        found = await client.items("/pools", {})
+        if as_json:
+            screen.json(found)
+            return
+        screen.table(show.POOL_HEADS, [show.pool_row(pool) for pool in found])
+
+    run(server, work)

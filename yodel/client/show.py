@@ -46,6 +46,7 @@ APPLICATION_HEADS = (
     "AGE",
 )
 CONTAINER_HEADS = ("CONTAINER", "STATE", "EXIT", "NODE", "MEMORY", "VCORES", "POD", "PHASE")
+POOL_HEADS = ("POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "OF")
 NODE_HEADS = ("NODE", "STATE", "LENT", "USED", "FREE", "CONTAINERS", "KUBERNETES NODE", "WHY")
 NODE_CONTAINER_HEADS = ("CONTAINER", "STATE", "USER", "QUEUE", "MEMORY", "VCORES", "POD")
 ATTEMPT_HEADS = ("ATTEMPT", "STATE", "STARTED", "AM", "AM CONTAINER")
@@ -174,6 +175,12 @@ def container_row(container: JsonObject) -> list[str]:
         pod["name"],
         container["waits_for"] or pod["reason"] or pod["phase"] or "-",
     ]
+
+
+def pool_row(pool: JsonObject) -> list[str]:
+    """Under POOL_HEADS."""
+    shown = [amount(pool[name]) for name in ("size", "used", "free")]
+    return [pool["name"], *shown, str(pool["nodes"]), " ".join(pool["queues"]), ", ".join(pool["resources"])]
 
 
 def node_row(node: JsonObject) -> list[str]:

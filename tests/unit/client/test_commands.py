@@ -36,6 +36,7 @@ COMMANDS = (
     "app watch",
     "node list",
     "node show",
+    "pool list",
     "queue tree",
     "queue show",
     "queue set",
@@ -319,6 +320,15 @@ def test_watch_of_all_prints_lines_until_it_is_refused(net: Net, monkeypatch: py
     assert (result.exit_code, result.stdout) == (1, "1970-01-01 00:00:01Z n:1 NEW → LOST\n")
     assert "note: started anew" in result.stderr
     assert net.asked[0].url.params.get_list("kind") == ["node"]
+
+
+def test_pools_are_listed_with_what_is_free(net: Net) -> None:
+    head, pool = lines(run("pool", "list"))
+    assert head == ["POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "OF"]
+    assert pool[:4] == ["native", "8192 MiB, 8 vcores", "6144 MiB, 6 vcores", "2048 MiB, 2 vcores"]
+    assert pool[4:] == ["1", "root.default", "cpu, memory"]
+    (shown,) = read(run("pool", "list", "--json"))
+    assert shown["free"]["vcores"] == 2
 
 
 def test_nodes_are_listed_with_what_they_lend(net: Net) -> None:
