@@ -14,7 +14,8 @@ import pytest
 from tests.conformance.recorded_calls import NAMES, recorded_calls
 from tests.conformance.recorded_rpc import RecordedConnection, Recording, recording
 from tests.conformance.replaying import Replay
-from tests.support.playbook import NODE, Am, Options, World, running
+from tests.support.fakes import NODE
+from tests.support.playbook import Am, Options, World, running
 from tests.support.rpc_calls import client_protocol
 from yodel.domain.ids import ApplicationId
 from yodel.domain.node_load import NodeLoad

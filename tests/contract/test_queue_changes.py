@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import Crash, World
+from tests.support.fakes import Crash
+from tests.support.playbook import World
 from tests.support.stores import Place
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.errors import StaleVersion, Unavailable

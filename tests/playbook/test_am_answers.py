@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import NODE, Am, Options, World, ask, running
+from tests.support.fakes import NODE
+from tests.support.playbook import Am, Options, World, ask, running
 from yodel.domain.ids import NodeId
 from yodel.domain.states import ApplicationState, AttemptState, ExecutionType, FinalApplicationStatus
 from yodel.domain.tokens import MasterKey

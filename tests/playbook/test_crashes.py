@@ -6,7 +6,8 @@ import pytest
 
 from tests.simulation import laws
 from tests.support.actors import Cluster, Job
-from tests.support.playbook import Crash, World, ask, complete, running
+from tests.support.fakes import Crash
+from tests.support.playbook import World, ask, complete, running
 from yodel.domain.ids import ApplicationId
 from yodel.domain.states import ApplicationState, ContainerState
 from yodel.errors import Unavailable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import NODE, Am, Crash, World, ask, complete, running
+from tests.support.fakes import NODE, Crash
+from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import Resource

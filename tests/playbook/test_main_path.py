@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.playbook import NODE, Am, World, ask, complete, running
+from tests.support.fakes import NODE
+from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.resource import Resource
 from yodel.domain.states import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import NODE, World, ask
+from tests.support.fakes import NODE
+from tests.support.playbook import World, ask
 from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.states import (
     ApplicationState,

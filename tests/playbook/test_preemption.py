@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import NODE, SMALL, Am, Options, World, ask, running
+from tests.support.fakes import NODE
+from tests.support.playbook import SMALL, Am, Options, World, ask, running
 from yodel.domain.ids import ContainerId
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue

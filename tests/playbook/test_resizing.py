@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import NODE, Am, Crash, World, ask, running
+from tests.support.fakes import NODE, Crash
+from tests.support.playbook import Am, World, ask, running
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ContainerId, dns_name
 from yodel.domain.resource import NONE, Resource

@@ -15,7 +15,8 @@ from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 from tests.support.actors import Cluster, Job
-from tests.support.playbook import ROUNDS_MAX, Crash, FakeClock, Options, check_nothing_is_owed
+from tests.support.fakes import Crash, FakeClock
+from tests.support.playbook import ROUNDS_MAX, Options, check_nothing_is_owed
 from yodel.domain.queues.queue import Queue
 from yodel.errors import Unavailable
 from yodel.ports.pods import Pods

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.playbook import NODE, Am, Options, World, a_submission, complete, running
+from tests.support.fakes import NODE
+from tests.support.playbook import Am, Options, World, a_submission, complete, running
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

@@ -11,17 +11,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from tests.support.playbook import (
-    NODE_SIZE,
-    Am,
-    Crash,
-    Options,
-    World,
-    a_submission,
-    ask,
-    complete,
-    running,
-)
+from tests.support.fakes import Crash
+from tests.support.playbook import NODE_SIZE, Am, Options, World, a_submission, ask, complete, running
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name

@@ -9,15 +9,14 @@ process may die.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from math import ceil, inf
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal, TypeVar
 
+from tests.support.fakes import NODE, Crash, FakeClock, FakeNodeAgents, FakePods, NoUsers
 from tests.support.laws import check_nothing_is_owed
-from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.application import Application, Submission
@@ -31,12 +30,9 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType, FinalApplicationStatus
-from yodel.errors import Refused, Unavailable
+from yodel.errors import Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.ports.identity import PosixUser
 from yodel.ports.kube_nodes import NodeObservation
-from yodel.ports.node_agents import AmStart
-from yodel.ports.pods import Manifest
 from yodel.ports.store import EndedKept, Store
 from yodel.services import recovery
 from yodel.services.applications.submission import SubmissionLimits
@@ -63,163 +59,10 @@ from yodel.translator.profiles import profiles
 WEB_ADDRESS = "rm:8088"
 ROUNDS_MAX = 5_000
 """Steps ``settle`` may take: more is a loop that never comes to rest."""
-NODE = NodeId("node-1", 8041)
 NODE_SIZE = Resource(16_384, 16)
 LIMITS = AllocationLimits(minimum=Resource(1024, 1), maximum=Resource(8192, 4))
 SMALL = Resource(1024, 1)
 ResultT = TypeVar("ResultT")
-
-
-class Crash(BaseException):
-    """The process died here.  Not an Exception: nothing may handle it."""
-
-
-@dataclass(slots=True, order=True)
-class FakeTimer:
-    """Rings when the clock is moved past ``due_ms``."""
-
-    due_ms: int
-    number: int
-    callback: Callable[[], None] | None = field(compare=False)
-
-    def cancel(self) -> None:
-        self.callback = None
-
-
-class FakeClock:
-    """Stands still until it is moved.  Implements yodel.ports.clock.{Clock, Timers}."""
-
-    def __init__(self) -> None:
-        self.elapsed_ms = 0
-        self._timers: list[FakeTimer] = []
-        self._timers_set = 0
-        self.skew_ms = 0
-        """What the wall clock was set forward, or back."""
-
-    def now_ms(self) -> int:
-        return CLUSTER_TIMESTAMP_MS + self.elapsed_ms + self.skew_ms
-
-    def monotonic_s(self) -> float:
-        return self.elapsed_ms / 1000
-
-    def ring(self, delay_s: float, callback: Callable[[], None]) -> FakeTimer:
-        """After a millisecond at least, or time would stand still."""
-        self._timers_set += 1
-        timer = FakeTimer(self.elapsed_ms + max(1, ceil(delay_s * 1000)), self._timers_set, callback)
-        heappush(self._timers, timer)
-        return timer
-
-    def advance(self, seconds: float) -> None:
-        """Move it, and ring what is due by then."""
-        self.elapsed_ms += round(seconds * 1000)
-        while self._timers and self._timers[0].due_ms <= self.elapsed_ms:
-            callback = heappop(self._timers).callback
-            if callback is not None:
-                callback()
-
-
-class FakePods:
-    """Kubernetes: keeps pods, remembers what was asked of it, and tells of changes when ``events`` are delivered."""
-
-    def __init__(self, step: Callable[[str], None]) -> None:
-        self._step = step
-        self.pods: dict[str, PodObservation] = {}
-        self.manifests: dict[str, Manifest] = {}
-        self.created: list[str] = []
-        self.deleted: list[str] = []
-        self.events: list[tuple[str, PodObservation]] = []
-        self.create_errors: list[Exception] = []
-        """Raised by the next calls, one each."""
-        self.delete_errors: list[Exception] = []
-        self.resize_errors: list[Exception] = []
-        self.resized: list[str] = []
-        self._version = 0
-
-    async def create(self, manifest: Manifest) -> None:
-        self._step("before pod creation")
-        if self.create_errors:
-            raise self.create_errors.pop(0)
-        metadata = manifest["metadata"]
-        name = metadata["name"]
-        self.created.append(name)
-        self.manifests[name] = manifest
-        if name not in self.pods:
-            earlier = self.created.count(name) - 1
-            self.put(
-                PodObservation(
-                    name=name,
-                    uid=f"uid-{name}-{earlier}" if earlier else f"uid-{name}",
-                    resource_version="",
-                    labels=dict(metadata["labels"]),
-                    node_name=manifest["spec"].get("nodeName"),
-                )
-            )
-        self._step("after pod creation")
-
-    async def delete(self, name: str, *, grace_s: int | None = None) -> None:
-        self._step("before pod deletion")
-        if self.delete_errors:
-            raise self.delete_errors.pop(0)
-        self.deleted.append(name)
-        self.remove(name)
-        self._step("after pod deletion")
-
-    async def resize(self, manifest: Manifest) -> None:
-        self._step("before pod resize")
-        if self.resize_errors:
-            raise self.resize_errors.pop(0)
-        name = manifest["metadata"]["name"]
-        if name in self.pods:
-            self.resized.append(name)
-            self.manifests[name] = manifest
-        self._step("after pod resize")
-
-    async def get(self, name: str) -> PodObservation | None:
-        return self.pods.get(name)
-
-    # --- what happens in the cluster -----------------------------------------------------------------------------
-
-    def put(self, pod: PodObservation) -> None:
-        self._version += 1
-        self.pods[pod.name] = replace(pod, resource_version=str(self._version))
-        self.events.append(("seen", self.pods[pod.name]))
-
-    def remove(self, name: str) -> None:
-        """Gone at once, whoever asked for it."""
-        pod = self.pods.pop(name, None)
-        if pod is not None:
-            self.events.append(("gone", replace(pod, deletion_requested=True)))
-
-    def change(self, name: str, **changes: Any) -> None:
-        self.put(replace(self.pods[name], **changes))
-
-    def bind_all(self, node_name: str = NODE.host) -> None:
-        for pod in list(self.pods.values()):
-            if pod.node_name is None:
-                self.change(pod.name, node_name=node_name, phase=PodPhase.RUNNING)
-
-    def finish(self, name: str, exit_code: int, **changes: Any) -> None:
-        phase = PodPhase.SUCCEEDED if exit_code == 0 else PodPhase.FAILED
-        self.change(name, phase=phase, exit_code=exit_code, **changes)
-
-
-class FakeNodeAgents:
-    """Accepts every ApplicationMaster unless told otherwise.  ``meanwhile`` happens before the answer is out."""
-
-    def __init__(self, step: Callable[[str], None]) -> None:
-        self._step = step
-        self.started: list[AmStart] = []
-        self.errors: list[Exception] = []
-        self.meanwhile: Callable[[], Awaitable[None]] | None = None
-
-    async def start_am(self, start: AmStart) -> None:
-        self._step("before AM start")
-        if self.errors:
-            raise self.errors.pop(0)
-        self.started.append(start)
-        if self.meanwhile is not None:
-            await self.meanwhile()
-        self._step("after AM start")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,19 +132,6 @@ class Options:
 
 def _holds(pod: PodObservation) -> bool:
     return pod.node_name is not None and pod.phase not in (PodPhase.SUCCEEDED, PodPhase.FAILED)
-
-
-class NoUsers:
-    """Nobody is in a group, and whose pods are made is nobody's business."""
-
-    def groups_of(self, user: str) -> Sequence[str]:
-        return ()
-
-    def is_mapped(self, user: str) -> bool:
-        return False
-
-    def posix_user(self, user: str) -> PosixUser:
-        raise Refused(f"User {user} not found")
 
 
 POD_SETTINGS = PodSettings(

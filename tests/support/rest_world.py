@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 from fastapi import FastAPI
 
-from tests.support.playbook import POD_SETTINGS, FakeClock, Options, World
+from tests.support.fakes import FakeClock
+from tests.support.playbook import POD_SETTINGS, Options, World
 from tests.support.records import CLUSTER_TIMESTAMP_MS
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.demands import AllocationLimits

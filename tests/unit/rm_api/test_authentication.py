@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import FakeClock
+from tests.support.fakes import FakeClock
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.errors import AccessDenied
 from yodel.rm_api.authentication import Asked

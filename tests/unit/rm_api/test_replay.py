@@ -11,7 +11,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from tests.support.playbook import FakeClock
+from tests.support.fakes import FakeClock
 from tests.support.records import an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl

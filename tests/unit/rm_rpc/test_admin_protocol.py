@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.admin import Administration
-from tests.support.playbook import NODE, World
+from tests.support.fakes import NODE
+from tests.support.playbook import World
 from tests.support.rpc_calls import call, context
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource

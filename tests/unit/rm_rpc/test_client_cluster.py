@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import NODE, World
+from tests.support.fakes import NODE
+from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_protocol, context
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import NODE, World, running
+from tests.support.fakes import NODE
+from tests.support.playbook import World, running
 from tests.support.rpc_calls import call, client_of, client_protocol, context, every_method, is_hadoops, serving
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied, ApplicationNotFound

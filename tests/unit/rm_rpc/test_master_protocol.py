@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import NODE, Am, World, complete
+from tests.support.fakes import NODE
+from tests.support.playbook import Am, World, complete
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource

@@ -5,7 +5,8 @@ import hmac
 
 import pytest
 
-from tests.support.playbook import NODE, World
+from tests.support.fakes import NODE
+from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
 from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized

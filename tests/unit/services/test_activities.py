@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from tests.support.playbook import NODE, World, ask
+from tests.support.fakes import NODE
+from tests.support.playbook import World, ask
 from yodel.domain.activities import ActivityState, Look
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.resource import Resource

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.admin import Administration
-from tests.support.playbook import NODE, NODE_SIZE, POD_SETTINGS, World
+from tests.support.fakes import NODE
+from tests.support.playbook import NODE_SIZE, POD_SETTINGS, World
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import QueueState, default_queues
 from yodel.domain.resource import Resource

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import NODE, World
+from tests.support.fakes import NODE
+from tests.support.playbook import World
 from yodel.domain.effects import Tell
 from yodel.domain.events import NodeDecommissionStarted, NodeRecommissioned
 from yodel.domain.host_lists import HostLists

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import FakeClock
+from tests.support.fakes import FakeClock
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied
 from yodel.services.applications import given_ids

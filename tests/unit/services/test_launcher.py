@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from tests.support.playbook import NODE, World
+from tests.support.fakes import NODE
+from tests.support.playbook import World
 from yodel.domain.events import KillRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.states import AttemptState

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from tests.support.playbook import NODE, Options, World
+from tests.support.fakes import NODE
+from tests.support.playbook import Options, World
 from yodel.domain.states import AttemptState, NodeState
 from yodel.services.liveness import LivenessSettings
 

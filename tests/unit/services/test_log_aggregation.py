@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.playbook import FakeClock
+from tests.support.fakes import FakeClock
 from tests.support.records import an_application, an_application_id
 from yodel.domain.ids import NodeId
 from yodel.domain.states import ApplicationState

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.playbook import NODE, Crash, Options, World, ask
+from tests.support.fakes import NODE, Crash
+from tests.support.playbook import Options, World, ask
 from yodel.services.keys.masters import MasterKeys, RollingSettings
 
 ROLLING = RollingSettings(nm_interval_s=1000, container_interval_s=100_000, activation_delay_s=90)

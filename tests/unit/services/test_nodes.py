@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import NODE, World, complete, running
+from tests.support.fakes import NODE
+from tests.support.playbook import World, complete, running
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, NodeState

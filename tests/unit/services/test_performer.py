@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from tests.support.playbook import NODE, World, ask
+from tests.support.fakes import NODE
+from tests.support.playbook import World, ask
 from yodel.domain.effects import (
     ExpectAttempt,
     ForgetAttempt,

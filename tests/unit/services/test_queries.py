@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import NODE, World, ask, complete
+from tests.support.fakes import NODE
+from tests.support.playbook import World, ask, complete
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import FinalApplicationStatus, NodeState, YarnApplicationState

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import Crash, NoUsers, World
+from tests.support.fakes import Crash, NoUsers
+from tests.support.playbook import World
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE

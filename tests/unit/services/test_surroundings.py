@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from tests.support.playbook import NODE, NODE_SIZE, SMALL, World, ask
+from tests.support.fakes import NODE
+from tests.support.playbook import NODE_SIZE, SMALL, World, ask
 from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.services.scheduling.surroundings import NodeNames, Surroundings

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.support.playbook import FakeClock
+from tests.support.fakes import FakeClock
 from tests.support.records import (
     CLUSTER_TIMESTAMP_MS,
     a_container,

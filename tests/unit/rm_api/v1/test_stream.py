@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from starlette.types import Message
 
-from tests.support.playbook import FakeClock
+from tests.support.fakes import FakeClock
 from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, an_application
 from yodel.domain.queues.queue import default_queues
 from yodel.errors import InvalidValue
