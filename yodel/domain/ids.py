@@ -53,6 +53,10 @@ class ApplicationAttemptId:
     application_id: ApplicationId
     attempt: int
 
+    def __hash__(self) -> int:
+        """Of its own numbers: one call less in each heartbeat's looks."""
+        return hash((self.attempt, self.application_id.sequence))
+
     def __str__(self) -> str:
         application = self.application_id
         return f"appattempt_{application.cluster_timestamp_ms}_{application.sequence:04d}_{self.attempt:06d}"

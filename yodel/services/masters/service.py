@@ -157,32 +157,32 @@ class MasterService:
         """
         if self._busy and (busy := self._busy.get(attempt_id)) is not None:
             return busy
-        runtime, replay = self._enter(attempt_id, request)
+        attempt, runtime, replay = self._enter(attempt_id, request)
         if replay is not None:
             return replay
-        if self._has_work(runtime, request):
+        if self._has_work(attempt, runtime, request):
             return None
-        self._record(runtime, self._heard(runtime, request))
+        self._record(runtime, self._heard(attempt, runtime, request))
         return self._answer(runtime, self._counted(runtime))
 
     async def allocate_slow(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResult:
         """A beat that writes.  Raises as ``allocate``."""
         while (busy := self._busy.get(attempt_id)) is not None:
             await asyncio.wait([busy])
-        runtime, replay = self._enter(attempt_id, request)
+        attempt, runtime, replay = self._enter(attempt_id, request)
         if replay is not None:
             return replay
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._busy[attempt_id] = future
         try:
-            return await self._process(runtime, request)
+            return await self._process(attempt, runtime, request)
         finally:
             del self._busy[attempt_id]
             future.set_result(None)
 
     def answered_before(self, attempt_id: ApplicationAttemptId, response_id: int) -> AllocateResult | None:
         """The stored response when this is a repeat of the last beat.  Raises as ``allocate`` does of who calls."""
-        return self._enter(attempt_id, AllocateRequest(response_id=response_id))[1]
+        return self._enter(attempt_id, AllocateRequest(response_id=response_id))[2]
 
     async def finish(
         self,
@@ -222,7 +222,7 @@ class MasterService:
 
     def _enter(
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest
-    ) -> tuple[AttemptRuntime, AllocateResult | None]:
+    ) -> tuple[Attempt, AttemptRuntime, AllocateResult | None]:
         """Who calls, and the response id; a repeat of the last beat gets the stored response."""
         attempt, runtime = self._live(attempt_id)
         if attempt is None or runtime is None:
@@ -235,27 +235,27 @@ class MasterService:
             )
         dialogue.heard(self._clock.monotonic_s())
         if request.response_id == dialogue.response_id:
-            return runtime, None
+            return attempt, runtime, None
         stored = dialogue.last_response
         if (request.response_id + 1) & RESPONSE_ID_MASK == dialogue.response_id and isinstance(stored, AllocateResult):
-            return runtime, stored
+            return attempt, runtime, stored
         raise InvalidResponseId(
             f"Invalid responseId in AllocateRequest from application attempt: {attempt_id}, expect responseId to be "
             f"{dialogue.response_id}, but get {request.response_id}"
         )
 
-    def _heard(self, runtime: AttemptRuntime, request: AllocateRequest) -> JudgedBeat:
+    def _heard(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> JudgedBeat:
         """Of an ApplicationMaster that has unregistered nothing but that it lives: it is answered with
         EMPTY_ALLOCATION and the ends there are (DefaultAMSProcessor)."""
         beat = self._judge.judged(request, runtime)
-        if self._engine.state.attempts[runtime.attempt_id].state is not AttemptState.FINISHING:
+        if attempt.state is not AttemptState.FINISHING:
             return beat
         runtime.outbox.withdraw_all()
         return JudgedBeat(progress=beat.progress)
 
-    def _has_work(self, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
+    def _has_work(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> bool:
         """Something has to be written, or collected: looked at before the beat is judged, which happens once."""
-        attempt, url = self._engine.state.attempts[runtime.attempt_id], request.tracking_url
+        url = request.tracking_url
         is_heard = attempt.state is not AttemptState.FINISHING
         return (
             runtime.outbox.has_news
@@ -275,8 +275,8 @@ class MasterService:
         if is_changed:
             self._wake_scheduler()
 
-    async def _process(self, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
-        owner, outbox, beat = runtime.attempt_id, runtime.outbox, self._heard(runtime, request)
+    async def _process(self, attempt: Attempt, runtime: AttemptRuntime, request: AllocateRequest) -> AllocateResult:
+        owner, outbox, beat = runtime.attempt_id, runtime.outbox, self._heard(attempt, runtime, request)
         self._record(runtime, beat)
         acknowledged, seen_updates = tuple(outbox.delivered), dict(outbox.updates_delivered)
         offered = outbox.granted[:GRANTS_PER_BEAT_MAX]
