@@ -49,6 +49,8 @@ class PairStorm(BusyStorm):
             self._end_some()
         await pair.pass_time(self._random.choice([0.5, 1, 5]))
         self._look()
+        if not self.is_on:
+            await self.led()
 
     async def _trouble(self) -> None:
         if self._pair.late and self._chance(0.3):
