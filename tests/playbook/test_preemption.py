@@ -82,6 +82,36 @@ async def test_borrowed_containers_are_asked_back_and_end_at_the_deadline(world:
     assert held(world, "root.b") == 1
 
 
+async def test_what_the_master_does_not_know_yet_is_told_after_it_was_handed_over(world: World) -> None:
+    am = await world.running_am(queue="a")
+    await am.beat(ask(15))
+    await world.settle()
+    await world.bind_and_settle()
+    await waiting_in_b(world)
+    await round_of(world)
+    assert len(world.rm.preemption.notices) == 1
+    answer = await am.beat()
+    assert len(answer.granted) == 15
+    assert not answer.preempted
+    assert [container.id for container in (await am.beat()).preempted] == list(world.rm.preemption.notices)
+
+
+async def test_containers_of_an_earlier_attempt_are_asked_of_the_one_that_lives() -> None:
+    async with World(options()) as world:
+        am = await world.running_am(queue="a", keep_containers_across_attempts=True)
+        tasks = await am.obtain(15)
+        await world.beat(*map(running, tasks), running(am.container.id))
+        await am.exit(1)
+        await world.settle()
+        await world.bind_and_settle()
+        heir = Am(world, world.application(am.application_id).current_attempt_id)
+        assert heir.attempt_id != am.attempt_id
+        await heir.register()
+        await waiting_in_b(world)
+        await round_of(world)
+        assert [container.id for container in (await heir.beat()).preempted] == [tasks[-1]]
+
+
 async def test_queues_come_to_their_guarantees(world: World) -> None:
     await borrower_of_all(world)
     owner = await waiting_in_b(world)

@@ -48,3 +48,18 @@ def test_what_is_taken_is_gone_and_nodes_have_a_maximum() -> None:
     assert outbox.take_changed_nodes() == []
     assert len(outbox.take_rejected()) == 1
     assert outbox.take_rejected() == []
+
+
+def test_what_is_asked_back_is_told_once_its_master_knows_it() -> None:
+    outbox = Outbox()
+    for container_id in (ONE, TWO):
+        outbox.grant(container_id)
+        outbox.preempt(container_id)
+    outbox.handed_over([ONE])
+    assert outbox.take_preempted([ONE]) == [], "one is handed over in this answer, the other is offered still"
+    outbox.handed_over([TWO])
+    assert outbox.take_preempted([]) == [ONE, TWO]
+    assert outbox.take_preempted([]) == []
+    outbox.preempt(ONE)
+    outbox.complete(ONE, is_taken_over=False)
+    assert outbox.take_preempted([]) == []

@@ -55,6 +55,7 @@ from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Gra
 from yodel.services.masters.beat import BeatJudge, JudgedBeat
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.outbox import Outbox
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ask_key
 from yodel.services.writer.transaction import Transaction
@@ -323,9 +324,13 @@ class MasterService:
             updated=updated,
             update_errors=[*updates.errors, *outbox.take_update_errors()],
             rejected=outbox.take_rejected(),
-            preempted=[c for i in outbox.take_preempted() if (c := state.containers.get(i)) is not None and c.is_live],
+            preempted=self._preempted(outbox, granted),
         )
         return self._answer(runtime, result)
+
+    def _preempted(self, outbox: Outbox, granted: Sequence[Granted]) -> list[Container]:
+        found = map(self._engine.state.containers.get, outbox.take_preempted([one.container.id for one in granted]))
+        return [container for container in found if container is not None and container.is_live]
 
     def _judged_updates(self, runtime: AttemptRuntime, beat: JudgedBeat) -> Updates:
         def own(container_id: ContainerId) -> Container | None:

@@ -187,10 +187,12 @@ class Preemption:
         for victim in victims:
             self.given_count += 1
             log.info("container on notice", **_fields(victim), deadline_s=self.rules.max_wait_before_kill_s)
-            runtime = self._engine.state.runtimes.get(victim.candidate.id.attempt_id)
-            if runtime is None:
-                continue
-            runtime.outbox.preempt(victim.candidate.id)
+            # The attempt that lives hears of containers that it has from the one before.
+            application = self._engine.state.applications.get(victim.candidate.id.application_id)
+            attempt_id = application.current_attempt_id if application is not None else victim.candidate.id.attempt_id
+            runtime = self._engine.state.runtimes.get(attempt_id)
+            if runtime is not None:
+                runtime.outbox.preempt(victim.candidate.id)
 
     def _end(self, tx: Transaction, over: Sequence[Victim], unplaced: Sequence[Victim]) -> None:
         for victim in over:

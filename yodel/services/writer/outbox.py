@@ -122,8 +122,12 @@ class Outbox:
         taken, self._update_errors = self._update_errors, []
         return taken
 
-    def take_preempted(self) -> list[ContainerId]:
-        taken, self._preempted = list(self._preempted), {}
+    def take_preempted(self, but: Collection[ContainerId]) -> list[ContainerId]:
+        """Without those that the ApplicationMaster does not know yet: offered still, or handed over in this answer
+        (``but``).  They are told in a later one."""
+        unknown = {*but, *self.granted}
+        taken = [container_id for container_id in self._preempted if container_id not in unknown]
+        self._preempted = {container_id: None for container_id in self._preempted if container_id in unknown}
         return taken
 
     def take_rejected(self) -> list[RejectedAsk]:

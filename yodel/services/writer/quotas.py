@@ -60,8 +60,10 @@ class Quotas:
     def tree(self) -> Tree:
         """The queues with their shares of what there is of their pools, made anew when either changed."""
         book = self._state.pools
-        totals = {name: book.of(name).total for name in book.drawn_on}
-        of = (self._state.queues_version, book.pools, totals)
+        names = book.drawn_on
+        # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
+        totals = book.of(names[0]).total if len(names) == 1 else tuple(book.of(name).total for name in names)
+        of = (self._state.queues_version, book.pools, names, totals)
         if of != self._tree_of:
             self._tree, self._tree_of = self._tree_with(self._state.queues.values()), of
         return self._tree
