@@ -212,7 +212,7 @@ class ContainerColumns(TypedColumns):
     confirmed_memory_mib = Column(BigInteger, nullable=False)
     confirmed_vcores = Column(BigInteger, nullable=False)
     confirmed_extras = Column(JSON, nullable=False)
-    pod = Column(Text)
+    pod = Column(AnyText)
     """Null where the release before wrote the row."""
 
 
@@ -236,7 +236,7 @@ class EndedContainerColumns(TypedColumns):
     finished_ms = Column(BigInteger, nullable=False, index=True)
     exit_status = Column(BigInteger, nullable=False)
     diagnostics = Column(AnyText, nullable=False)
-    pod = Column(Text)
+    pod = Column(AnyText)
 
 
 class PastUsageColumns(TypedColumns):
