@@ -8,14 +8,16 @@ process) which only its owner may read, since master keys are inside.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, event, exc, make_url
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -127,7 +129,7 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
         # Python's sqlite3 would begin transactions by itself, late, and never before DDL: we say BEGIN ourselves.
         connection.isolation_level = None
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(cursor, lock_timeout_s)
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
         cursor.execute(f"PRAGMA query_only = {'ON' if is_reader else 'OFF'}")
@@ -141,6 +143,22 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
     return engine
 
 
+def _write_ahead(cursor: DBAPICursor, timeout_s: float) -> None:
+    """The mode is the file's: the first connection sets it.  SQLite does not wait for others that set it at the same
+    moment, whatever its timeout is."""
+    give_up_at_s = time.monotonic() + timeout_s
+    while True:
+        cursor.execute("PRAGMA journal_mode")
+        found = cursor.fetchone()
+        if found is not None and found[0] == "wal":
+            return
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except Exception as error:  # of the driver, whichever it is
+            if "locked" not in str(error) or time.monotonic() >= give_up_at_s:
+                raise
+
+
 def _make_private(path: Path) -> None:
     """Folders that exist are left as they are: they may be shared, and the file guards itself.
 
@@ -148,7 +166,14 @@ def _make_private(path: Path) -> None:
     """
     for folder in reversed([p for p in path.absolute().parents if not p.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        # It is not opened: to close it again would take away the locks that this process has on it (fcntl(2)).
+        if not path.is_file():
+            raise OSError(errno.EISDIR, "Not a file", str(path)) from None
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise OSError(errno.EACCES, "Permission denied", str(path)) from None
     for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         if file.exists() and stat.S_IMODE(file.stat().st_mode) != 0o600:
             file.chmod(0o600)
