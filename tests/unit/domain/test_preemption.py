@@ -24,7 +24,11 @@ from yodel.domain.states import ExecutionType
 SIZE = Resource(1024, 1)
 N1, N2 = NodeId("n1", 1), NodeId("n2", 1)
 RULES = PreemptionRules(
-    is_enabled=True, is_intra_queue_enabled=True, intra_queue_max_allowable=1.0, natural_termination_factor=1.0
+    is_enabled=True,
+    is_intra_queue_enabled=True,
+    intra_queue_max_allowable=1.0,
+    natural_termination_factor=1.0,
+    total_per_round=1.0,
 )
 
 
@@ -108,6 +112,12 @@ def test_master_goes_only_when_nothing_else_is_left_and_masters_hold_too_much() 
     assert gone(selection) == [2]
 
 
+def test_master_stays_while_its_queue_has_others_on_whatever_node() -> None:
+    selection = Selection(room(masters={"root.a": SIZE}), [held(1, is_am=True), held(2, node=N2)])
+    assert selection.serve(Claim(queue="root.b", size=SIZE, count=1, nodes=(N1,))) == 0
+    assert gone(selection) == []
+
+
 def test_a_round_takes_its_part_but_for_the_first_container() -> None:
     candidates = [held(number, 2) for number in (2, 3, 4, 5)]
     selection = Selection(room(round=SIZE), candidates)
@@ -139,3 +149,35 @@ def test_higher_priority_gets_from_lower_and_from_no_equal() -> None:
     assert victims(RULES) == [2]
     assert victims(replace(RULES, is_intra_queue_enabled=False)) == []
     assert victims(replace(RULES, intra_queue_max_allowable=0.1)) == []
+
+
+def victims_between(held_by_a: int, held_by_b: int, **percents: float) -> int:
+    """How many of ``a``'s go for ``b``, which wants all there is of twenty."""
+    rows = [Queue(path=f"root.{name}", capacity_percent=of, user_limit_factor=-1.0) for name, of in percents.items()]
+    tree = Tree((Queue(path="root", is_leaf=False), *rows), SIZE * 20)
+    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=1.0, active={"root.b": {"u"}})
+    ledger.take("root.a", "u", SIZE * held_by_a)
+    ledger.take("root.b", "u", SIZE * held_by_b)
+    free = SIZE * (20 - held_by_a - held_by_b)
+    place = NodePlace(id=N1, rack="/r", label="", capability=SIZE * 20, names=frozenset(("n1",)))
+    wish = Wish(key=AskKey(1, -1, ExecutionType.GUARANTEED, SIZE), count=20, placement=Placement())
+    demand = Demand(attempt_id=an_attempt_id(9), priority=0, submitted_ms=9, queue="root.b", user="u", wishes=[wish])
+    capacity = Capacity(total=SIZE * 20, used=SIZE * 20 - free, places=Places([place], lambda _: free))
+    found = Held(
+        used=frozenset({"root", "root.a", "root.b"}),
+        candidates=[held(number) for number in range(2, 2 + held_by_a)],
+        free_on={N1: free},
+    )
+    part = Part(demands=[demand], capacity=capacity)
+    rules = replace(RULES, is_intra_queue_enabled=False)
+    return len(victims_of(part, "root", ledger, found, AllocationLimits(minimum=SIZE), rules))
+
+
+def test_a_queue_a_tenth_above_its_guarantee_is_left_alone() -> None:
+    assert victims_between(11, 9, a=50.0, b=50.0) == 0
+    assert victims_between(12, 8, a=50.0, b=50.0) == 2
+
+
+def test_nobody_gives_for_what_another_wants_above_its_guarantee() -> None:
+    assert victims_between(15, 5, a=25.0, b=25.0, c=50.0) == 0
+    assert victims_between(16, 4, a=25.0, b=25.0, c=50.0) == 1

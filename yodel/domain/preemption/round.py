@@ -115,8 +115,6 @@ class _Round:
         above = (self._branches[path] for path in self._ledger.share(leaf.path).path[:-1])
         if any(not branch.used.fits_in(branch.maximum) for branch in above):
             return leaf.excess
-        if leaf.is_kept:
-            return NONE
         ignored = part_of(leaf.guaranteed, 1 + self._rules.max_ignored_over_capacity)
         is_left_alone = dominant(leaf.used, self._total) <= dominant(ignored, self._total)
         return NONE if is_left_alone and leaf.guaranteed.is_any_positive else leaf.excess
