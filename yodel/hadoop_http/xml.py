@@ -80,7 +80,8 @@ def _write(out: list[str], name: str, value: Any, escape: Escape) -> None:
         return
     marker = ""
     if name in _POLYMORPHIC and isinstance(value.get("type"), str):
-        marker = f' {_XSI} xsi:type="{escaped(value["type"])}"'
+        kind = escaped(value["type"]).replace('"', "&quot;")
+        marker = f' {_XSI} xsi:type="{kind}"'
     before = len(out)
     out.append(f"<{name}{marker}>")
     for key, inner in value.items():
