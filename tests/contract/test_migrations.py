@@ -116,6 +116,14 @@ async def test_of_migrators_at_the_same_moment_one_applies_and_all_succeed(empty
     assert (await look(empty_url)).current == head_revision()
 
 
+async def test_nobody_is_lost_when_an_sqlite_file_is_made_by_several(tmp_path: Path) -> None:
+    """Once, of a hundred rounds, 19 lost one: SQLite does not wait for who sets the journal's mode."""
+    for round_ in range(20):
+        url = f"sqlite+aiosqlite:///{tmp_path}/{round_}.db"
+        applied = await asyncio.gather(*(migrate(url) for _ in range(3)))
+        assert sorted(map(len, applied))[:2] == [0, 0]
+
+
 async def test_migrator_that_cannot_get_the_lock_gives_up_and_changes_nothing(
     empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

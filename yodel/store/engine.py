@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import sqlite3
 import stat
 import time
 from collections.abc import AsyncIterator
@@ -129,7 +130,7 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
         # Python's sqlite3 would begin transactions by itself, late, and never before DDL: we say BEGIN ourselves.
         connection.isolation_level = None
         cursor = connection.cursor()
-        _write_ahead(cursor, lock_timeout_s)
+        use_write_ahead_log(cursor, lock_timeout_s)
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
         cursor.execute(f"PRAGMA query_only = {'ON' if is_reader else 'OFF'}")
@@ -143,9 +144,9 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, foreign_keys: bool, is_reade
     return engine
 
 
-def _write_ahead(cursor: DBAPICursor, timeout_s: float) -> None:
+def use_write_ahead_log(cursor: DBAPICursor, timeout_s: float) -> None:
     """The mode is the file's: the first connection sets it.  SQLite does not wait for others that set it at the same
-    moment, whatever its timeout is."""
+    moment, whatever its timeout is.  Where the file system has no shared memory it stays as it was, which is slower."""
     give_up_at_s = time.monotonic() + timeout_s
     while True:
         cursor.execute("PRAGMA journal_mode")
@@ -154,7 +155,8 @@ def _write_ahead(cursor: DBAPICursor, timeout_s: float) -> None:
             return
         try:
             cursor.execute("PRAGMA journal_mode = WAL")
-        except Exception as error:  # of the driver, whichever it is
+            return
+        except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() >= give_up_at_s:
                 raise
 

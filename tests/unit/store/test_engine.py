@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import exc
 
 from yodel.errors import InvalidValue, Unavailable
-from yodel.store.engine import answering, engine_for, is_shared, parsed_url
+from yodel.store.engine import answering, engine_for, is_shared, parsed_url, use_write_ahead_log
 from yodel.store.migrating import head_revision, migrate
 
 
@@ -103,6 +108,34 @@ async def test_sqlite_connection_is_durable_and_strict(tmp_path: Path, pragma: s
     await engine.dispose()
 
     assert found == value
+
+
+def test_sqlite_lock_of_this_process_outlives_another_engine(tmp_path: Path) -> None:
+    """A process that closes a file loses all its locks on it (fcntl(2))."""
+    file = tmp_path / "yodel.db"
+    held = sqlite3.connect(file, isolation_level=None)
+    held.execute("CREATE TABLE t (x integer)")
+    held.execute("BEGIN IMMEDIATE")
+    engine_for(f"sqlite+aiosqlite:///{file}", statement_timeout_s=5, lock_timeout_s=5)
+
+    program = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+    other = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, check=False)
+    held.close()
+    assert "database is locked" in other.stderr
+
+
+def test_where_no_log_can_be_written_ahead_the_journal_stays_as_it_is() -> None:
+    class Counting(sqlite3.Cursor):
+        count = 0
+
+        def execute(self, *asked: Any) -> sqlite3.Cursor:
+            self.count += 1
+            assert self.count < 5
+            return super().execute(*asked)
+
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        use_write_ahead_log(connection.cursor(Counting), timeout_s=5)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("memory",)
 
 
 async def test_sqlite_ddl_is_rolled_back_with_its_transaction(tmp_path: Path) -> None:
