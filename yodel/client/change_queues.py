@@ -10,6 +10,8 @@ from yodel.client.invoking import AsJson, NotDone, Server, run
 from yodel.client.queue_commands import queues as queues
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from yodel.client.api import JsonObject, RmClient
     from yodel.client.show import Screen
 
@@ -31,6 +33,26 @@ Words = Annotated[
 File = Annotated[str, typer.Argument(metavar="FILE", help="A capacity-scheduler.xml; - is standard input.")]
 
 
+def _change(
+    server: str | None,
+    make: Callable[[], tuple[str, str, JsonObject]],
+    since: int | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Sends what ``make`` makes, a method, a path and a body, and tells what was changed."""
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        method, path, body = make()
+        found = await queue_edits.change(client, method, path, body, since=since, is_dry_run=dry_run)
+        queue_edits.tell(screen, found, as_json=as_json)
+
+    run(server, work)
+
+
 @queues.command("set")
 def set_queues(
     words: Words,
@@ -47,14 +69,13 @@ def set_queues(
     Example: yodel queue set root.etl maximum-capacity=50 --dry-run
     """
 
-    async def work(client: RmClient, screen: Screen) -> None:
+    def make() -> tuple[str, str, JsonObject]:
         from yodel.client import queue_edits
 
         body = {"change": queue_edits.bodies(queue_edits.parsed(words)), "reason": reason}
-        found = await queue_edits.change(client, "PATCH", "/queues", body, since=since, is_dry_run=dry_run)
-        queue_edits.tell(screen, found, as_json=as_json)
+        return "PATCH", "/queues", body
 
-    run(server, work)
+    _change(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("create")
@@ -71,15 +92,14 @@ def create_queue(
     Example: yodel queue create root.etl capacity=30 root.default capacity=70
     """
 
-    async def work(client: RmClient, screen: Screen) -> None:
+    def make() -> tuple[str, str, JsonObject]:
         from yodel.client import queue_edits
 
         first, *others = queue_edits.bodies(queue_edits.parsed(words))
         body = {**first, "change": others, "reason": reason}
-        found = await queue_edits.change(client, "POST", "/queues", body, since=since, is_dry_run=dry_run)
-        queue_edits.tell(screen, found, as_json=as_json)
+        return "POST", "/queues", body
 
-    run(server, work)
+    _change(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("delete")
@@ -98,7 +118,7 @@ def delete_queue(
     Example: yodel queue delete root.etl root.default capacity=100
     """
 
-    async def work(client: RmClient, screen: Screen) -> None:
+    def make() -> tuple[str, str, JsonObject]:
         from yodel.client import queue_edits
         from yodel.errors import InvalidValue
 
@@ -106,10 +126,9 @@ def delete_queue(
         if own:
             raise InvalidValue("argument", next(iter(own)), f"no property of {path}, which goes")
         body = {"delete": [path], "change": queue_edits.bodies(others), "reason": reason}
-        found = await queue_edits.change(client, "PATCH", "/queues", body, since=since, is_dry_run=dry_run)
-        queue_edits.tell(screen, found, as_json=as_json)
+        return "PATCH", "/queues", body
 
-    run(server, work)
+    _change(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("move")
@@ -130,15 +149,14 @@ def move_queue(
     Example: yodel queue move root.etl root.batch.etl root.batch.etl capacity=100
     """
 
-    async def work(client: RmClient, screen: Screen) -> None:
+    def make() -> tuple[str, str, JsonObject]:
         from yodel.client import queue_edits
 
         body = {"to": to, "change": queue_edits.bodies(queue_edits.parsed(words or [])), "reason": reason}
         address = f"/queues/{queue_edits.segment(path)}/move"
-        found = await queue_edits.change(client, "POST", address, body, since=since, is_dry_run=dry_run)
-        queue_edits.tell(screen, found, as_json=as_json)
+        return "POST", address, body
 
-    run(server, work)
+    _change(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("history")
@@ -188,14 +206,12 @@ def revert_queues(
     Example: yodel queue revert 6 --dry-run
     """
 
-    async def work(client: RmClient, screen: Screen) -> None:
-        from yodel.client import queue_edits
+    def make() -> tuple[str, str, JsonObject]:
 
         address = f"/queue-history/{version}/revert"
-        found = await queue_edits.change(client, "POST", address, {"reason": reason}, since=since, is_dry_run=dry_run)
-        queue_edits.tell(screen, found, as_json=as_json)
+        return "POST", address, {"reason": reason}
 
-    run(server, work)
+    _change(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("import")
@@ -213,14 +229,13 @@ def import_queues(
     Example: yodel queue import /etc/hadoop/conf/capacity-scheduler.xml --dry-run
     """
 
-    async def work(client: RmClient, screen: Screen) -> None:
+    def make() -> tuple[str, str, JsonObject]:
         from yodel.client import queue_edits
 
         body: JsonObject = {"properties": queue_edits.properties_in(file), "reason": reason}
-        found = await queue_edits.change(client, "PUT", "/queue-configuration", body, since=since, is_dry_run=dry_run)
-        queue_edits.tell(screen, found, as_json=as_json)
+        return "PUT", "/queue-configuration", body
 
-    run(server, work)
+    _change(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("export")
