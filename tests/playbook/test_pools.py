@@ -171,7 +171,7 @@ async def test_pools_of_changed_settings_hold_what_runs(world: World) -> None:
     am = await world.running_am(queue="batch")
     await am.obtain(3)
     options = Options(queues=QUEUES, dialects={"root.day": "volcano", "root.batch": "koordinator"})
-    world.rm.lending.use(options.limits().pod_profiles.pool_rules)
+    world.rm.lending.use(options.limits().pod_profiles.pool_rules())
     pools = world.rm.state.pools
     assert pools.drawn_on == ("koordinator+volcano",)
     assert (pools.size, pools.total, world.rm.state.cluster_usage.resource) == (SMALL * 8, SMALL * 8, SMALL * 4)

@@ -6,6 +6,7 @@ vcores; further countable types travel by name.  Kubernetes quantities are the t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -103,6 +104,16 @@ def part_of(whole: Resource, share: float) -> Resource:
     return Resource(down(whole.memory_mib), down(whole.vcores), extras)
 
 
+def part_up_of(whole: Resource, share: float) -> Resource:
+    """As ``part_of``, rounded up (Resources.multiplyAndNormalizeUp with a step of one)."""
+
+    def up(value: int) -> int:
+        return math.ceil(value * share - 1e-6)
+
+    extras = tuple((name, up(value)) for name, value in whole.extras)
+    return Resource(up(whole.memory_mib), up(whole.vcores), extras)
+
+
 def rounded_down(amount: Resource, minimum: Resource) -> Resource:
     """To multiples of the minimum allocation (Resources.roundDown); further types stay."""
     return Resource(
@@ -110,6 +121,14 @@ def rounded_down(amount: Resource, minimum: Resource) -> Resource:
         amount.vcores // minimum.vcores * minimum.vcores,
         amount.extras,
     )
+
+
+def times_in(size: Resource, room: Resource) -> int:
+    """How many of the size fit into a room; 0 of a size of nothing."""
+    have = dict(room.extras)
+    pairs = [(size.memory_mib, room.memory_mib), (size.vcores, room.vcores)]
+    pairs += [(value, have.get(name, 0)) for name, value in size.extras]
+    return max(0, min((left // one for one, left in pairs if one > 0), default=0))
 
 
 def total_of(amounts: Iterable[Resource]) -> Resource:

@@ -141,8 +141,7 @@ class Core:
         self._tick_wanted = asyncio.Event()
         self.state = ClusterState.of(stored)
         self.engine = Engine(self.state, ports.store, ports.clock, limits.company_s, ask_again_s=limits.ask_again_s)
-        self.quotas = Quotas(self.state, limits.allocation.minimum, limits.allocation.am_share)
-        self.quotas.preemption = limits.preemption
+        self.quotas = Quotas(self.state, limits.allocation.minimum, limits.allocation.am_share, limits.preemption)
         self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms)
         self.rights = Rights(self.state, ports.users, limits.access, limits.delegation.login_user)
         self._wire_pods()
@@ -236,7 +235,7 @@ class Core:
             self._tick_wanted,
             lambda queue: self.maker.profiles.of(queue).binds,
         )
-        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas, limits.preemption)
+        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas)
 
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
@@ -319,7 +318,7 @@ class Core:
 
     def _use_profiles(self, profiles: PodProfiles) -> None:
         self.maker.use(profiles)
-        self.lending.use(profiles.pool_rules)
+        self.lending.use(profiles.pool_rules())
         if profiles.binds:
             self._ports.see_holdings()
         self.scheduler.wake()

@@ -41,7 +41,6 @@ class PodProfiles:
     def all(self) -> tuple[PodSettings, ...]:
         return self.default, *self.by_queue.values(), *self.by_child.values()
 
-    @property
     def pool_rules(self) -> PoolRules:
         """What the queues draw on.  Raises InvalidValue: a resource would be in two pools."""
         by_child = {path: self.of(path).dialect for path in {*map(top_of, self.by_queue), *self.by_child} - {ROOT}}
@@ -94,7 +93,7 @@ def profiles(
     found = PodProfiles(
         default=_profile(base, defaults, DEFAULTS_SECTION, dialects), by_queue=by_queue, by_child=by_child
     )
-    found.pool_rules  # noqa: B018 - refused here if at all
+    found.pool_rules()  # refused here if at all
     return found
 
 

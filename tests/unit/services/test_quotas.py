@@ -14,6 +14,7 @@ from tests.support.records import (
 )
 from tests.unit.services.test_state import IDENTITY
 from yodel.domain.allocation.demands import Decision
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, ContainerState, NodeState
@@ -67,7 +68,7 @@ def test_headroom_follows_what_others_hold_and_want() -> None:
     leaf = replace(LEAF, minimum_user_limit_percent=50.0)
     state = ClusterState(IDENTITY)
     state.publish([ROOT, leaf, a_node(capability=SIZE * 10, state=NodeState.RUNNING)])
-    quotas = Quotas(state, SIZE, 0.5)
+    quotas = Quotas(state, SIZE, 0.5, PreemptionRules())
     assert quotas.headroom("root.a", "alice") == SIZE * 5
     state.publish([an_application(submission=a_submission(queue="root.a", user="bob"), current_attempt=1)])
     state.publish([a_container(container=number) for number in range(2, 10)])

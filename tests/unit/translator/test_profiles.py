@@ -211,8 +211,8 @@ def test_what_is_inherited_is_judged_with_the_defaults() -> None:
 
 
 def test_pools_are_those_of_root_and_its_children() -> None:
-    rules = several(root__a="koordinator", root__b="volcano", root__b__x=None, root__c=None).pool_rules
+    rules = several(root__a="koordinator", root__b="volcano", root__b__x=None, root__c=None).pool_rules()
     assert rules.pools.of("root.b.x") == rules.pools.of("root.a") == "koordinator+volcano"
     assert (rules.pools.default, rules.pools.of("root.c")) == ("native", "native")
-    assert several(root__a__b="native").pool_rules.pools == built().pool_rules.pools
-    assert built({"dialect": "katalyst"}).pool_rules.pools.default == "katalyst"
+    assert several(root__a__b="native").pool_rules().pools == built().pool_rules().pools
+    assert built({"dialect": "katalyst"}).pool_rules().pools.default == "katalyst"

@@ -15,7 +15,7 @@ from yodel.domain.constraints import ApplicationTags, Constraint, Scope, TagRule
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.node import DEFAULT_RACK
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import NONE, Resource, times_in
 
 VERDICTS_MAX = 10_000
 """Answers remembered; what is asked for repeats itself at every tick."""
@@ -107,7 +107,7 @@ class Places:
 
     def room(self, node: NodePlace, capability: Resource) -> int:
         """Containers of this size that the node still takes."""
-        return _times(self.free(node), capability)
+        return times_in(capability, self.free(node))
 
     def assume(self, node: NodePlace, capability: Resource, count: int = 1) -> None:
         """So many containers are planned that will probably go there."""
@@ -241,17 +241,6 @@ def _is_allowed(node: NodePlace, placement: Placement) -> bool:
     if placement.nodes and node.id.host not in placement.nodes:
         return False
     return not placement.is_strict or node.is_named(placement)
-
-
-def _times(free: Resource, capability: Resource) -> int:
-    ratios = [
-        have // want
-        for have, want in ((free.memory_mib, capability.memory_mib), (free.vcores, capability.vcores))
-        if want > 0
-    ]
-    have_extras = dict(free.extras)
-    ratios += [have_extras.get(name, 0) // want for name, want in capability.extras if want > 0]
-    return max(0, min(ratios, default=0))
 
 
 def _list(names: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ a tenth is less than one container.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -25,7 +24,7 @@ from yodel.domain.preemption.victims import Candidate, Claim, Room, Selection, V
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.queues.shares import dominant
-from yodel.domain.resource import NONE, Resource, part_of, rounded_up, total_of
+from yodel.domain.resource import NONE, Resource, part_of, part_up_of, rounded_up, times_in, total_of
 
 CLAIMS_MAX = 1000
 """Of one round: wishes that room is looked for."""
@@ -104,7 +103,7 @@ class _Round:
             free=capacity.total - capacity.used,
             on_node=dict(held.free_on),
             excess=excess,
-            quota={path: _part_up(amount, rules.natural_termination_factor) for path, amount in excess.items()},
+            quota={path: part_up_of(amount, rules.natural_termination_factor) for path, amount in excess.items()},
             round=part_of(self._total, rules.total_per_round),
             masters={path: self._masters_above(path) for path in excess},
         )
@@ -140,7 +139,7 @@ class _Round:
         ordered = sorted(lacking, key=lambda one: (self._standing(self._branches[one.demand.queue]), *_turn(one)))
         for one in ordered[:CLAIMS_MAX]:
             way = self._ledger.share(one.demand.queue).path[:-1]
-            count = max((_times(one.size, self._lack[path]) for path in way), default=0)
+            count = max((times_in(one.size, self._lack[path]) for path in way), default=0)
             if count <= 0 or self.selection.is_full:
                 continue
             served = self.selection.serve(self._claim(one, min(one.count, count)))
@@ -159,7 +158,7 @@ class _Round:
             if dominant(leaf.used, self._total) < dominant(threshold, self._total):
                 continue
             allowed = part_of(leaf.guaranteed, rules.intra_queue_max_allowable) - selection.taken_of(path)
-            count = min(one.count, _times(one.size, allowed))
+            count = min(one.count, times_in(one.size, allowed))
             if count > 0 and not selection.is_full:
                 selection.open_up(path, allowed)
                 selection.serve(self._claim(one, count), _less_urgent(path, priority))
@@ -221,19 +220,3 @@ def _turn(one: Lacking) -> tuple[object, ...]:
 
 def _less_urgent(path: str, priority: int) -> Callable[[Candidate], bool]:
     return lambda one: one.queue == path and one.priority < priority and not one.is_am
-
-
-def _part_up(amount: Resource, factor: float) -> Resource:
-    def up(value: int) -> int:
-        return math.ceil(value * factor - 1e-6)
-
-    extras = tuple((name, up(value)) for name, value in amount.extras)
-    return Resource(up(amount.memory_mib), up(amount.vcores), extras)
-
-
-def _times(size: Resource, room: Resource) -> int:
-    """How many fit."""
-    have = dict(room.extras)
-    pairs = [(size.memory_mib, room.memory_mib), (size.vcores, room.vcores)]
-    pairs += [(value, have.get(name, 0)) for name, value in size.extras]
-    return max(0, min((left // one for one, left in pairs if one > 0), default=0))

@@ -10,13 +10,23 @@ one container more, whatever its size, as there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.shares import Share, Tree, dominant
-from yodel.domain.resource import NONE, Resource, larger, part_of, rounded_down, rounded_up, smaller, total_of
+from yodel.domain.resource import (
+    NONE,
+    Resource,
+    larger,
+    part_of,
+    part_up_of,
+    rounded_down,
+    rounded_up,
+    smaller,
+    total_of,
+)
 
 NO_USE = (NONE, NONE)
 UNLIMITED = 2**31 - 1
@@ -217,8 +227,8 @@ class Ledger:
         found = self._common_limit(share, user, step)
         if weight == 1.0:
             return found.whole, found.wide
-        base = rounded_down(_times_float(found.base, weight, _floor), self._minimum)
-        top = rounded_down(_times_float(found.top, weight, _floor), self._minimum)
+        base = rounded_down(part_of(found.base, weight), self._minimum)
+        top = rounded_down(part_of(found.top, weight), self._minimum)
         limit = smaller(self._up(base + found.more), top)
         return limit, _widened(limit, share.whole)
 
@@ -236,7 +246,7 @@ class Ledger:
         users = max(1, len(self._active.get(queue.path, ())))
         part = min(1.0, max(queue.minimum_user_limit_percent / 100.0, 1.0 / users) * share.weights.get(user, 1.0))
         own = _memory_and_cores(share.guaranteed)
-        own = _times_float(own, self.am_part(share) * part * queue.user_limit_factor, _floor)
+        own = part_of(own, self.am_part(share) * part * queue.user_limit_factor)
         return smaller(am_limit, self._up(own))
 
     def am_part(self, share: Share) -> float:
@@ -259,13 +269,13 @@ class Ledger:
         held, weights = self._of_active(share)
         if not is_active:
             held, weights = held + self.used_by(path, user), weights + share.weights.get(user, 1.0)
-        average = _times_float(held, 1.0 / (weights or 1.0), _ceil)
+        average = part_up_of(held, 1.0 / (weights or 1.0))
         floor = guaranteed if is_within else consumed
-        floor = _times_float(floor, queue.minimum_user_limit_percent / 100.0, _ceil)
+        floor = part_up_of(floor, queue.minimum_user_limit_percent / 100.0)
         more = NONE if is_within else step
         if dominant(average + step, whole) > dominant(floor + more, whole):
             floor, more = average, step
-        top = share.maximum if share.capacity <= 0 else _times_float(guaranteed, queue.user_limit_factor, _floor)
+        top = share.maximum if share.capacity <= 0 else part_of(guaranteed, queue.user_limit_factor)
         base, top = self._up(floor) if floor != NONE else NONE, self._up(top)
         made = smaller(self._up(base + more), top)
         limit = _Limit(base, more, top, made, _widened(made, whole))
@@ -334,20 +344,6 @@ def _times(capability: Resource, room: Resource | None) -> int:
         elif left < 0:
             return 0
     return most
-
-
-def _times_float(amount: Resource, factor: float, whole: Callable[[float], int]) -> Resource:
-    extras = tuple((name, whole(value * factor)) for name, value in amount.extras)
-    return Resource(whole(amount.memory_mib * factor), whole(amount.vcores * factor), extras)
-
-
-def _floor(value: float) -> int:
-    """A hair below a whole number by floating point is that number."""
-    return math.floor(value + 1e-6)
-
-
-def _ceil(value: float) -> int:
-    return math.ceil(value - 1e-6)
 
 
 def _is_nothing(resource: Resource) -> bool:

@@ -53,11 +53,8 @@ class Notice:
 class Preemption:
     """One task.  ``notices`` are of containers that are to go and have not gone."""
 
-    def __init__(
-        self, engine: Engine, clock: Clock, scheduler: Scheduler, quotas: Quotas, rules: PreemptionRules
-    ) -> None:
+    def __init__(self, engine: Engine, clock: Clock, scheduler: Scheduler, quotas: Quotas) -> None:
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
-        self.rules = rules
         self.notices: dict[ContainerId, Notice] = {}
         self.given_count = 0
         """Notices that were given since the start."""
@@ -66,6 +63,10 @@ class Preemption:
         self.withdrawn_count = 0
         """Pods that were taken back because no node was found for them."""
         self._judged: tuple[object, ...] = ()
+
+    @property
+    def rules(self) -> PreemptionRules:
+        return self._quotas.preemption
 
     async def run(self) -> None:
         while True:

@@ -27,9 +27,9 @@ class Quotas:
     """One instance for the process.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
     maximum-am-resource-percent as a part of 0 to 1."""
 
-    def __init__(self, state: ClusterState, minimum: Resource, am_share: float) -> None:
+    def __init__(self, state: ClusterState, minimum: Resource, am_share: float, preemption: PreemptionRules) -> None:
         self._state, self._minimum, self.am_share = state, minimum, am_share
-        self.preemption = PreemptionRules()
+        self.preemption = preemption
         self._tree_of: tuple[object, ...] | None = None
         self._tree = Tree((), state.total_resource)
         self._active: Mapping[str, Collection[str]] = {}
