@@ -13,6 +13,7 @@ YodelError
 ├── Refused                     well-formed, but not allowed in this state or for this caller
 │   ├── AccessDenied
 │   ├── InvalidQueues           a tree of queues that cannot be
+│   ├── NoSuchQueue             a change names a queue that is not there
 │   ├── StaleVersion            a change of the queues that was made from an older version
 │   ├── InvalidResourceRequest
 │   │   ├── InvalidLabelRequest
@@ -118,6 +119,14 @@ class AccessDenied(Refused):
 
 class InvalidQueues(Refused):
     """What a configuration says of queues is malformed, does nothing here, or does not add up."""
+
+
+class NoSuchQueue(Refused):
+    """A change names a queue that is not there."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"Queue {path} not found")
 
 
 class StaleVersion(Refused):

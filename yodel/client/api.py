@@ -137,7 +137,9 @@ def _refusal(answer: httpx2.Response) -> YodelError:
     if answer.headers.get("content-type", "").startswith("application/problem+json"):
         with contextlib.suppress(ValueError, KeyError, TypeError):
             problem = answer.json()
-            return ApiRefused(answer.status_code, str(problem["detail"]), problem.get("hint"))
+            # That of 400 is about fields of the body, which the command line made.
+            hint = problem.get("hint") if answer.status_code != 400 else None
+            return ApiRefused(answer.status_code, str(problem["detail"]), hint)
     if answer.status_code == 503:
         return Unavailable(f"{answer.text[:300]} (HTTP 503)\n  Try again in a moment.")
     return _not_ours(answer)

@@ -52,8 +52,16 @@ def queue_facts(queue: JsonObject) -> dict[str, str]:
         "Least of a user": f"{least:g} % of the queue for each who wants something" if least is not None else "",
         "Users": ", ".join(queue["users"]),
         "Limits": "count" if queue["enforcement"] == "limit" else "are only observed (queue_enforcement)",
+        "Preemption": _preemption(queue),
         "Over maximum": "yes: limits were lowered, nodes went, or nothing limits" if queue["is_over_maximum"] else "",
     }
+
+
+def _preemption(queue: JsonObject) -> str:
+    found = ["what it holds above its guarantee"] if queue["is_preemptable"] else []
+    if queue["is_intra_queue_preemptable"]:
+        found.append("applications of a lower priority, for others of the queue")
+    return "; ".join(found) or "none"
 
 
 def _bar(queue: JsonObject) -> str:

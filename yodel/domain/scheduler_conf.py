@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from yodel.errors import Refused
+from yodel.errors import NoSuchQueue, Refused
 
 PREFIX = "yarn.scheduler.capacity."
 FIRST_VERSION = 1
@@ -117,7 +117,7 @@ def _require_queue(properties: Mapping[str, str], path: str) -> None:
     """Hadoop keeps what is said of a queue that is not there, and nothing comes of it."""
     parent, _, name = path.rpartition(".")
     if path != "root" and name not in children(properties, parent):
-        raise Refused(f"Queue {path} not found")
+        raise NoSuchQueue(path)
 
 
 def children(properties: Mapping[str, str], path: str) -> list[str]:

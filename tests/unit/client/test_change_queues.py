@@ -183,7 +183,7 @@ def test_file_with_a_fault_changes_nothing_and_each_is_told_with_its_line(served
         (("set", "root.default", "=2"), 2, "Invalid argument: '=2'"),
         (("delete", "root.default", "capacity=1"), 2, "expected no property of root.default, which goes"),
         (("set", "root.default", "capacity=1_0"), 2, "expected a number"),
-        (("set", "root.nope", "capacity=1"), 1, "Queue root.nope not found"),
+        (("set", "root.nope", "capacity=1"), 1, "Queue root.nope not found\n  List the queues, and name one by"),
         (("delete", "root.default"), 1, "RUNNING"),
         (("revert", "9"), 1, "Nothing is kept of version 9 of the queues"),
         (("history", "9"), 1, "Nothing is kept of version 9 of the queues"),
@@ -192,6 +192,10 @@ def test_file_with_a_fault_changes_nothing_and_each_is_told_with_its_line(served
 def test_what_cannot_be_is_refused(served: Served, words: tuple[str, ...], status: int, text: str) -> None:
     result = served.run(*words)
     assert (result.exit_code, text in result.stderr) == (status, True), result.stderr
+
+
+def test_hints_about_the_fields_of_a_call_are_not_for_the_command_line(served: Served) -> None:
+    assert "Look at" not in served.run("set", "root.default", "capacity=1_0").stderr
 
 
 def test_only_administrators_change_queues(served: Served) -> None:

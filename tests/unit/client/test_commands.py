@@ -381,6 +381,7 @@ def test_queue_is_shown_with_its_limits(net: Net, queue: str) -> None:
     assert "Capacity        100 % of the parent" in shown
     assert "Limit of a user 1.0 times the guarantee" in shown
     assert "Limits          count" in shown
+    assert "Preemption      none" in shown
     assert read(run("queue", "show", queue, "--json"))["path"] == "root.default"
 
 

@@ -244,9 +244,13 @@ class Queue(Model):
     capacity_percent: float = Field(description="Of the parent.")
     maximum_capacity_percent: float = Field(description="Of the parent's maximum.")
     weight: float | None = Field(description="Among its siblings; null: the capacity was given in percent.")
-    guaranteed: Amount = Field(description="What it gets back when it wants it, as containers of others end.")
+    guaranteed: Amount = Field(
+        description="What it gets back when it wants it: as containers of others end, or by preemption."
+    )
     maximum: Amount = Field(description="No container starts that would bring it above this.")
     enforcement: Enforcement = Field(description="Whether limits count; `observe`: they are shown only.")
+    is_preemptable: bool = Field(description="What it holds above its guarantee may be asked back by preemption.")
+    is_intra_queue_preemptable: bool = Field(description="Its applications of a lower priority give to others.")
     is_over_maximum: bool = Field(description="It holds more: limits were lowered, nodes went, or nothing limits.")
     user_limit_factor: float | None = Field(description="Of the guarantee, what one user may hold; -1: no limit.")
     minimum_user_limit_percent: float | None = Field(description="Of the queue, what each active user may have.")

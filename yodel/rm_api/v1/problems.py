@@ -24,6 +24,7 @@ from yodel.errors import (
     AccessDenied,
     InvalidQueues,
     InvalidValue,
+    NoSuchQueue,
     NotFound,
     NotSupported,
     QueueNotFound,
@@ -76,7 +77,8 @@ KINDS: Mapping[int, Kind] = {
     500: Kind("internal-error", "A bug of the ResourceManager", "The log of the ResourceManager has the trace."),
 }
 """By status: there is one kind for each."""
-HINTS: Mapping[type[YodelError], str] = {QueueNotFound: "List the queues, and name one by its path, as root.default."}
+_QUEUES = "List the queues, and name one by its path, as root.default."
+HINTS: Mapping[type[YodelError], str] = {QueueNotFound: _QUEUES, NoSuchQueue: _QUEUES}
 """Of errors for which the hint of their kind would lead astray."""
 
 

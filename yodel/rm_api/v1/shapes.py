@@ -201,6 +201,8 @@ def queue(view: QueueView) -> models.Queue:
         guaranteed=amount(view.share.guaranteed),
         maximum=amount(view.share.maximum),
         enforcement=models.Enforcement.LIMIT if view.is_enforced else models.Enforcement.OBSERVE,
+        is_preemptable=view.gives_back,
+        is_intra_queue_preemptable=view.gives_back_within,
         is_over_maximum=not metrics.used.fits_in(view.share.maximum),
         user_limit_factor=row.user_limit_factor if row.is_leaf else None,
         minimum_user_limit_percent=row.minimum_user_limit_percent if row.is_leaf else None,

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.api_rows import GONE, MASTER, NODE, RUNNING, TASK, api_get
 from tests.support.rest_world import RestWorld
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.ports.kube_nodes import NodeObservation
@@ -35,6 +36,17 @@ async def test_queues_are_paged(filled: RestWorld) -> None:
 @pytest.mark.parametrize("name", ["root.default", "default"])
 async def test_queue_is_found_by_path_and_by_name(filled: RestWorld, name: str) -> None:
     assert (await api_get(filled, f"/api/v1/queues/{name}"))["path"] == "root.default"
+
+
+async def test_queue_says_whether_it_gives_back(filled: RestWorld) -> None:
+    async def given() -> tuple[bool, bool]:
+        found = await api_get(filled, "/api/v1/queues/root.default")
+        return found["is_preemptable"], found["is_intra_queue_preemptable"]
+
+    assert await given() == (False, False)
+    for is_within in (False, True):
+        filled.rm.quotas.preemption = PreemptionRules(is_enabled=True, is_intra_queue_enabled=is_within)
+        assert await given() == (True, is_within)
 
 
 async def test_unknown_queue_is_404(filled: RestWorld) -> None:
