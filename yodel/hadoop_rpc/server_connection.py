@@ -215,7 +215,13 @@ class Refused:
     was_open: bool = False
 
 
-Event = Opened | CallReceived | Refused
+@dataclass(frozen=True, slots=True)
+class Pinged:
+    """The peer is there; it wants no answer.  An event, because the shell decides for how many of them it has time."""
+
+
+PINGED = Pinged()
+Event = Opened | CallReceived | Pinged | Refused
 
 
 class ServerConnection:
@@ -381,7 +387,7 @@ class ServerConnection:
                 return self._on_call(header, frame, position)
             if call_id == CALL_ID_PING:
                 self._move(Step.PING)
-                return None
+                return PINGED
             if call_id == CALL_ID_SASL:
                 self._on_sasl(frame, position)
                 return None

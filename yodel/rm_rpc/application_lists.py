@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, MutableSequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from yodel.domain.application import Application
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE
+from yodel.rpc_io.turns import others_first
 from yodel.services.views.queries import ApplicationFilter, Queries
 
 REPORT_WEIGHT = PIECE // REPORTS_PIECE
@@ -43,4 +43,4 @@ async def add_reports(
         done += 1
         if done >= PIECE:
             done = 0
-            await asyncio.sleep(0)
+            await others_first()

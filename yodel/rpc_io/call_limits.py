@@ -7,7 +7,6 @@ time: other calls are answered between.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MIB
 from yodel.hadoop_rpc.wire_count import count_fields, count_items, repeated_paths
+from yodel.rpc_io.turns import others_first
 from yodel.telemetry.limit import Limit
 from yodel.telemetry.limits import REFUSALS, RPC_CALL_FIELDS, RPC_CALL_ITEMS, RPC_LARGE_CALLS
 
@@ -60,7 +60,7 @@ class CallScale:
         limit, count = self._limits.fields_max, 0
         for so_far in count_fields(kind.DESCRIPTOR, body, limit):
             count = so_far
-            await asyncio.sleep(0)
+            await others_first()
         if count > limit:
             raise _refusal(RPC_CALL_FIELDS, caller, count, limit, "fields or more in a call")
 

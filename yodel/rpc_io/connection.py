@@ -6,6 +6,7 @@ Who is refused, and whose last answer was just written, is let go by ``Lingering
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +18,7 @@ from yodel.rpc_io.dispatch import Peer
 from yodel.rpc_io.lingering import Lingering
 from yodel.rpc_io.seats import IDLE_BEFORE_OPEN_S, IDLE_S
 from yodel.rpc_io.sites import site_of
+from yodel.rpc_io.turns import TURN_S, standing
 from yodel.telemetry.limits import REFUSALS, RPC_FRAME_BEFORE_OPEN, RPC_FRAME_TIME, RPC_UNFINISHED_FRAMES
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Connection(asyncio.Protocol):
         "_finishing",
         "_frame_since_s",
         "_frames",
+        "_is_waiting",
         "_last_s",
         "_lingering",
         "_loop",
@@ -59,7 +62,7 @@ class Connection(asyncio.Protocol):
         self.address = ""
         self._calls = 0
         self._reading = self._writable = True
-        self._finishing = False
+        self._finishing = self._is_waiting = False
         self._lingering: Lingering | None = None
         self._opened_s = self._last_s = self._loop.time()
         self._frame_since_s: float | None = None
@@ -172,9 +175,15 @@ class Connection(asyncio.Protocol):
 
     # Work
 
-    def _work(self) -> None:
-        """Pull events while there is room for their answers; write what there is to say."""
+    def _work(self, *, has_turn: bool = False) -> None:
+        """Pull events while there is room for their answers; write what there is to say.
+
+        The first is free, so that a heartbeat asks nobody; for more of them the connection needs the turn.
+        """
         machine, answers, size = self._machine, list[bytes](), 0
+        turns, turn_ends_s = self._server.turns, math.inf
+        if has_turn:
+            turn_ends_s = turns.processor_s() + TURN_S
         try:
             while self._has_room():
                 event = machine.next_event()
@@ -193,8 +202,15 @@ class Connection(asyncio.Protocol):
                     self._peer = Peer(identity=event.identity, remote_host=self._remote[0], remote_port=self._remote[1])
                     self._server.figures.authorized += 1
                     self._server.figures.token_logins += event.identity.auth_method is AuthMethod.TOKEN
-                else:
+                elif isinstance(event, Refused):
                     self._refused(event)
+                if not machine.buffered_bytes:
+                    break
+                if not has_turn and turns.take():
+                    has_turn, turn_ends_s = True, turns.processor_s() + TURN_S
+                if not has_turn or turns.processor_s() >= turn_ends_s:
+                    self._is_waiting = True
+                    turns.later(self._caller, self._have_turn)
         except Exception as error:  # a bug in a security callable: this connection ends, the others live
             self._server.log.error("rpc_connection_failed", remote=self._remote, exception=type(error).__name__)
             self._transport.abort()
@@ -210,6 +226,12 @@ class Connection(asyncio.Protocol):
         self._set_reading()
         if machine.buffered_bytes or self._frame_since_s is not None:
             self._keep_watch_of_frame()
+
+    def _have_turn(self) -> None:
+        self._is_waiting = False
+        if self._lingering is None and not self._transport.is_closing():
+            self._last_s = self._loop.time()
+            self._work(has_turn=True)
 
     def _keep_watch_of_frame(self) -> None:
         """What is left after the work is the beginning of a frame."""
@@ -248,6 +270,7 @@ class Connection(asyncio.Protocol):
         return (
             self._writable
             and not self._finishing
+            and not self._is_waiting
             and self._calls < self._server.limits.calls_in_flight_per_connection_max
         )
 
@@ -309,8 +332,11 @@ class Connection(asyncio.Protocol):
         self._server.figures.count_answer(method, now_s - started_s, now_s)
 
     async def _answer_later(self, answer: Coroutine[Any, Any, bytes], call: CallReceived, started_s: float) -> None:
+        turns, caller = self._server.turns, self._caller
         try:
-            frame = await answer
+            with standing(turns, caller):
+                await turns.turn(caller)
+                frame = await answer
         finally:
             self._calls -= 1
         self._count(call, started_s)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
+
+from yodel.rpc_io.turns import others_first
 
 T = TypeVar("T")
 PIECE = 500
@@ -24,7 +25,7 @@ async def taking_turns(elements: Iterable[T], piece: int) -> AsyncIterator[T]:
     for number, element in enumerate(elements, start=1):
         yield element
         if number % piece == 0:
-            await asyncio.sleep(0)
+            await others_first()
 
 
 async def in_pieces(read: Callable[[Any], T], messages: Sequence[Any], piece: int = PIECE) -> list[T]:
@@ -32,7 +33,7 @@ async def in_pieces(read: Callable[[Any], T], messages: Sequence[Any], piece: in
     found = list[T]()
     for start in range(0, len(messages), piece):
         found += map(read, messages[start : start + piece])
-        await asyncio.sleep(0)
+        await others_first()
     return found
 
 
@@ -49,5 +50,5 @@ async def serialized(message: Message) -> bytes:
     for start in range(0, len(elements), SERIALIZED_PIECE):
         part = type(message)(**{name: elements[start : start + SERIALIZED_PIECE]})
         written.append(part.SerializeToString())
-        await asyncio.sleep(0)
+        await others_first()
     return b"".join(written)

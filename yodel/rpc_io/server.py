@@ -2,9 +2,10 @@
 
 A connection is read, its calls dispatched, and its answers written, each frame whole and in whatever order they come.
 Everything has a limit: frames and the time for one, unfinished ones of all together, connections, those from one
-address, calls that run, bytes not yet taken by the peer, time to authenticate, time idle.  Back pressure is to stop
-pulling events and to stop reading; nothing is queued between.  Calls that run when their connection breaks run on to
-their end (a half-done submission helps nobody) and their answer is dropped.
+address, calls that run, the loop's time for them before others come, bytes not yet taken by the peer, time to
+authenticate, time idle.  Back pressure is to stop pulling events and to stop reading; nothing is queued between.  Calls
+that run when their connection breaks run on to their end (a half-done submission helps nobody) and their answer is
+dropped.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from yodel.rpc_io.lingering import LINGER_BYTES_MAX, LINGER_S
 from yodel.rpc_io.port_figures import PortFigures
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.seats import Seats
+from yodel.rpc_io.turns import Turns
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.settings.rpc import RpcSettings
 from yodel.telemetry.limit import Limit
@@ -94,7 +96,7 @@ class ServerSecurity:
 class RpcServer:
     """One port.  ``nonce`` draws a fresh SASL nonce (16 or more characters of base64) for every connection.
 
-    ``unfinished`` is shared by all ports of a process.
+    ``unfinished`` and ``turns`` are shared by all ports of a process.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class RpcServer:
         limits: RpcLimits | None = None,
         nonce: Callable[[], str],
         unfinished: UnfinishedFrames | None = None,
+        turns: Turns | None = None,
     ) -> None:
         self.name = name
         self.dispatcher = dispatcher
@@ -115,6 +118,7 @@ class RpcServer:
         """Listened on; 0 before ``start``."""
         self.figures = PortFigures()
         self.unfinished = unfinished or UnfinishedFrames()
+        self.turns = turns or Turns()
         self._nonce = nonce
         self._seats: Seats[Connection] = Seats(
             seats_max=self.limits.connections_max, per_address_max=self.limits.connections_per_address_max

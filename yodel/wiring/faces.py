@@ -26,6 +26,7 @@ from yodel.rm_rpc.user_mappings import UserMappings
 from yodel.rpc_io.dispatch import CallLimits, Dispatcher, RetryCacheLimits, RpcProtocol
 from yodel.rpc_io.proxy_users import ProxyUserRules
 from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
+from yodel.rpc_io.turns import Turns
 from yodel.rpc_io.unfinished_frames import UnfinishedFrames
 from yodel.services.core import Core
 from yodel.settings import hadoop_properties
@@ -83,6 +84,7 @@ def rpc_servers(core: Core, settings: Settings, proxy_users: ProxyUserRules, req
     shared = _Shared(
         calls=CallLimits(fields_max=settings.rpc.call_fields_max, items_max=settings.rpc.call_items_max),
         unfinished=UnfinishedFrames(settings.rpc.unfinished_frames_mib_max * MIB),
+        turns=Turns(),
         require=require,
     )
     return RpcServers(
@@ -105,6 +107,7 @@ class _Shared:
 
     calls: CallLimits
     unfinished: UnfinishedFrames
+    turns: Turns
     require: Callable[[], None]
 
     def server(self, name: str, protocols: list[RpcProtocol], security: ServerSecurity, limits: RpcLimits) -> RpcServer:
@@ -120,6 +123,7 @@ class _Shared:
             security=security,
             limits=limits,
             unfinished=self.unfinished,
+            turns=self.turns,
             nonce=lambda: b64encode(os.urandom(30)).decode(),
         )
 

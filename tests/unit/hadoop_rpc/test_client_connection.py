@@ -11,6 +11,7 @@ from yodel.hadoop_rpc.server_connection import (
     CallReceived,
     ConnectionPolicy,
     Identity,
+    Pinged,
     ServerConnection,
     TokenGrant,
 )
@@ -77,6 +78,7 @@ def test_call_and_answer() -> None:
     near, far = client(None), server(tokens=False, simple=True)
     converse(near, far)
     far.receive_data(near.ping() + near.call(call_id=9, method="startContainers", body=b"body", retry_count=1))
+    assert far.next_event() == Pinged()
     assert far.next_event() == CallReceived(9, CLIENT_ID, 1, PROTOCOL, 1, "startContainers", b"body")
     fault = RemoteFault(faults.YARN_EXCEPTION, "no")
     events = pull(near, success_frame(9, CLIENT_ID, 1, b"answer") + fault_frame(8, CLIENT_ID, 0, fault))

@@ -27,6 +27,7 @@ from yodel.hadoop_rpc.server_connection import (
     Event,
     Identity,
     Opened,
+    Pinged,
     Refused,
     ServerConnection,
     State,
@@ -341,10 +342,11 @@ def test_unreadable_header_is_refused(wrong: bytes) -> None:
     assert_refused(machine, events, faults.RPC_SERVER, RpcErrorCode.FATAL_DESERIALIZING_REQUEST)
 
 
-def test_ping_is_dropped() -> None:
+def test_ping_is_not_answered() -> None:
     machine = connection(SIMPLE_ONLY)
     ping = out_of_band_frame(CALL_ID_PING, CLIENT_ID)
-    assert len(feed(machine, SIMPLE_PREFACE, ping, context(), ping, call(), ping)) == 2
+    events = feed(machine, SIMPLE_PREFACE, ping, context(), ping, call(), ping)
+    assert [type(event) for event in events] == [Pinged, Opened, Pinged, CallReceived, Pinged]
     assert machine.data_to_send() == b""
 
 
