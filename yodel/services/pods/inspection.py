@@ -25,8 +25,8 @@ from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.inspection import ApplicationBoard, ApplicationSummary, PodEvent, PodEvents
-from yodel.services.writer.queue_use import Usage
 from yodel.services.writer.state import ClusterState
+from yodel.services.writer.usage import Usage
 
 EVENTS_MAX = 2_000
 TEXT_MAX = 512

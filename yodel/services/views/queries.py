@@ -31,10 +31,10 @@ from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.rows import Rows
-from yodel.services.writer.queue_use import Usage
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import Totals
+from yodel.services.writer.usage import Usage
 
 WAITS_SHOWN_MAX = 5
 """Lines in the diagnostics of an application whose asks wait."""

@@ -15,9 +15,9 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import YarnApplicationState
 from yodel.services.writer.application_index import Page
-from yodel.services.writer.queue_use import Usage
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import Totals
+from yodel.services.writer.usage import Usage
 
 
 class Rows:

@@ -15,7 +15,7 @@ from yodel.domain.queues.pools import NATIVE, Lent, Pool, PoolName, Pools
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource, larger, smaller
 from yodel.domain.states import NodeState
-from yodel.services.writer.queue_use import Usage
+from yodel.services.writer.usage import Usage
 from yodel.translator.pools import PoolRules
 
 Published = Mapping[PoolName, Lent]

@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import accumulate
 
 from yodel.domain.application import Application
-from yodel.domain.resource import NONE, Resource
-
-
-@dataclass(slots=True)
-class Usage:
-    """Live containers of an application, a node, a queue or the cluster."""
-
-    resource: Resource = NONE
-    containers: int = 0
-    am_resource: Resource = NONE
-
-    def add(self, other: Usage, sign: int) -> None:
-        self.resource += other.resource * sign
-        self.containers += other.containers * sign
-        self.am_resource += other.am_resource * sign
+from yodel.services.writer.usage import Usage
 
 
 class QueueUse:

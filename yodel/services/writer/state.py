@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from yodel.domain.allocation.demands import Hindered, Misfit
 from yodel.domain.application import Application
@@ -25,17 +24,10 @@ from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.pool_book import PoolBook
-from yodel.services.writer.queue_use import QueueUse, Usage
+from yodel.services.writer.queue_use import QueueUse
 from yodel.services.writer.totals import TotalsBook
+from yodel.services.writer.usage import ResourceSeconds, Usage
 from yodel.translator.pools import PoolRules
-
-
-@dataclass(slots=True)
-class ResourceSeconds:
-    """Integrals over completed containers; live ones are added when asked."""
-
-    memory_mib_s: int = 0
-    vcore_s: int = 0
 
 
 def _standing(row: Application) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.shares import Tree
 from yodel.domain.resource import Resource
-from yodel.services.writer.queue_use import Usage
+from yodel.services.writer.usage import Usage
 
 SIZE = Resource(1024, 1)
 TOTAL = SIZE * 100
