@@ -252,7 +252,7 @@ async def test_figures_do_not_change(world: World) -> None:
         state = world.rm.state
         totals = (state.totals.cluster, state.totals.of("root.default"))
         counted = [(t.containers_allocated, t.containers_released) for t in totals]
-        tasks_alone = world.rm.state.seconds_by_application[am.application_id]
+        tasks_alone = world.rm.state.usage.seconds[am.application_id]
         return (tasks_alone.memory_mib_s, tasks_alone.vcore_s), counted, state.nodes_of_live_applications(), view.used
 
     before = figures()
@@ -378,7 +378,7 @@ async def test_of_attempts_without_end_the_last_are_kept() -> None:
         assert kept == [*range(last - ATTEMPTS_KEPT + 1, last + 1)]
         assert state.attempts.keys() == world.disk.attempts.keys()
         assert len(state.attempts) == len(in_memory(world)) == len(world.disk.containers) == ATTEMPTS_KEPT
-        used = state.seconds_by_application[application_id].memory_mib_s
+        used = state.usage.seconds[application_id].memory_mib_s
         assert used == sum(
             c.capability.memory_mib * 2 * 60
             for c in [*world.disk.ended.values(), *state.containers.values()]
@@ -387,7 +387,7 @@ async def test_of_attempts_without_end_the_last_are_kept() -> None:
 
         await world.restart()
         assert [a.id.attempt for a in world.rm.state.attempts_of(application_id)] == kept
-        assert world.rm.state.seconds_by_application[application_id].memory_mib_s == used
+        assert world.rm.state.usage.seconds[application_id].memory_mib_s == used
         await world.run(world.rm.submission.kill(application_id, "alice"))
         await world.settle()
         assert world.application(application_id).state is ApplicationState.KILLED

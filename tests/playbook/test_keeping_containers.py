@@ -159,12 +159,12 @@ async def test_end_of_the_application_ends_what_earlier_attempts_left(world: Wor
 
 async def test_kept_tasks_count_against_the_cluster_and_their_application(world: World) -> None:
     am, tasks = await am_with_tasks(world)
-    before = world.rm.state.cluster_usage.resource
+    before = world.rm.state.usage.cluster.resource
     await am.exit(1)
     second = await next_am(world, am)
     await second.register()
-    assert world.rm.state.cluster_usage.resource == before
-    assert world.rm.state.used_by_application[am.application_id].containers == len(tasks) + 1
+    assert world.rm.state.usage.cluster.resource == before
+    assert world.rm.state.usage.by_application[am.application_id].containers == len(tasks) + 1
 
 
 async def test_nm_token_is_given_again_to_the_next_attempt(world: World) -> None:

@@ -174,7 +174,7 @@ async def test_pools_of_changed_settings_hold_what_runs(world: World) -> None:
     world.rm.lending.use(options.limits().pod_profiles.pool_rules())
     pools = world.rm.state.pools
     assert pools.drawn_on == ("koordinator+volcano",)
-    assert (pools.size, pools.total, world.rm.state.cluster_usage.resource) == (SMALL * 8, SMALL * 8, SMALL * 4)
+    assert (pools.size, pools.total, world.rm.state.usage.cluster.resource) == (SMALL * 8, SMALL * 8, SMALL * 4)
     assert pools.used(pools.drawn_on[0]).resource == SMALL * 4
     assert pools.of_queue("root.day").free_on(NODE) == SMALL * 4
 

@@ -59,11 +59,11 @@ async def test_increase_is_told_once_the_pod_is_larger(world: World) -> None:
 
 async def test_increase_is_reserved_from_its_decision_on(world: World) -> None:
     am, task = await am_and_task(world)
-    before = world.rm.state.cluster_usage.resource
+    before = world.rm.state.usage.cluster.resource
     await am.beat(updates=[update(task, 4096)])
     await world.settle()
-    assert world.rm.state.cluster_usage.resource - before == Resource(2048, 0)
-    assert world.rm.state.used_by_node[NODE].resource - before == Resource(2048, 0)
+    assert world.rm.state.usage.cluster.resource - before == Resource(2048, 0)
+    assert world.rm.state.usage.by_node[NODE].resource - before == Resource(2048, 0)
 
 
 async def test_increase_waits_for_room_on_its_own_node(world: World) -> None:
@@ -81,7 +81,7 @@ async def test_increase_waits_for_room_on_its_own_node(world: World) -> None:
 
 async def test_pod_that_cannot_grow_refuses_the_increase(world: World) -> None:
     am, task = await am_and_task(world)
-    before = world.rm.state.cluster_usage.resource
+    before = world.rm.state.usage.cluster.resource
     world.pods.resize_errors.append(Refused("only cpu and memory resources are mutable"))
     await am.beat(updates=[update(task, 4096)])
     await world.settle()
@@ -90,16 +90,16 @@ async def test_pod_that_cannot_grow_refuses_the_increase(world: World) -> None:
     assert reasons(answer) == [("RESOURCE_OUTSIDE_ALLOWED_RANGE", 0)]
     assert not answer.updated
     assert world.container(task).version == 0
-    assert world.rm.state.cluster_usage.resource == before
+    assert world.rm.state.usage.cluster.resource == before
     assert reasons(await am.beat()) == []
 
 
 async def test_decrease_is_true_at_once_and_its_node_agent_is_told(world: World) -> None:
     am, task = await am_and_task(world)
-    before = world.rm.state.cluster_usage.resource
+    before = world.rm.state.usage.cluster.resource
     ((kind, granted),) = (await am.beat(updates=[update(task, 1024, kind=DECREASE)])).updated
     assert (kind, granted.container.version, granted.container.capability.memory_mib) == (DECREASE, 1, 1024)
-    assert before - world.rm.state.cluster_usage.resource == Resource(1024, 0)
+    assert before - world.rm.state.usage.cluster.resource == Resource(1024, 0)
 
     ((told, _),) = (await world.beat()).updates
     assert (told.id, told.version, told.capability.memory_mib) == (task, 1, 1024)
@@ -230,7 +230,7 @@ async def test_resize_is_whole_wherever_the_rm_dies(step: int | None, kind: Cont
         )
         assert world.disk.containers[task] == container
         total = sum(c.capability.memory_mib for c in world.rm.state.live_containers())
-        assert world.rm.state.cluster_usage.resource.memory_mib == total
+        assert world.rm.state.usage.cluster.resource.memory_mib == total
 
 
 async def grown(world: World) -> tuple[Am, ContainerId]:
@@ -259,7 +259,7 @@ async def live_for(world: World, am: Am, seconds: float, *reports: ContainerRepo
 
 async def test_increase_that_is_never_passed_on_is_taken_back(world: World) -> None:
     am, task = await am_and_task(world)
-    before = world.rm.state.cluster_usage.resource
+    before = world.rm.state.usage.cluster.resource
     await am.beat(updates=[update(task, 4096)])
     await world.settle()
     assert (await am.beat()).updated
@@ -271,7 +271,7 @@ async def test_increase_that_is_never_passed_on_is_taken_back(world: World) -> N
     assert (kind, granted.container.version) == (DECREASE, 2)
     assert world.container(task).capability == Resource(2048, 1)
     assert (world.container(task).confirmed, world.container(task).resize_to) == (NONE, NONE)
-    assert world.rm.state.cluster_usage.resource == before
+    assert world.rm.state.usage.cluster.resource == before
     limits = world.pods.manifests[dns_name(task)]["spec"]["containers"][0]["resources"]["limits"]
     assert limits["memory"] == "2048Mi"
     assert not await live_for(world, am, 1500, sized(task, 2048))

@@ -26,8 +26,8 @@ def check(cluster: Cluster) -> None:
     total = Resource(0, 0)
     for container in state.live_containers():
         total += container.reserved
-    assert state.cluster_usage.resource == total, "usage is not the sum of live containers"
-    for usage in (state.cluster_usage, *state.used_by_application.values(), *state.used_by_node.values()):
+    assert state.usage.cluster.resource == total, "usage is not the sum of live containers"
+    for usage in (state.usage.cluster, *state.usage.by_application.values(), *state.usage.by_node.values()):
         amounts = (usage.resource.memory_mib, usage.resource.vcores, usage.am_resource.memory_mib)
         assert min(usage.containers, *amounts) >= 0, "a usage is negative"
     check_queues(state)
@@ -155,8 +155,8 @@ def check_at_rest(cluster: Cluster) -> None:
     assert cluster.rm.state.runtimes == {}
     state = cluster.rm.state
     assert state.wanted.count == 0
-    assert state.cluster_usage.resource == Resource(0, 0), "something is held"
-    held = {**state.used_by_application, **state.used_by_node}
+    assert state.usage.cluster.resource == Resource(0, 0), "something is held"
+    held = {**state.usage.by_application, **state.usage.by_node}
     assert [key for key, usage in held.items() if usage.containers or usage.resource != Resource(0, 0)] == []
     assert (state.waits, state.misfits, state.unconfirmed, state.tagged) == ({}, {}, {}, {}), "what ended is waited for"
     for agent in cluster.nodes:
@@ -207,13 +207,13 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "containers": state.containers,
         "nodes": state.nodes,
         "queues": state.queues,
-        "cluster": (state.cluster_usage.resource, state.cluster_usage.containers, state.cluster_usage.am_resource),
-        "by application": used(state.used_by_application),
+        "cluster": (state.usage.cluster.resource, state.usage.cluster.containers, state.usage.cluster.am_resource),
+        "by application": used(state.usage.by_application),
         "by queue": used(state.queue_use.by_queue),
         "by user": used(state.queue_use.by_user),
         "live by queue": dict(state.queue_use.live_by_queue),
-        "by node": used(state.used_by_node),
-        "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.seconds_by_application.items()},
+        "by node": used(state.usage.by_node),
+        "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.usage.seconds.items()},
         "past": state.past_usage,
         "contexts": dict(state.context_bytes),
         "planned": state.planned_count,

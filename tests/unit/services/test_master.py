@@ -26,7 +26,7 @@ async def test_nothing_that_is_shown_changes_in_silence(world: World) -> None:
 
     def look() -> None:
         runtime = state.runtimes.get(am.attempt_id)
-        usage = state.used_by_application.get(am.application_id)
+        usage = state.usage.by_application.get(am.application_id)
         used = (usage.resource, usage.containers) if usage is not None else None
         shown = (
             (runtime.dialogue.progress, runtime.wishes.asks.pending(), sorted(runtime.wishes.blacklist), used)

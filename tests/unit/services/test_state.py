@@ -43,20 +43,20 @@ def test_usage_is_of_live_containers_by_application_and_node() -> None:
     planned = a_container(container=2)
     state = state_of(am, planned)
 
-    assert state.cluster_usage.resource == Resource(4096, 4)
-    assert state.cluster_usage.am_resource == Resource(2048, 2)
-    assert state.used_by_application[an_application_id()].containers == 2
-    assert state.used_by_node[NODE_ID].containers == 1
+    assert state.usage.cluster.resource == Resource(4096, 4)
+    assert state.usage.cluster.am_resource == Resource(2048, 2)
+    assert state.usage.by_application[an_application_id()].containers == 2
+    assert state.usage.by_node[NODE_ID].containers == 1
     assert state.planned_count == 1
 
     ended = a_container(container=2, state=ContainerState.COMPLETED, created_ms=1000, finished_ms=6500)
     state.publish([ended])
-    assert state.cluster_usage.containers == 1
+    assert state.usage.cluster.containers == 1
     assert state.planned_count == 0
-    seconds = state.seconds_by_application[an_application_id()]
+    seconds = state.usage.seconds[an_application_id()]
     assert (seconds.memory_mib_s, seconds.vcore_s) == (2048 * 5, 2 * 5)
     state.publish([ended])
-    assert state.seconds_by_application[an_application_id()].vcore_s == 10  # once
+    assert state.usage.seconds[an_application_id()].vcore_s == 10  # once
 
 
 def test_usable_is_what_running_nodes_have() -> None:

@@ -429,6 +429,6 @@ class MasterService:
     def _cluster_counts(self) -> _Counts:
         state = self._engine.state
         if self._counts.version != state.version:
-            total, used = state.total_resource, state.cluster_usage.resource
+            total, used = state.total_resource, state.usage.cluster.resource
             self._counts = _Counts(version=state.version, cores=max(total.vcores, used.vcores))
         return self._counts

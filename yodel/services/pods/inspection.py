@@ -240,7 +240,7 @@ def _end_reason(container: Container, before: ContainerState | None) -> str:
 
 
 def _summary(state: ClusterState, application: Application) -> ApplicationSummary:
-    submission, usage = application.submission, state.used_by_application.get(application.id, Usage())
+    submission, usage = application.submission, state.usage.by_application.get(application.id, Usage())
     return ApplicationSummary(
         id=application.id,
         name=submission.name[:TEXT_MAX],

@@ -187,7 +187,7 @@ class Scheduler:
         needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
         wishes = () if attempt.state is not AttemptState.RUNNING else runtime.wishes.asks.wishes()
         in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}
-        used = state.used_by_application.get(application.id)
+        used = state.usage.by_application.get(application.id)
         return Demand(
             attempt_id=attempt.id,
             priority=application.submission.priority,

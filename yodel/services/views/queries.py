@@ -297,7 +297,7 @@ class Queries:
         am_container = state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
         runtime = state.runtimes.get(app.current_attempt_id)
-        usage = state.used_by_application.get(app.id, Usage())
+        usage = state.usage.by_application.get(app.id, Usage())
         pending_count, pending = runtime.wishes.asks.pending() if runtime is not None else (0, NONE)
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
@@ -329,7 +329,7 @@ class Queries:
 
     def _seconds(self, app: Application) -> tuple[int, int]:
         """Integrals of memory and cores over time: completed containers, and live ones up to now."""
-        done = self._state.seconds_by_application.get(app.id)
+        done = self._state.usage.seconds.get(app.id)
         memory, cores = (done.memory_mib_s, done.vcore_s) if done is not None else (0, 0)
         if not app.state.is_final and app.current_attempt:
             now_ms = self._clock.now_ms()
@@ -362,7 +362,7 @@ class Queries:
         return "\n".join(lines[:WAITS_SHOWN_MAX]) + more
 
     def _node_view(self, node: Node) -> NodeView:
-        usage = self._state.used_by_node.get(node.id, Usage())
+        usage = self._state.usage.by_node.get(node.id, Usage())
         book = self._state.pools
         published = tuple(name for pool in book.drawn_on if book.is_published(pool) for name in book.resources(pool))
         capability = book.capability(node)
@@ -406,7 +406,7 @@ class Queries:
         started = 0  # ACCEPTED with a container: Hadoop's queues count it as running
         for app in apps:
             seen[app.yarn_state] = seen.get(app.yarn_state, 0) + 1
-            usage = state.used_by_application.get(app.id)
+            usage = state.usage.by_application.get(app.id)
             if usage is not None:
                 used += usage.resource
                 containers += usage.containers

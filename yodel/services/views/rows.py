@@ -73,7 +73,7 @@ class Rows:
 
     def usage_of(self, application_id: ApplicationId) -> Usage:
         """What its live containers take."""
-        return self._state.used_by_application.get(application_id, Usage())
+        return self._state.usage.by_application.get(application_id, Usage())
 
     # --- what ApplicationMasters have said -------------------------------------------------------------------------
 

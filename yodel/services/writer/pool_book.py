@@ -109,7 +109,7 @@ class PoolBook:
         for node in nodes:
             self.publish(node)
         for container in live:
-            self.hold(container, Usage(container.reserved, 1, container.reserved if container.is_am else NONE), 1)
+            self.hold(container, Usage.of(container), 1)
         self.places_version += 1
 
     def queues_changed(self) -> None:

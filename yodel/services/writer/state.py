@@ -15,7 +15,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
-from yodel.domain.past import PastUsage, PastUsageId, used_by
+from yodel.domain.past import PastUsage, PastUsageId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.scheduler_conf import SchedulerConf
@@ -26,7 +26,7 @@ from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.pool_book import PoolBook
 from yodel.services.writer.queue_use import QueueUse
 from yodel.services.writer.totals import TotalsBook
-from yodel.services.writer.usage import ResourceSeconds, Usage
+from yodel.services.writer.usage import Usage, UsageBook
 from yodel.translator.pools import PoolRules
 
 
@@ -78,17 +78,14 @@ class ClusterState:
         """What began and ended; forgetting takes nothing back."""
         self.scheduler_conf = SchedulerConf()
         self.runtimes: dict[ApplicationAttemptId, AttemptRuntime] = {}
-        self.cluster_usage = Usage()
-        self.used_by_application: dict[ApplicationId, Usage] = {}
+        self.usage = UsageBook()
         self.queue_use = QueueUse()
         self.queues_version = 0
         """Grows with every row of a queue."""
         self.hindrances: dict[ApplicationAttemptId, tuple[Hindered, ...]] = {}
         """What limits of queues and users keep waiting, as the last decision found it."""
-        self.used_by_node: dict[NodeId, Usage] = {}
-        self.seconds_by_application: dict[ApplicationId, ResourceSeconds] = {}
         self.past_usage: dict[PastUsageId, PastUsage] = {}
-        """What containers used that were forgotten; in ``seconds_by_application`` too."""
+        """What containers used that were forgotten; in ``usage`` too."""
         self.planned_count = 0
         self.wanted = Tally()
         """Containers that ApplicationMasters have asked for and not been granted."""
@@ -152,7 +149,7 @@ class ClusterState:
                     self._weigh(old, -1)
                     self._weigh(row, 1)
                     self.totals.count_application(row, old)
-                    self.queue_use.publish(row, old, self.used_by_application.get(row.id))
+                    self.queue_use.publish(row, old, self.usage.by_application.get(row.id))
                     self.applications[row.id] = row
                     self.stirs += old is None or _standing(old) != _standing(row)
                 case Attempt():
@@ -296,8 +293,7 @@ class ClusterState:
         self._weigh(self.applications[application_id], -1)
         self.queue_use.forget(self.applications[application_id])
         self.index.remove(self.applications.pop(application_id))
-        self.used_by_application.pop(application_id, None)
-        self.seconds_by_application.pop(application_id, None)
+        self.usage.forget(application_id)
         for usage_id in self._past_of.pop(application_id, ()):
             del self.past_usage[usage_id]
         self.version += 1
@@ -405,32 +401,19 @@ class ClusterState:
             self.unconfirmed.pop(container.id, None)
         if not container.is_live and (old is None or old.is_live):
             self.waits.pop(container.id, None)
-            self._integrate(container)
+            self.usage.count_end(container)
 
     def _account(self, container: Container, sign: int) -> None:
         if sign == 0:
             return
-        usages = [self.cluster_usage, self.used_by_application.setdefault(container.id.application_id, Usage())]
-        if container.node_id is not None:
-            usages.append(self.used_by_node.setdefault(container.node_id, Usage()))
-        held = Usage(container.reserved, 1, container.reserved if container.is_am else NONE)
-        for usage in usages:
-            usage.add(held, sign)
+        held = Usage.of(container)
+        self.usage.hold(container, held, sign)
         self.pools.hold(container, held, sign)
         self.queue_use.charge(self.applications[container.id.application_id], held, sign)
         if container.state is ContainerState.PLANNED:
             self.planned_count += sign
 
-    def _integrate(self, container: Container) -> None:
-        self._add_seconds(container.id.application_id, *used_by(container))
-
     def _count_past(self, usage: PastUsage) -> None:
         """As if its containers were still here."""
-        application = self.applications[usage.id.application_id]
-        self.totals.count_past(application.submission.queue, usage.containers)
-        self._add_seconds(application.id, usage.memory_mib_s, usage.vcore_s)
-
-    def _add_seconds(self, application_id: ApplicationId, memory_mib_s: int, vcore_s: int) -> None:
-        seconds = self.seconds_by_application.setdefault(application_id, ResourceSeconds())
-        seconds.memory_mib_s += memory_mib_s
-        seconds.vcore_s += vcore_s
+        self.totals.count_past(self.applications[usage.id.application_id].submission.queue, usage.containers)
+        self.usage.count_past(usage)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationId, NodeId
+from yodel.domain.past import PastUsage, used_by
 from yodel.domain.resource import NONE, Resource
 
 
@@ -15,6 +18,10 @@ class Usage:
     containers: int = 0
     am_resource: Resource = NONE
 
+    @classmethod
+    def of(cls, container: Container) -> Usage:
+        return cls(container.reserved, 1, container.reserved if container.is_am else NONE)
+
     def add(self, other: Usage, sign: int) -> None:
         self.resource += other.resource * sign
         self.containers += other.containers * sign
@@ -23,7 +30,42 @@ class Usage:
 
 @dataclass(slots=True)
 class ResourceSeconds:
-    """Integrals over completed containers; live ones are added when asked."""
+    """Integrals over ended containers; what live ones use is added when somebody asks."""
 
     memory_mib_s: int = 0
     vcore_s: int = 0
+
+
+class UsageBook:
+    """Of the cluster, of each application and of each node.  Only ``ClusterState`` changes it."""
+
+    def __init__(self) -> None:
+        self.cluster = Usage()
+        self.by_application: dict[ApplicationId, Usage] = {}
+        self.by_node: dict[NodeId, Usage] = {}
+        self.seconds: dict[ApplicationId, ResourceSeconds] = {}
+        """Of ended containers, forgotten ones too."""
+
+    def hold(self, container: Container, held: Usage, sign: int) -> None:
+        """A live container that came, or went."""
+        usages = [self.cluster, self.by_application.setdefault(container.id.application_id, Usage())]
+        if container.node_id is not None:
+            usages.append(self.by_node.setdefault(container.node_id, Usage()))
+        for usage in usages:
+            usage.add(held, sign)
+
+    def count_end(self, container: Container) -> None:
+        self._add_seconds(container.id.application_id, *used_by(container))
+
+    def count_past(self, usage: PastUsage) -> None:
+        """As if its containers were still here."""
+        self._add_seconds(usage.id.application_id, usage.memory_mib_s, usage.vcore_s)
+
+    def forget(self, application_id: ApplicationId) -> None:
+        self.by_application.pop(application_id, None)
+        self.seconds.pop(application_id, None)
+
+    def _add_seconds(self, application_id: ApplicationId, memory_mib_s: int, vcore_s: int) -> None:
+        seconds = self.seconds.setdefault(application_id, ResourceSeconds())
+        seconds.memory_mib_s += memory_mib_s
+        seconds.vcore_s += vcore_s
