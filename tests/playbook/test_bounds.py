@@ -26,7 +26,7 @@ def kept(world: World) -> dict[str, int]:
         "usage": state.usage.by_application,
         "seconds": state.usage.seconds,
         "runtimes": state.runtimes,
-        "grown": state.unconfirmed,
+        "grown": state.container_index.unconfirmed,
         "applications on disk": world.disk.applications,
         "attempts on disk": world.disk.attempts,
         "containers on disk": world.disk.containers,

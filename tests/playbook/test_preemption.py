@@ -202,11 +202,11 @@ async def test_a_pod_without_a_node_is_taken_back_and_its_wish_stays(world: Worl
     am = await world.running_am(queue="a")
     await am.beat(ask(15))
     await world.settle()
-    assert world.rm.state.planned_count == 15
+    assert world.rm.state.container_index.planned_count == 15
     await waiting_in_b(world)
     await world.pass_time(29)
     await round_of(world)
-    assert world.rm.state.planned_count == 15
+    assert world.rm.state.container_index.planned_count == 15
     await world.pass_time(1)
     await round_of(world)
     assert held(world, "root.b") == 1

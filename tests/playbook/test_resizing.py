@@ -314,14 +314,14 @@ async def test_smaller_wish_ends_the_wait(world: World) -> None:
     assert [kind for kind, _ in answer.updated] == [DECREASE]
     assert not await live_for(world, am, 1500, sized(task, 1024))
     assert (world.container(task).capability, world.container(task).version) == (Resource(1024, 1), 2)
-    assert not world.rm.state.unconfirmed
+    assert not world.rm.state.container_index.unconfirmed
 
 
 async def test_end_of_a_container_ends_the_wait(world: World) -> None:
     am, task = await grown(world)
     await am.beat(releases=[task])
     await world.settle()
-    assert not world.rm.state.unconfirmed
+    assert not world.rm.state.container_index.unconfirmed
     await live_for(world, am, 800)
     assert not world.container(task).is_live
 

@@ -34,10 +34,11 @@ def check(cluster: Cluster) -> None:
     check_pools(state)
     if isinstance(cluster, LendingCluster):
         check_lending(cluster)
-    assert {*state.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
+    assert {*state.container_index.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
     assert state.awaited_masters == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
     assert state.wanted.count == sum(runtime.wishes.asks.pending()[0] for runtime in state.runtimes.values())
-    assert state.planned_count == sum(1 for c in state.live_containers() if c.state is ContainerState.PLANNED)
+    planned = [c for c in state.live_containers() if c.state is ContainerState.PLANNED]
+    assert state.container_index.planned_count == len(planned)
     is_whole = all(a.is_registered for a in cluster.nodes) and not cluster.has_shrunk
     assert total.fits_in(state.usable_resource) or not is_whole
     for job in cluster.jobs:
@@ -151,14 +152,15 @@ def check_at_rest(cluster: Cluster) -> None:
         application = cluster.application(job.application_id)
         assert application.state.is_final, f"{application.id} is still {application.state}"
     assert list(cluster.rm.state.live_containers()) == []
-    assert cluster.rm.state.ended_containers() == [], "an ended container stays in memory"
-    assert cluster.rm.state.runtimes == {}
     state = cluster.rm.state
+    index = state.container_index
+    assert index.ended == {}, "an ended container stays in memory"
+    assert state.runtimes == {}
     assert state.wanted.count == 0
     assert state.usage.cluster.resource == Resource(0, 0), "something is held"
     held = {**state.usage.by_application, **state.usage.by_node}
     assert [key for key, usage in held.items() if usage.containers or usage.resource != Resource(0, 0)] == []
-    assert (state.waits, state.misfits, state.unconfirmed, state.tagged) == ({}, {}, {}, {}), "what ended is waited for"
+    assert (state.waits, state.misfits, index.unconfirmed, index.tagged) == ({}, {}, {}, {}), "what ended is waited for"
     for agent in cluster.nodes:
         assert all(status is not None for status in agent.containers.values()), "a process outlives its container"
     assert cluster.pods.pods == {}, "pods are left over"
@@ -216,7 +218,7 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.usage.seconds.items()},
         "past": state.past_usage,
         "contexts": dict(state.context_bytes),
-        "planned": state.planned_count,
+        "planned": state.container_index.planned_count,
         "usable": (state.usable_count, total_of(node.capability for node in state.nodes.values() if node.is_usable)),
         "containers of": {a: {c.id for c in state.containers_of(a)} for a in state.attempts},
     }

@@ -101,7 +101,7 @@ async def resume(
     """Take up what was under way.  Called once the engine runs."""
     state = engine.state
     given_back = 0
-    live, ended, allocated = list(state.live_containers()), state.ended_containers(), _allocated(state)
+    live, ended, allocated = list(state.live_containers()), list(state.container_index.ended), _allocated(state)
     async for container_id in taking_turns([container.id for container in live], BATCH):
         container = state.containers.get(container_id)
         if container is None:

@@ -47,12 +47,12 @@ def test_usage_is_of_live_containers_by_application_and_node() -> None:
     assert state.usage.cluster.am_resource == Resource(2048, 2)
     assert state.usage.by_application[an_application_id()].containers == 2
     assert state.usage.by_node[NODE_ID].containers == 1
-    assert state.planned_count == 1
+    assert state.container_index.planned_count == 1
 
     ended = a_container(container=2, state=ContainerState.COMPLETED, created_ms=1000, finished_ms=6500)
     state.publish([ended])
     assert state.usage.cluster.containers == 1
-    assert state.planned_count == 0
+    assert state.container_index.planned_count == 0
     seconds = state.usage.seconds[an_application_id()]
     assert (seconds.memory_mib_s, seconds.vcore_s) == (2048 * 5, 2 * 5)
     state.publish([ended])
@@ -178,9 +178,9 @@ def test_labels_are_those_that_some_node_has() -> None:
 def test_tagged_containers_are_known_while_they_live() -> None:
     tagged = a_container(container=2, allocation_tags=("zk",))
     state = state_of(tagged, a_container(container=3))
-    assert list(state.tagged) == [tagged.id]
+    assert list(state.container_index.tagged) == [tagged.id]
     state.publish([replace(tagged, state=ContainerState.COMPLETED)])
-    assert state.tagged == {}
+    assert state.container_index.tagged == {}
 
 
 def test_misfits_change_the_version_that_bodies_are_cached_by() -> None:

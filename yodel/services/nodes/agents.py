@@ -143,7 +143,7 @@ class NodeService:
     @property
     def grown(self) -> Collection[ContainerId]:
         """Containers whose new size agents are expected to report."""
-        return self._engine.state.unconfirmed
+        return self._engine.state.container_index.unconfirmed
 
     async def register(self, registration: NodeRegistration) -> Registered:
         """registerNodeManager: the node and all it says of containers.  It may have nothing to lend at the moment.

@@ -59,7 +59,7 @@ class Forgetting:
 
     def look_at_all(self) -> None:
         """Whatever is over is a candidate."""
-        self._candidates |= dict.fromkeys(self._engine.state.ended_containers())
+        self._candidates |= dict.fromkeys(self._engine.state.container_index.ended)
 
     async def run(self) -> None:
         """Until cancelled.  A store that does not answer is asked again."""

@@ -131,7 +131,7 @@ class Reconciler:
         state = self._engine.state
         container = state.containers.get(container_id)
         name = container.pod if container is not None else self._left.get(container_id, "")
-        if state.container_of_pod(name) not in (None, container_id):
+        if state.container_index.of_pod(name) not in (None, container_id):
             return None
         return self._observed.get(name)
 
@@ -402,7 +402,7 @@ class Reconciler:
 
     def _enqueue_pod(self, pod: PodObservation) -> None:
         """For the container that has it; without a row, for the one that its label names."""
-        container_id = self._engine.state.container_of_pod(pod.name)
+        container_id = self._engine.state.container_index.of_pod(pod.name)
         if container_id is None:
             container_id = names.container_of(pod.labels)
             if container_id is None:

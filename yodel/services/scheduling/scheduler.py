@@ -165,7 +165,7 @@ class Scheduler:
             total=state.pools.of(pool).total,
             used=usage.resource,
             am_used=usage.am_resource,
-            in_flight=state.planned_count,
+            in_flight=state.container_index.planned_count,
             free_on={node_id: self._surroundings.free_on(node_id, pool) for node_id in growing},
             places=self._surroundings.places(is_locality_wanted=any(one.waited_s for one in demands), pool=pool),
             pool=state.pools.words(pool),
@@ -242,7 +242,7 @@ class Scheduler:
 
         return [
             container_id
-            for container_id in state.tagged
+            for container_id in state.container_index.tagged
             if (container := state.containers[container_id]).state is ContainerState.PLANNED
             and container.placement.nodes
             and not any(map(may_go_to, container.placement.nodes))

@@ -79,7 +79,7 @@ class Surroundings:
                 )
 
     def _tagged(self) -> Iterator[Tagged]:
-        for container_id in self._state.tagged:
+        for container_id in self._state.container_index.tagged:
             container = self._state.containers[container_id]
             yield Tagged(container_id.application_id, container.allocation_tags, container.node_id, container.placement)
 

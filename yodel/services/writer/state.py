@@ -17,12 +17,13 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, N
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage, PastUsageId
 from yodel.domain.queues.queue import Queue
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.states import AttemptState, ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.container_index import ContainerIndex
 from yodel.services.writer.pool_book import PoolBook
 from yodel.services.writer.queue_use import QueueUse
 from yodel.services.writer.totals import TotalsBook
@@ -86,7 +87,7 @@ class ClusterState:
         """What limits of queues and users keep waiting, as the last decision found it."""
         self.past_usage: dict[PastUsageId, PastUsage] = {}
         """What containers used that were forgotten; in ``usage`` too."""
-        self.planned_count = 0
+        self.container_index = ContainerIndex()
         self.wanted = Tally()
         """Containers that ApplicationMasters have asked for and not been granted."""
         self.awaited_masters = 0
@@ -94,23 +95,16 @@ class ClusterState:
         self.usable_count = 0
         """Nodes in state RUNNING: every heartbeat is told, so it is kept, not counted."""
         self.pools = PoolBook(self.queues)
-        self.unconfirmed: dict[ContainerId, None] = {}
-        """Containers with an increase that their node agent has not reported."""
         self.waits: dict[ContainerId, str] = {}
         """Why live containers do not run yet, in Kubernetes' words; of the moment, not on disk."""
         self.misfits: dict[tuple[ApplicationAttemptId, AskKey | None], Misfit] = {}
         """What no node can serve as things are; the key None is the attempt's ApplicationMaster."""
-        self.tagged: dict[ContainerId, None] = {}
-        """Live containers with allocation tags."""
         self.stirs = 0
         """Grows with every row, new or changed or gone, in a way that a decision of the scheduler reads."""
         self.nodes_version = 0
         """Grows with every row of a node."""
         self.addresses_version = 0
         """Grows when a known node's web address changes."""
-        self._live: dict[ContainerId, None] = {}
-        self._ended: dict[ContainerId, None] = {}
-        self._by_pod: dict[str, ContainerId] = {}
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
@@ -187,11 +181,7 @@ class ClusterState:
         return [c.id for c in self._held_by(attempt_id) if c.is_live and c.update_type is not None]
 
     def live_containers(self) -> Iterator[Container]:
-        return (self.containers[container_id] for container_id in self._live)
-
-    def ended_containers(self) -> list[ContainerId]:
-        """Those that are over and not forgotten; ApplicationMasters' own stay as long as their attempts."""
-        return list(self._ended)
+        return (self.containers[container_id] for container_id in self.container_index.live)
 
     def nodes_of_live_applications(self) -> set[NodeId]:
         """Where a live application has or had a container, a forgotten one too."""
@@ -199,10 +189,6 @@ class ClusterState:
         for attempt in (attempt for live in self.index.live for attempt in self.attempts_of(live)):
             found |= {container.node_id for container in self.containers_of(attempt.id)}
         return {node_id for node_id in found if node_id is not None}
-
-    def container_of_pod(self, name: str) -> ContainerId | None:
-        """The container that has the pod of this name; of several the one that is live, or else the first."""
-        return self._by_pod.get(name)
 
     def node_of_kubernetes(self, name: str) -> Node | None:
         """The registered node agent behind a Kubernetes node."""
@@ -312,14 +298,9 @@ class ClusterState:
     def remove_container(self, container_id: ContainerId) -> None:
         container = self.containers.pop(container_id)
         self.stirs += container.is_live
-        self._live.pop(container_id, None)
-        self._ended.pop(container_id, None)
-        if self._by_pod.get(container.pod) == container_id:
-            del self._by_pod[container.pod]
+        self.container_index.remove(container)
         self._account(container, -1 if container.is_live else 0)
-        self.unconfirmed.pop(container_id, None)
         self.waits.pop(container_id, None)
-        self.tagged.pop(container_id, None)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.index.touch(container_id.application_id)
         self.version += 1
@@ -378,27 +359,12 @@ class ClusterState:
         if old is not None:
             self._account(old, -1 if old.is_live else 0)
         self.totals.count_container(container, old)
+        self.container_index.put(container, old)
         self.stirs += old is None or _burden(old) != _burden(container)
         self.containers[container.id] = container
         self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None
         self._account(container, 1 if container.is_live else 0)
-        if container.is_live:
-            self._live[container.id] = None
-            self._by_pod[container.pod] = container.id
-        else:
-            self._live.pop(container.id, None)
-            self._by_pod.setdefault(container.pod, container.id)
-            if not container.is_am:
-                self._ended[container.id] = None
-        if container.is_live and container.allocation_tags:
-            self.tagged[container.id] = None
-        else:
-            self.tagged.pop(container.id, None)
-        if container.is_live and container.confirmed != NONE:
-            self.unconfirmed[container.id] = None
-        else:
-            self.unconfirmed.pop(container.id, None)
         if not container.is_live and (old is None or old.is_live):
             self.waits.pop(container.id, None)
             self.usage.count_end(container)
@@ -410,8 +376,6 @@ class ClusterState:
         self.usage.hold(container, held, sign)
         self.pools.hold(container, held, sign)
         self.queue_use.charge(self.applications[container.id.application_id], held, sign)
-        if container.state is ContainerState.PLANNED:
-            self.planned_count += sign
 
     def _count_past(self, usage: PastUsage) -> None:
         """As if its containers were still here."""
