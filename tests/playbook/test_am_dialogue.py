@@ -349,7 +349,7 @@ async def test_node_that_registers_again_does_not_count_twice(world: World) -> N
     await world.register_node()
     await world.register_node()
     await world.register_node(NodeId("node-2", 8041), capability=Resource(1024, 1))
-    assert world.rm.state.usable_count == 2
+    assert world.rm.state.node_index.usable_count == 2
     assert world.rm.state.usable_resource == Resource(16_384 + 1024, 17)
 
 

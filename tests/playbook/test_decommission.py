@@ -171,7 +171,7 @@ async def test_agent_of_a_refused_host_is_turned_away_and_its_node_closed(world:
     text = "Disallowed NodeManager from  node-1, Sending SHUTDOWN signal to the NodeManager."
     assert registered.refusal == text
     assert state_of(world) is NodeState.DECOMMISSIONED
-    assert world.rm.state.closed_nodes == {"kube-1"}
+    assert world.rm.state.node_index.closed == {"kube-1"}
 
 
 async def test_taken_back_order_leaves_the_node_as_it_was(world: World) -> None:
@@ -224,7 +224,7 @@ async def test_sick_node_loses_its_containers_and_comes_back_empty(world: World)
     am, container_id = await a_job(world)
     await world.beat(running(container_id), is_healthy=False, health_report="1/1 local-dirs are bad: /data")
     await world.settle()
-    assert (state_of(world), world.rm.state.closed_nodes) == (NodeState.UNHEALTHY, {NODE.host})
+    assert (state_of(world), world.rm.state.node_index.closed) == (NodeState.UNHEALTHY, {NODE.host})
     assert (world.container(container_id).exit_status, world.container(container_id).diagnostics) == (-100, LOST)
     assert not am.container.is_live
     assert (
@@ -234,7 +234,7 @@ async def test_sick_node_loses_its_containers_and_comes_back_empty(world: World)
 
     await world.beat(is_healthy=True)
     await world.settle()
-    assert (state_of(world), world.rm.state.closed_nodes) == (NodeState.RUNNING, frozenset())
+    assert (state_of(world), world.rm.state.node_index.closed) == (NodeState.RUNNING, frozenset())
 
 
 async def test_words_of_a_leaving_node_are_news_once(world: World) -> None:

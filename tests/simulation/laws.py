@@ -219,6 +219,6 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "past": state.past_usage,
         "contexts": dict(state.context_bytes),
         "planned": state.container_index.planned_count,
-        "usable": (state.usable_count, total_of(node.capability for node in state.nodes.values() if node.is_usable)),
+        "usable": (state.node_index.usable_count, total_of(n.capability for n in state.nodes.values() if n.is_usable)),
         "containers of": {a: {c.id for c in state.containers_of(a)} for a in state.attempts},
     }

@@ -111,7 +111,7 @@ async def test_cordon_is_a_graceful_leave_that_ends_with_it(world: World) -> Non
     node = world.rm.state.nodes[NODE]
     assert (node.state, node.decommissioning_timeout_s) == (NodeState.DECOMMISSIONING, -1)
     assert world.container(container_id).is_live
-    assert world.rm.state.closed_nodes == {NODE.host}
+    assert world.rm.state.node_index.closed == {NODE.host}
     assert NODE in [changed.id for changed in (await am.beat()).changed_nodes]
 
     cordoned.clear()

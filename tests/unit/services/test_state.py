@@ -62,20 +62,20 @@ def test_usage_is_of_live_containers_by_application_and_node() -> None:
 def test_usable_is_what_running_nodes_have() -> None:
     node = a_node(state=NodeState.RUNNING, capability=Resource(8, 8), kubernetes_node_name="k1")
     state = state_of(node)
-    assert (state.usable_count, state.usable_resource) == (1, Resource(8, 8))
-    assert state.node_of_kubernetes("k1") is node
+    assert (state.node_index.usable_count, state.usable_resource) == (1, Resource(8, 8))
+    assert state.node_index.of_kubernetes("k1") is node
 
     state.publish([a_node(state=NodeState.UNHEALTHY, capability=Resource(8, 8), kubernetes_node_name="k1")])
-    assert (state.usable_count, state.usable_resource) == (0, NONE)
-    assert state.node_of_kubernetes("k1") is None
-    assert state.node_of_kubernetes("k2") is None
+    assert (state.node_index.usable_count, state.usable_resource) == (0, NONE)
+    assert state.node_index.of_kubernetes("k1") is None
+    assert state.node_index.of_kubernetes("k2") is None
 
 
 def test_agent_that_moves_to_another_port_is_found_under_its_kubernetes_node() -> None:
     old = Node(id=NodeId("h", 1), state=NodeState.RUNNING, kubernetes_node_name="k1")
     new = Node(id=NodeId("h", 2), state=NodeState.RUNNING, kubernetes_node_name="k1")
     state = state_of(old, new, Node(id=NodeId("h", 1), state=NodeState.LOST, kubernetes_node_name="k1"))
-    assert state.node_of_kubernetes("k1") == new
+    assert state.node_index.of_kubernetes("k1") == new
 
 
 def test_removed_application_leaves_nothing() -> None:
@@ -135,17 +135,17 @@ def test_container_is_taken_off_once() -> None:
 
 def test_closed_nodes_are_known_by_their_kubernetes_names() -> None:
     state = state_of(a_node(state=NodeState.UNHEALTHY, kubernetes_node_name="k1"))
-    assert state.is_closed("k1")
+    assert state.node_index.is_closed("k1")
     state.publish([a_node(state=NodeState.RUNNING, kubernetes_node_name="k1")])
-    assert state.closed_nodes == frozenset()
+    assert state.node_index.closed == frozenset()
     state.publish([a_node(state=NodeState.LOST, kubernetes_node_name="k1")])
-    assert state.closed_nodes == frozenset(), "its agent is expected back"
+    assert state.node_index.closed == frozenset(), "its agent is expected back"
 
 
 def test_kubernetes_node_with_a_new_agent_is_not_closed_by_its_old_one() -> None:
     new = Node(id=NodeId("node-1", 9999), state=NodeState.RUNNING, kubernetes_node_name="k1")
     state = state_of(new, a_node(state=NodeState.DECOMMISSIONED, kubernetes_node_name="k1"))
-    assert not state.is_closed("k1")
+    assert not state.node_index.is_closed("k1")
 
 
 def test_leaving_node_counts_as_what_it_holds() -> None:
@@ -163,13 +163,13 @@ def test_node_is_found_by_the_host_of_its_agent_those_in_use_first() -> None:
     lost = a_node("h", state=NodeState.LOST)
     used = replace(lost, id=NodeId("h", 2), state=NodeState.RUNNING)
     state = state_of(lost, used)
-    assert state.node_of_host("h") == used
-    assert state.node_of_host("elsewhere") is None
+    assert state.node_index.of_host("h") == used
+    assert state.node_index.of_host("elsewhere") is None
     assert state.nodes_version == 2
 
 
 def test_labels_are_those_that_some_node_has() -> None:
-    assert state_of(a_node("a", labels=("gpu",)), a_node("b", labels=("ssd",)), a_node("c")).node_labels == {
+    assert state_of(a_node("a", labels=("gpu",)), a_node("b", labels=("ssd",)), a_node("c")).node_index.labels == {
         "gpu",
         "ssd",
     }

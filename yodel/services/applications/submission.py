@@ -222,7 +222,7 @@ class SubmissionService:
             REFUSALS.tell(EXTRA_RESOURCE_AMOUNT, caller=submission.user, value=error.value, maximum=error.maximum)
             raise
         if not submission.is_unmanaged:
-            ask_rules.check_known(submission.am_node_label, self._asks, self._engine.state.node_labels)
+            ask_rules.check_known(submission.am_node_label, self._asks, self._engine.state.node_index.labels)
         cluster_max = self._limits.max_attempts
         asked = submission.max_attempts
         return replace(

@@ -70,7 +70,7 @@ class BeatJudge:
 
     def _asks(self, request: AllocateRequest, submission: Submission) -> Iterator[Ask]:
         queue_name = submission.queue.rsplit(".", 1)[-1]
-        known_labels = self._engine.state.node_labels if self._rules.are_node_labels_enabled else ()
+        known_labels = self._engine.state.node_index.labels if self._rules.are_node_labels_enabled else ()
         for ask in request.asks:
             yield ask_rules.checked(ask, self._rules, submission.node_label, queue_name, known_labels)
             self._require_allowed(ask.key.capability)

@@ -416,7 +416,7 @@ class MasterService:
         return AllocateResult(
             response_id=(runtime.dialogue.response_id + 1) & RESPONSE_ID_MASK,
             headroom=self._quotas.headroom(submission.queue, submission.user),
-            node_count=state.usable_count,
+            node_count=state.node_index.usable_count,
             priority=submission.priority,
             pending_count=state.wanted.count + state.awaited_masters,
             active_cores=self._cluster_counts().cores,

@@ -49,7 +49,7 @@ class Topology:
     def hostname_label(self, host: str) -> str:
         """The value of ``kubernetes.io/hostname`` on the node that ApplicationMasters call ``host``; ``host`` itself
         when no node is known by that name."""
-        agent = self._engine.state.node_of_host(host)
+        agent = self._engine.state.node_index.of_host(host)
         name = agent.kubernetes_node_name if agent is not None else self._by_name.get(host, "")
         node = self._nodes.get(name)
         return node.labels.get(HOSTNAME_LABEL, host) if node is not None else host

@@ -308,7 +308,7 @@ class Binder:
         return frozenset(left)
 
     def _look_at_agent(self, kubernetes_name: str) -> None:
-        is_open = self._state.node_of_kubernetes(kubernetes_name) is not None
+        is_open = self._state.node_index.of_kubernetes(kubernetes_name) is not None
         if self._chooser.open(kubernetes_name, is_open=is_open) and is_open:
             self._ledger.growth += 1
 

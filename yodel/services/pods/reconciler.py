@@ -210,7 +210,7 @@ class Reconciler:
         if pause_s > 0:
             return pause_s
         try:
-            closed = self._engine.state.closed_nodes
+            closed = self._engine.state.node_index.closed
             manifest = self._manifest_of(container)
             placed = self._binder.place(container, manifest)
             if isinstance(placed, NoPlace):
@@ -243,7 +243,7 @@ class Reconciler:
                 self._count_turned_away(container, pod)
                 return await self._place_anew(container, pod, REPLACE_LOOK_S)
         if container.state is ContainerState.PLANNED and pod.node_name is not None:
-            node = self._engine.state.node_of_kubernetes(pod.node_name)
+            node = self._engine.state.node_index.of_kubernetes(pod.node_name)
             if node is None:
                 return 0.5  # bound to a node whose agent has not registered yet
             wait_s = self._binder.admission_left_s(container, pod)
@@ -314,8 +314,8 @@ class Reconciler:
         """On a node that has been closed since, or kept from one that is open again while it waits for a place."""
         state = self._engine.state
         if pod.node_name is not None:
-            return state.is_closed(pod.node_name)
-        return any(not state.is_closed(name) for name in self._shut_out.get(container_id, ()))
+            return state.node_index.is_closed(pod.node_name)
+        return any(not state.node_index.is_closed(name) for name in self._shut_out.get(container_id, ()))
 
     async def _resize(self, container: Container) -> None:
         """Make the pod as large as its row wants it."""

@@ -237,7 +237,7 @@ class Scheduler:
         state = self._engine.state
 
         def may_go_to(host: str) -> bool:
-            node = state.node_of_host(host)
+            node = state.node_index.of_host(host)
             return node is not None and node.is_usable
 
         return [

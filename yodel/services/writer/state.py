@@ -24,6 +24,7 @@ from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.container_index import ContainerIndex
+from yodel.services.writer.node_index import NodeIndex
 from yodel.services.writer.pool_book import PoolBook
 from yodel.services.writer.queue_use import QueueUse
 from yodel.services.writer.totals import TotalsBook
@@ -74,6 +75,7 @@ class ClusterState:
         self.containers: dict[ContainerId, Container] = {}
         """Live ones, and ended ones until they are forgotten."""
         self.nodes: dict[NodeId, Node] = {}
+        self.node_index = NodeIndex(self.nodes)
         self.queues: dict[str, Queue] = {}
         self.totals = TotalsBook(self.queues.keys())
         """What began and ended; forgetting takes nothing back."""
@@ -92,8 +94,6 @@ class ClusterState:
         """Containers that ApplicationMasters have asked for and not been granted."""
         self.awaited_masters = 0
         """Attempts whose ApplicationMaster has no node yet."""
-        self.usable_count = 0
-        """Nodes in state RUNNING: every heartbeat is told, so it is kept, not counted."""
         self.pools = PoolBook(self.queues)
         self.waits: dict[ContainerId, str] = {}
         """Why live containers do not run yet, in Kubernetes' words; of the moment, not on disk."""
@@ -108,9 +108,6 @@ class ClusterState:
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
-        self._node_by_kubernetes_name: dict[str, NodeId] = {}
-        self._closed_by_kubernetes_name: dict[str, NodeId] = {}
-        self._nodes_by_host: dict[str, dict[NodeId, None]] = {}
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> ClusterState:
@@ -190,29 +187,6 @@ class ClusterState:
             found |= {container.node_id for container in self.containers_of(attempt.id)}
         return {node_id for node_id in found if node_id is not None}
 
-    def node_of_kubernetes(self, name: str) -> Node | None:
-        """The registered node agent behind a Kubernetes node."""
-        node_id = self._node_by_kubernetes_name.get(name)
-        return self.nodes.get(node_id) if node_id is not None else None
-
-    def node_of_host(self, host: str) -> Node | None:
-        """A node whose agent calls its host so; one that can be used before one that cannot."""
-        found = [self.nodes[node_id] for node_id in self._nodes_by_host.get(host, ())]
-        return max(found, key=lambda node: node.is_usable, default=None)
-
-    @property
-    def node_labels(self) -> frozenset[str]:
-        """Labels (partitions) that some node has, in use or not."""
-        return frozenset(label for node in self.nodes.values() for label in node.labels)
-
-    @property
-    def closed_nodes(self) -> frozenset[str]:
-        """Kubernetes nodes on which nothing may be placed: leaving, out, or sick."""
-        return frozenset(self._closed_by_kubernetes_name)
-
-    def is_closed(self, kubernetes_name: str) -> bool:
-        return kubernetes_name in self._closed_by_kubernetes_name
-
     @property
     def total_resource(self) -> Resource:
         """What there is, given away or free."""
@@ -231,7 +205,7 @@ class ClusterState:
 
     def lent_anew(self, kubernetes_name: str) -> bool:
         """The book of pools was told of a Kubernetes node.  Whether a decision reads something else now."""
-        node = self.node_of_kubernetes(kubernetes_name)
+        node = self.node_index.of_kubernetes(kubernetes_name)
         is_news = node is not None and self.pools.publish(node)
         self.version += is_news
         return is_news
@@ -333,26 +307,12 @@ class ClusterState:
 
     def _publish_node(self, node: Node) -> None:
         old = self.nodes.get(node.id)
-        if old is not None and self._node_by_kubernetes_name.get(old.kubernetes_node_name) == node.id:
-            del self._node_by_kubernetes_name[old.kubernetes_node_name]
-        for row, sign in ((old, -1), (node, 1)):
-            if row is not None and row.is_usable:
-                self.usable_count += sign
         self.stirs += old is None or _room(old) != _room(node)
         self.nodes[node.id] = node
+        self.node_index.put(node, old)
         self.pools.publish(node)
         self.nodes_version += 1
         self.addresses_version += old is not None and old.http_address != node.http_address
-        self._nodes_by_host.setdefault(node.id.host, {})[node.id] = None
-        if old is not None and self._closed_by_kubernetes_name.get(old.kubernetes_node_name) == node.id:
-            del self._closed_by_kubernetes_name[old.kubernetes_node_name]
-        if not node.kubernetes_node_name:
-            return
-        if node.is_usable:
-            self._node_by_kubernetes_name[node.kubernetes_node_name] = node.id
-            self._closed_by_kubernetes_name.pop(node.kubernetes_node_name, None)
-        elif node.is_closed and node.kubernetes_node_name not in self._node_by_kubernetes_name:
-            self._closed_by_kubernetes_name[node.kubernetes_node_name] = node.id
 
     def _publish_container(self, container: Container) -> None:
         old = self.containers.get(container.id)
