@@ -75,7 +75,7 @@ class MasterStage:
         if answer.allocated_containers:
             await world.bind_and_settle()
             assert self._attempt_id is not None
-            granted = world.rm.state.runtimes[self._attempt_id].outbox.granted
+            granted = world.rm.state.masters.runtimes[self._attempt_id].outbox.granted
             assert len(granted) == len(answer.allocated_containers)
             self._running |= {
                 ids.container_id(theirs.id): ours

@@ -110,10 +110,10 @@ class Attack:
         self.fresh = await self.world.run(self.world.rm.submission.new_application_id())
         await self.world.register_node(EVIL)
         await self.world.settle()
-        runtime = self.world.rm.state.runtimes.get(self.attacker.attempt_id)
+        runtime = self.world.rm.state.masters.runtimes.get(self.attacker.attempt_id)
         if runtime is None:
             self.attacker = await self.world.running_am()
-            runtime = self.world.rm.state.runtimes[self.attacker.attempt_id]
+            runtime = self.world.rm.state.masters.runtimes[self.attacker.attempt_id]
         runtime.wishes.asks.clear()
         self.world.rm.scheduler.wake()
         runtime.dialogue.is_registered = True
@@ -129,7 +129,7 @@ class Attack:
             assert self.fresh is not None
             message.application_submission_context.application_id.CopyFrom(ids.application_id_pb(self.fresh))
         elif kind is msg.RegisterApplicationMasterRequestProto:
-            self.world.rm.state.runtimes[self.attacker.attempt_id].dialogue.is_registered = False
+            self.world.rm.state.masters.runtimes[self.attacker.attempt_id].dialogue.is_registered = False
         at: Any = message
         for field in path[:-1]:
             if field.name == "compositeConstraint":

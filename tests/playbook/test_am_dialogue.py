@@ -80,7 +80,7 @@ async def test_other_response_ids_are_refused(world: World, response_id: int) ->
 
 async def test_response_ids_wrap_at_31_bits(world: World) -> None:
     am = await world.running_am()
-    world.rm.state.runtimes[am.attempt_id].dialogue.response_id = am.response_id = RESPONSE_ID_MASK
+    world.rm.state.masters.runtimes[am.attempt_id].dialogue.response_id = am.response_id = RESPONSE_ID_MASK
 
     last = await am.beat()
     assert last.response_id == 0
@@ -340,7 +340,7 @@ async def test_ask_of_another_size_is_another_wish(world: World) -> None:
     await am.beat(ask(1), ask(1, capability=Resource(2048, 1)), ask(1, allocation_request_id=7))
     await world.settle()
 
-    book = world.rm.state.runtimes[am.attempt_id].wishes.asks
+    book = world.rm.state.masters.runtimes[am.attempt_id].wishes.asks
     assert [book.count(k) for k in (key(), key(capability=Resource(2048, 1)), key(allocation_request_id=7))] == [1] * 3
     assert len(world.live_tasks()) == 3
 

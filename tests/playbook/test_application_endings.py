@@ -178,7 +178,7 @@ async def test_application_can_be_killed_at_any_moment(world: World, moment: str
     assert application.diagnostics == f"Application {application_id} was killed by user alice at 10.0.0.9"
     assert world.pods.pods == {}
     assert not list(world.rm.state.live_containers())
-    assert world.rm.state.runtimes == {}
+    assert world.rm.state.masters.runtimes == {}
     assert await kill(world, application_id) is True
 
 

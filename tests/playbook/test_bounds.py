@@ -25,7 +25,7 @@ def kept(world: World) -> dict[str, int]:
         "containers": state.containers,
         "usage": state.usage.by_application,
         "seconds": state.usage.seconds,
-        "runtimes": state.runtimes,
+        "runtimes": state.masters.runtimes,
         "grown": state.container_index.unconfirmed,
         "applications on disk": world.disk.applications,
         "attempts on disk": world.disk.attempts,
@@ -58,7 +58,7 @@ async def test_finished_applications_stay_bounded_in_memory_and_on_disk(small: W
     assert counted["applications"] == COMPLETED_MAX + 1
     assert max(counted.values()) <= COMPLETED_MAX + 1, counted
     assert counted["runtimes"] == 1
-    assert world.rm.state.awaited_masters == 1
+    assert world.rm.state.masters.awaited == 1
     await world.restart()
     assert kept(world)["applications"] == COMPLETED_MAX + 1
 

@@ -242,9 +242,9 @@ async def test_takeover_is_whole_wherever_the_rm_dies(step: int | None) -> None:
                 attempt_id = world.application(am.application_id).current_attempt_id
                 if attempt_id != am.attempt_id:
                     current = Am(world, attempt_id)
-                    if not world.rm.state.runtimes[attempt_id].dialogue.is_registered:
+                    if not world.rm.state.masters.runtimes[attempt_id].dialogue.is_registered:
                         given = {g.container.id for g in (await current.register()).previous_containers}
-                    current.response_id = world.rm.state.runtimes[attempt_id].dialogue.response_id
+                    current.response_id = world.rm.state.masters.runtimes[attempt_id].dialogue.response_id
                     heard += [c.id for c in (await current.beat()).completed]
             except Crash:
                 world.crash_at_step = None

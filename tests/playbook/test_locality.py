@@ -96,7 +96,7 @@ async def test_rack_of_a_grant_is_its_nodes_and_takes_the_racks_count_down(world
     await world.bind_and_settle()
     answer = await am.beat()
     assert [granted.node.rack for granted in answer.granted] == ["/r1", "/r1"]
-    assert world.rm.state.runtimes[am.attempt_id].wishes.asks.lines() == []
+    assert world.rm.state.masters.runtimes[am.attempt_id].wishes.asks.lines() == []
 
 
 async def test_strict_rack_that_appears_later_is_served_then(world: World) -> None:

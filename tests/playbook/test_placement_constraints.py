@@ -191,7 +191,7 @@ async def test_registered_constraint_counts_for_requests_with_its_tag(world: Wor
     await world.run(world.rm.master.register(am.attempt_id, "h", 1, "", constraints))
     await ask(am, *requests("zk", 2, None))
     assert len(tasks(world, "zk")) == 1
-    assert set(world.rm.state.runtimes[am.attempt_id].dialogue.constraints) == {"zk"}
+    assert set(world.rm.state.masters.runtimes[am.attempt_id].dialogue.constraints) == {"zk"}
 
 
 async def test_applications_do_not_count_each_other_unless_they_say_so(world: World) -> None:

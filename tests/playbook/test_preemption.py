@@ -211,7 +211,7 @@ async def test_a_pod_without_a_node_is_taken_back_and_its_wish_stays(world: Worl
     await round_of(world)
     assert held(world, "root.b") == 1
     assert world.rm.preemption.withdrawn_count == 1
-    assert world.rm.state.wanted.count == 15
+    assert world.rm.state.masters.wanted.count == 15
     assert not (await am.beat()).completed
 
 

@@ -207,7 +207,7 @@ async def test_resize_is_whole_wherever_the_rm_dies(step: int | None, kind: Cont
         updates: list[int] = []
         for _ in range(6):
             try:
-                if not world.rm.state.runtimes[am.attempt_id].dialogue.is_registered:
+                if not world.rm.state.masters.runtimes[am.attempt_id].dialogue.is_registered:
                     await am.register()
                 if NODE not in world.rm.nodes.runtimes:
                     await world.register_node(containers=[running(am.container.id), running(task)])

@@ -50,7 +50,7 @@ async def test_beat_that_changes_nothing_wakes_nobody(world: World) -> None:
 
 async def test_law_says_what_nobody_was_woken_for(world: World) -> None:
     am = await world.running_am()
-    world.rm.state.runtimes[am.attempt_id].wishes.asks.replace(ask(1))
+    world.rm.state.masters.runtimes[am.attempt_id].wishes.asks.replace(ask(1))
     with pytest.raises(AssertionError, match="wanted and possible"):
         check_nothing_is_owed(world.rm.scheduler)
 
@@ -122,19 +122,19 @@ async def test_who_has_unregistered_wants_nothing_any_more(world: World) -> None
     await world.settle()
     await am.finish()
     await world.settle()
-    assert world.rm.state.wanted.count == 0
+    assert world.rm.state.masters.wanted.count == 0
     assert world.live_tasks() == []
     await am.beat(ask(7), blacklist_additions=[NODE.host])
     await world.settle()
-    assert world.rm.state.wanted.count == 0
-    assert world.rm.state.runtimes[am.attempt_id].wishes.blacklist == set()
+    assert world.rm.state.masters.wanted.count == 0
+    assert world.rm.state.masters.runtimes[am.attempt_id].wishes.blacklist == set()
 
 
 async def test_attempt_that_ends_wants_nothing_any_more(world: World) -> None:
     am = await world.running_am(max_attempts=1)
     await am.beat(ask(40))
     await am.exit(1)
-    assert world.rm.state.wanted.count == 0
+    assert world.rm.state.masters.wanted.count == 0
 
 
 async def test_what_is_under_way_of_a_rejected_request_is_handed_over() -> None:
@@ -149,4 +149,4 @@ async def test_what_is_under_way_of_a_rejected_request_is_handed_over() -> None:
         await world.pass_time(REJECT_AFTER_S)
         answer = await am.beat()
         assert (len(answer.granted), len(answer.rejected)) == (1, 1)
-        assert world.rm.state.wanted.count == 0
+        assert world.rm.state.masters.wanted.count == 0

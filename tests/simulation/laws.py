@@ -35,8 +35,10 @@ def check(cluster: Cluster) -> None:
     if isinstance(cluster, LendingCluster):
         check_lending(cluster)
     assert {*state.container_index.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
-    assert state.awaited_masters == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
-    assert state.wanted.count == sum(runtime.wishes.asks.pending()[0] for runtime in state.runtimes.values())
+    assert state.masters.awaited == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
+    assert state.masters.wanted.count == sum(
+        runtime.wishes.asks.pending()[0] for runtime in state.masters.runtimes.values()
+    )
     planned = [c for c in state.live_containers() if c.state is ContainerState.PLANNED]
     assert state.container_index.planned_count == len(planned)
     is_whole = all(a.is_registered for a in cluster.nodes) and not cluster.has_shrunk
@@ -155,8 +157,8 @@ def check_at_rest(cluster: Cluster) -> None:
     state = cluster.rm.state
     index = state.container_index
     assert index.ended == {}, "an ended container stays in memory"
-    assert state.runtimes == {}
-    assert state.wanted.count == 0
+    assert state.masters.runtimes == {}
+    assert state.masters.wanted.count == 0
     assert state.usage.cluster.resource == Resource(0, 0), "something is held"
     held = {**state.usage.by_application, **state.usage.by_node}
     assert [key for key, usage in held.items() if usage.containers or usage.resource != Resource(0, 0)] == []

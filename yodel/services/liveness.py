@@ -58,7 +58,7 @@ class Liveness:
         self._look_at_lifetimes(now_ms)
 
     def _look_at_attempts(self, now_s: float, now_ms: int) -> None:
-        for runtime in list(self._engine.state.runtimes.values()):
+        for runtime in list(self._engine.state.masters.runtimes.values()):
             attempt = self._engine.state.attempts[runtime.attempt_id]
             if attempt.state not in WAITING_FOR_AM:
                 runtime.dialogue.heard(now_s)
@@ -105,7 +105,7 @@ class Liveness:
                 self._engine.tell_later(container_id, IncreaseExpired())
 
     def _look_at_lifetimes(self, now_ms: int) -> None:
-        for runtime in self._engine.state.runtimes.values():
+        for runtime in self._engine.state.masters.runtimes.values():
             application = self._engine.state.applications[runtime.attempt_id.application_id]
             is_under_way = application.state in (ApplicationState.ACCEPTED, ApplicationState.RUNNING)
             if is_under_way and 0 < application.expires_ms < now_ms:

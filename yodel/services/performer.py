@@ -79,16 +79,14 @@ class EffectPerformer:
             case ExpectAttempt(attempt_id):
                 now_s = self._clock.monotonic_s()
                 outbox = Outbox.of(self._state.unheard_completions(attempt_id))
-                self._state.runtimes[attempt_id] = AttemptRuntime.of(attempt_id, now_s, self._state.wanted, outbox)
+                self._state.masters.expect(attempt_id, now_s, outbox)
             case ForgetAttempt(attempt_id):
-                forgotten = self._state.runtimes.pop(attempt_id, None)
-                if forgotten is not None:
-                    forgotten.wishes.end()
+                self._state.masters.give_up(attempt_id)
                 for container in self._state.containers_of(attempt_id):
                     if not container.is_live:  # what this attempt has not heard of, nobody may have to hear any more
                         self._reconcile(container.id)
             case NodeChanged(node_id):
-                for runtime in self._state.runtimes.values():
+                for runtime in self._state.masters.runtimes.values():
                     runtime.dialogue.token_lost(node_id)
                     if runtime.dialogue.is_registered:
                         runtime.outbox.node_changed(node_id)
@@ -96,7 +94,7 @@ class EffectPerformer:
     def _changed(self, container_id: ContainerId) -> None:
         container = self._state.containers[container_id]
         if not container.is_live:
-            runtime = self._state.runtimes.get(container_id.attempt_id)
+            runtime = self._state.masters.runtimes.get(container_id.attempt_id)
             if runtime is not None and not container.is_am:
                 runtime.wishes.take_off(ask_key(container), container_id)
                 runtime.outbox.withdraw(container_id)
@@ -122,10 +120,11 @@ class EffectPerformer:
 
     def _runtime(self, container_id: ContainerId, act: Callable[[AttemptRuntime], object]) -> None:
         """An attempt that keeps containers across attempts hands their news to the attempt that lives."""
-        runtime = self._state.runtimes.get(container_id.attempt_id)
+        runtimes = self._state.masters.runtimes
+        runtime = runtimes.get(container_id.attempt_id)
         if runtime is None:
             application = self._state.applications.get(container_id.application_id)
-            runtime = self._state.runtimes.get(application.current_attempt_id) if application is not None else None
+            runtime = runtimes.get(application.current_attempt_id) if application is not None else None
         if runtime is not None:
             act(runtime)
 

@@ -24,7 +24,6 @@ from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, Row, Snapshot, Store
 from yodel.rpc_io.pieces import taking_turns
 from yodel.services.keys.tokens import missing_keys
-from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.outbox import Outbox
 from yodel.services.writer.state import ClusterState
@@ -86,8 +85,7 @@ async def expect_attempts(engine: Engine, clock: Clock) -> None:
         if attempt.state.is_final:
             continue
         outbox = Outbox.of(state.unheard_completions(attempt.id), state.unheard_updates(attempt.id))
-        runtime = AttemptRuntime.of(attempt.id, clock.monotonic_s(), state.wanted, outbox)
-        state.runtimes[attempt.id] = runtime
+        runtime = state.masters.expect(attempt.id, clock.monotonic_s(), outbox)
         if attempt.state is AttemptState.FINISHING:
             runtime.dialogue.found_registered()
 
@@ -122,7 +120,7 @@ async def resume(
     log.info(
         "recovered",
         applications=len(state.applications),
-        live_attempts=len(state.runtimes),
+        live_attempts=len(state.masters.runtimes),
         live_containers=len(live),
         given_back=given_back,
         epoch=state.identity.epoch,

@@ -159,7 +159,7 @@ async def test_placement_constraints_are_refused_before_anything_is_registered(
     request.placement_constraints.add(allocation_tags=["hbase"])
     with pytest.raises(RemoteFault, match="Rejecting this registerApplicationMaster operation"):
         await call(protocol, "registerApplicationMaster", caller, request)
-    assert not world.rm.state.runtimes[am.attempt_id].dialogue.is_registered
+    assert not world.rm.state.masters.runtimes[am.attempt_id].dialogue.is_registered
 
 
 async def test_more_constraints_than_may_be_registered_are_refused_and_none_is_left_out(world: World) -> None:
@@ -176,10 +176,10 @@ async def test_more_constraints_than_may_be_registered_are_refused_and_none_is_l
     with pytest.raises(InvalidResourceRequest, match="constraints_registered is 1001, where at most 1000 are"):
         await call(taking, "registerApplicationMaster", caller, register)
     assert REFUSALS.counts()["constraints_registered"] == before + 1
-    assert not world.rm.state.runtimes[am.attempt_id].dialogue.is_registered
+    assert not world.rm.state.masters.runtimes[am.attempt_id].dialogue.is_registered
     del register.placement_constraints[-1]
     await call(taking, "registerApplicationMaster", caller, register)
-    assert len(world.rm.state.runtimes[am.attempt_id].dialogue.constraints) == 1000
+    assert len(world.rm.state.masters.runtimes[am.attempt_id].dialogue.constraints) == 1000
 
 
 async def test_constraints_and_scheduling_requests_are_taken_where_a_handler_is_configured(world: World) -> None:
@@ -203,7 +203,7 @@ async def test_constraints_and_scheduling_requests_are_taken_where_a_handler_is_
     (granted,) = answer.allocated_containers
     assert (list(granted.allocation_tags), granted.allocation_request_id) == (["zk"], 5)
 
-    rm.state.runtimes[am.attempt_id].outbox.reject(RejectedAsk(asked.SerializeToString(), True))
+    rm.state.masters.runtimes[am.attempt_id].outbox.reject(RejectedAsk(asked.SerializeToString(), True))
     (rejected,) = (await call(taking, "allocate", caller, allocate(2))).rejected_scheduling_requests
     assert (rejected.reason, rejected.request) == (pb.RRP_COULD_NOT_PLACE_ON_NODE, asked)
 
@@ -293,7 +293,7 @@ async def test_long_request_means_what_a_short_one_does(world: World, protocol: 
         ask.capability.memory, ask.capability.virtual_cores = 8192, 4
     request.blacklist_request.blacklist_additions.append("node-7")
     await call(protocol, "allocate", caller, request)
-    runtime = world.rm.state.runtimes[am.attempt_id]
+    runtime = world.rm.state.masters.runtimes[am.attempt_id]
     priorities = {ask.key.priority for ask in runtime.wishes.asks.lines() if ask.key.priority >= 100}
     assert priorities == set(range(100, 100 + 2 * PIECE + 1))
     assert "node-7" in runtime.wishes.blacklist
@@ -326,7 +326,7 @@ async def test_too_many_containers_are_refused_in_hadoops_words_and_counted(
     with pytest.raises(InvalidResourceRequest, match="Too many containers asked"):
         await call(taking, "allocate", caller, scheduling)
     assert REFUSALS.counts()["asked_containers_per_key"] == before + 2
-    assert world.rm.state.wanted.count == 0
+    assert world.rm.state.masters.wanted.count == 0
     others = context(attempt_id=victim.attempt_id, world=world)
     assert (await call(protocol, "allocate", others, allocate(0))).enhanced_headroom.total_pending_count == 0
     assert (await call(protocol, "allocate", caller, allocate(0, 100_000))).response_id == 1  # so many are taken
@@ -345,7 +345,7 @@ async def test_refusal_of_a_beat_that_writes_is_counted_and_changes_nothing(
     with pytest.raises(InvalidResourceRequest, match=r"1100000 in all; one .* 1000000 .asked_containers_max"):
         await call(protocol, "allocate", caller, request)
     assert REFUSALS.counts()["asked_containers"] == before + 1
-    assert world.rm.state.wanted.count == 0
+    assert world.rm.state.masters.wanted.count == 0
     assert world.attempt(am.attempt_id).tracking_url != "http://elsewhere"
 
 
@@ -372,6 +372,6 @@ async def test_names_beyond_the_blacklist_and_amounts_beyond_a_type_are_refused_
 
 async def test_what_all_wait_for_fits_the_answer_however_much_it_is(world: World, protocol: RpcProtocol) -> None:
     am = await world.running_am()
-    world.rm.state.wanted.count = 2**40  # of more ApplicationMasters than a test has
+    world.rm.state.masters.wanted.count = 2**40  # of more ApplicationMasters than a test has
     answer = await call(protocol, "allocate", context(attempt_id=am.attempt_id, world=world), allocate(0))
     assert answer.enhanced_headroom.total_pending_count == 2**31 - 1

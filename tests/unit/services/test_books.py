@@ -93,10 +93,10 @@ def test_a_book_is_written_by_its_own_module_only(book: Book) -> None:
         "runtime.wishes.blacklist = names",
         "del wishes.increases[container_id]",
         "runtime.wishes.in_flight.setdefault(key, set()).add(container_id)",
-        "a, state.runtimes[i].wishes.waits_since_s = 1, {}",
+        "a, state.masters.runtimes[i].wishes.waits_since_s = 1, {}",
         "self.wishes.asks.take(asks, 5)",
         "its = runtime.wishes",
-        "state.runtimes[i].wishes.increases[container_id] += size",
+        "state.masters.runtimes[i].wishes.increases[container_id] += size",
     ],
 )
 def test_a_stranger_that_writes_is_found(line: str) -> None:

@@ -25,7 +25,7 @@ async def test_nothing_that_is_shown_changes_in_silence(world: World) -> None:
     state, seen = world.rm.state, dict[tuple[int, int], object]()
 
     def look() -> None:
-        runtime = state.runtimes.get(am.attempt_id)
+        runtime = state.masters.runtimes.get(am.attempt_id)
         usage = state.usage.by_application.get(am.application_id)
         used = (usage.resource, usage.containers) if usage is not None else None
         shown = (
@@ -73,7 +73,7 @@ async def test_pending_and_cores_are_the_whole_clusters(world: World) -> None:
     await second.finish()
     await second.exit()
     assert (await first.beat()).pending_count == 0
-    assert world.rm.state.wanted.count == 0
+    assert world.rm.state.masters.wanted.count == 0
 
 
 async def test_beat_with_something_to_write_is_not(world: World) -> None:
@@ -102,12 +102,12 @@ async def test_blacklist_has_a_limit_and_what_is_beyond_it_is_refused_not_droppe
 ) -> None:
     monkeypatch.setattr(beat, "BLACKLIST_MAX", 3)
     am = await world.running_am()
-    runtime = world.rm.state.runtimes[am.attempt_id]
+    runtime = world.rm.state.masters.runtimes[am.attempt_id]
     await am.beat(blacklist_additions=["a", "b"])
     with pytest.raises(TooMuchBlacklisted, match="4 names with those of earlier heartbeats; at most 3") as refused:
         await am.beat(ask(5), blacklist_additions=["b", "c", "d"])
     assert (refused.value.limit, refused.value.value, refused.value.maximum) == ("blacklist_names", 4, 3)
-    assert (runtime.wishes.blacklist, world.rm.state.wanted.count) == ({"a", "b"}, 0)
+    assert (runtime.wishes.blacklist, world.rm.state.masters.wanted.count) == ({"a", "b"}, 0)
     await am.beat(blacklist_additions=["b", "c", "d"], blacklist_removals=["a"])
     assert runtime.wishes.blacklist == {"b", "c", "d"}
 
@@ -121,7 +121,7 @@ async def test_further_resource_types_of_an_ask_have_a_maximum(world: World, amo
     with pytest.raises(InvalidResourceRequest, match=words) as refused:
         await am.beat(ask(1, capability=Resource(1024, 1, (("example.com/gpu", amount),))))
     assert "Requested resource type=[example.com/gpu]" in str(refused.value)
-    assert world.rm.state.wanted.count == 1
+    assert world.rm.state.masters.wanted.count == 1
 
 
 async def test_grants_of_one_beat_have_a_limit_and_none_is_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,14 +21,14 @@ async def test_lists_of_an_attempt_that_is_gone_are_nobodys(world: World) -> Non
     world.rm.performer.perform(ForgetAttempt(am.attempt_id))
     world.rm.performer.perform(Grant(container_id))
     world.rm.performer.perform(ReportCompleted(container_id))
-    assert world.rm.state.runtimes == {}
+    assert world.rm.state.masters.runtimes == {}
 
 
 async def test_attempt_is_expected(world: World) -> None:
     am = await world.running_am()
     attempt_id = ApplicationAttemptId(am.application_id, 2)
     world.rm.performer.perform(ExpectAttempt(attempt_id))
-    assert not world.rm.state.runtimes[attempt_id].dialogue.is_registered
+    assert not world.rm.state.masters.runtimes[attempt_id].dialogue.is_registered
 
 
 async def test_slow_things_are_queued(world: World) -> None:
@@ -44,7 +44,7 @@ async def test_end_takes_a_container_out_of_what_is_under_way(world: World) -> N
     await am.beat(ask(1))
     await world.settle()
     await world.bind_and_settle()
-    runtime = world.rm.state.runtimes[am.attempt_id]
+    runtime = world.rm.state.masters.runtimes[am.attempt_id]
     (container_id,) = runtime.outbox.granted
     world.pods.remove(world.pods.created[-1])
     await world.step()
@@ -58,7 +58,7 @@ async def test_grant_that_is_withdrawn_stays_under_way(world: World) -> None:
     await am.beat(ask(1))
     await world.settle()
     await world.bind_and_settle()
-    runtime = world.rm.state.runtimes[am.attempt_id]
+    runtime = world.rm.state.masters.runtimes[am.attempt_id]
     (container_id,) = runtime.outbox.granted
     for _ in range(2):
         world.rm.performer.perform(Withdraw(container_id))
@@ -72,6 +72,8 @@ async def test_nodes_that_changed_are_told_to_registered_ams(world: World) -> No
     await world.submit()
     await world.settle()
     world.rm.performer.perform(NodeChanged(NODE))
-    told = {runtime.attempt_id: runtime.outbox.take_changed_nodes() for runtime in world.rm.state.runtimes.values()}
+    told = {
+        runtime.attempt_id: runtime.outbox.take_changed_nodes() for runtime in world.rm.state.masters.runtimes.values()
+    }
     assert told.pop(am.attempt_id) == [NODE]
     assert [*told.values()] == [[]]

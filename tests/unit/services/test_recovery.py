@@ -21,7 +21,7 @@ async def test_living_attempts_are_expected_with_what_their_am_has_not_heard(wor
     await world.beat(complete(other))
     await world.restart()
 
-    runtime = world.rm.state.runtimes[am.attempt_id]
+    runtime = world.rm.state.masters.runtimes[am.attempt_id]
     assert runtime.outbox.take_completed() == [other]
     assert not runtime.dialogue.is_registered
 
@@ -30,7 +30,7 @@ async def test_am_that_unregistered_needs_not_register_again(world: World) -> No
     am = await world.running_am()
     await am.finish()
     await world.restart()
-    assert world.rm.state.runtimes[am.attempt_id].dialogue.is_registered
+    assert world.rm.state.masters.runtimes[am.attempt_id].dialogue.is_registered
     assert world.attempt(am.attempt_id).state is AttemptState.FINISHING
 
 
@@ -38,7 +38,7 @@ async def test_ended_attempts_are_not_expected(world: World) -> None:
     am = await world.running_am()
     await world.run(world.rm.submission.kill(am.application_id, "alice"))
     await world.restart()
-    assert world.rm.state.runtimes == {}
+    assert world.rm.state.masters.runtimes == {}
 
 
 async def test_resuming_looks_at_every_living_container_and_repeats_no_launch(world: World) -> None:
@@ -75,7 +75,7 @@ async def test_others_have_turns_while_thousands_of_rows_are_recovered(world: Wo
         container_state = ContainerState.COMPLETED if ended else ContainerState.RUNNING
         state.publish([a_container(number, state=container_state, finished_ms=1 if ended else 0)])
     assert await turns_of_others(recovery.expect_attempts(world.rm.engine, world.clock)) >= ROWS // BATCH
-    assert len(state.runtimes) == ROWS // 2
+    assert len(state.masters.runtimes) == ROWS // 2
     launched, looked_at = list[object](), list[object]()
     work = recovery.resume(world.rm.engine, world.clock, launched.append, looked_at.append)
     assert await turns_of_others(work) >= 2 * ROWS // BATCH

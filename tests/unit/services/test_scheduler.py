@@ -110,4 +110,4 @@ async def test_tick_whose_commit_failed_raises_and_leaves_nothing_in_flight(worl
     with suppress(Unavailable):
         await world.run(world.rm.scheduler.tick())
     assert world.live_tasks() == []
-    assert world.rm.state.runtimes[am.attempt_id].wishes.in_flight == {}
+    assert world.rm.state.masters.runtimes[am.attempt_id].wishes.in_flight == {}

@@ -218,7 +218,7 @@ class MasterService:
     def _live(self, attempt_id: ApplicationAttemptId) -> tuple[Attempt | None, AttemptRuntime | None]:
         """The attempt while it is served (the responseMap of ApplicationMasterService)."""
         attempt = self._engine.state.attempts.get(attempt_id)
-        runtime = self._engine.state.runtimes.get(attempt_id)
+        runtime = self._engine.state.masters.runtimes.get(attempt_id)
         return (None, None) if attempt is None or attempt.state.is_final else (attempt, runtime)
 
     def _enter(
@@ -418,7 +418,7 @@ class MasterService:
             headroom=self._quotas.headroom(submission.queue, submission.user),
             node_count=state.node_index.usable_count,
             priority=submission.priority,
-            pending_count=state.wanted.count + state.awaited_masters,
+            pending_count=state.masters.wanted.count + state.masters.awaited,
             active_cores=self._cluster_counts().cores,
         )
 

@@ -233,7 +233,7 @@ class Activities:
     def _under_way(self, attempt_id: ApplicationAttemptId) -> dict[AskKey | None, list[str]]:
         """Wishes with containers that have no node yet, and what Kubernetes says of their pods."""
         state, found = self._state, dict[AskKey | None, list[str]]()
-        runtime, attempt = state.runtimes.get(attempt_id), state.attempts.get(attempt_id)
+        runtime, attempt = state.masters.runtimes.get(attempt_id), state.attempts.get(attempt_id)
         wishes: list[tuple[AskKey | None, Iterable[ContainerId]]] = []
         if runtime is not None:
             wishes += runtime.wishes.in_flight.items()

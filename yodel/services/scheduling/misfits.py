@@ -70,7 +70,7 @@ class Misfits:
             return None
         now_s, again_s = self._clock.monotonic_s(), None
         for (attempt_id, key), misfit in list(self._state.misfits.items()):
-            runtime = self._state.runtimes.get(attempt_id)
+            runtime = self._state.masters.runtimes.get(attempt_id)
             request = runtime.wishes.asks.scheduling_ask(key) if runtime is not None and key is not None else None
             if runtime is None or request is None or key is None:
                 continue

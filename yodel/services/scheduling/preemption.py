@@ -105,7 +105,7 @@ class Preemption:
         state = self._engine.state
         now = (state.stirs, state.queue_use.version, state.queues_version, state.nodes_version)
         is_changed, self._judged = now != self._judged, now
-        return bool(self.notices or state.wanted.count or state.awaited_masters or is_changed)
+        return bool(self.notices or state.masters.wanted.count or state.masters.awaited or is_changed)
 
     def _held(self, name: PoolName, candidates: Sequence[Candidate]) -> Held:
         state = self._engine.state
@@ -191,7 +191,7 @@ class Preemption:
             # The attempt that lives hears of containers that it has from the one before.
             application = self._engine.state.applications.get(victim.candidate.id.application_id)
             attempt_id = application.current_attempt_id if application is not None else victim.candidate.id.attempt_id
-            runtime = self._engine.state.runtimes.get(attempt_id)
+            runtime = self._engine.state.masters.runtimes.get(attempt_id)
             if runtime is not None:
                 runtime.outbox.preempt(victim.candidate.id)
 

@@ -127,7 +127,7 @@ class Scheduler:
         if asked is not None:
             self.activities.keep(asked, decision, parts, planned)
         for plan, container_id in planned:
-            runtime = self._engine.state.runtimes.get(plan.attempt_id)
+            runtime = self._engine.state.masters.runtimes.get(plan.attempt_id)
             # It may be over already: ended in the batch that planned it.
             is_live = self._engine.state.containers[container_id].is_live
             if plan.key is not None and runtime is not None and is_live:
@@ -135,7 +135,7 @@ class Scheduler:
             if plan.is_local and plan.key is not None and runtime is not None:
                 runtime.wishes.served_where_preferred(plan.key, self._clock.monotonic_s())
         for increase in decision.increases:
-            for runtime in self._engine.state.runtimes.values():
+            for runtime in self._engine.state.masters.runtimes.values():
                 runtime.wishes.increase_decided(increase.container_id, increase.target)
         return len(decision.plans) >= self.limits.per_tick_max
 
@@ -174,7 +174,7 @@ class Scheduler:
     def demands(self) -> list[Demand]:
         """What is wanted and under way, as a decision reads it."""
         found = []
-        for runtime in self._engine.state.runtimes.values():
+        for runtime in self._engine.state.masters.runtimes.values():
             demand = self._demand(runtime)
             if demand.am_capability is not None or demand.wishes or demand.in_flight or demand.increases:
                 found.append(demand)
@@ -301,7 +301,7 @@ class Scheduler:
 
     def _take_back(self, tx: Transaction, take_back: TakeBack) -> None:
         """The AM wants fewer: those without a node go first."""
-        runtime = self._engine.state.runtimes.get(take_back.attempt_id)
+        runtime = self._engine.state.masters.runtimes.get(take_back.attempt_id)
         if runtime is None:
             return
         ids = [i for i in runtime.wishes.in_flight.get(take_back.key, ()) if tx.has(i)]

@@ -89,7 +89,7 @@ class Surroundings:
 
     def _assume_planned(self, places: Places, pool: PoolName) -> None:
         """Containers on their way will probably get what they prefer: that room is not promised twice."""
-        for runtime in self._state.runtimes.values():
+        for runtime in self._state.masters.runtimes.values():
             for container_ids in runtime.wishes.in_flight.values():
                 for container_id in container_ids:
                     container = self._state.containers.get(container_id)

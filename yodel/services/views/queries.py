@@ -296,7 +296,7 @@ class Queries:
         attempt = state.attempts.get(app.current_attempt_id)
         am_container = state.containers.get(attempt.am_container_id) if attempt and attempt.am_container_id else None
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
-        runtime = state.runtimes.get(app.current_attempt_id)
+        runtime = state.masters.runtimes.get(app.current_attempt_id)
         usage = state.usage.by_application.get(app.id, Usage())
         pending_count, pending = runtime.wishes.asks.pending() if runtime is not None else (0, NONE)
         memory_mib_s, vcore_s = self._seconds(app)
@@ -411,7 +411,7 @@ class Queries:
                 used += usage.resource
                 containers += usage.containers
                 started += bool(usage.containers) and app.yarn_state is YarnApplicationState.ACCEPTED
-            runtime = state.runtimes.get(app.current_attempt_id)
+            runtime = state.masters.runtimes.get(app.current_attempt_id)
             if runtime is not None:
                 count, size = runtime.wishes.asks.pending()
                 waiting += count

@@ -79,16 +79,16 @@ class Rows:
 
     def asks_of(self, attempt_id: ApplicationAttemptId) -> Sequence[Ask]:
         """Its lines, as they are now."""
-        runtime = self._state.runtimes.get(attempt_id)
+        runtime = self._state.masters.runtimes.get(attempt_id)
         return runtime.wishes.asks.lines() if runtime is not None else ()
 
     def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
         """Containers that it waits for, and their size in all."""
-        runtime = self._state.runtimes.get(attempt_id)
+        runtime = self._state.masters.runtimes.get(attempt_id)
         return runtime.wishes.asks.pending() if runtime is not None else (0, NONE)
 
     def blacklist_of(self, attempt_id: ApplicationAttemptId) -> Collection[str]:
-        runtime = self._state.runtimes.get(attempt_id)
+        runtime = self._state.masters.runtimes.get(attempt_id)
         return runtime.wishes.blacklist if runtime is not None else ()
 
     # --- containers ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from yodel.domain.allocation.demands import Hindered, Misfit
 from yodel.domain.application import Application
-from yodel.domain.ask_book import AskKey, Tally
+from yodel.domain.ask_book import AskKey
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -19,11 +19,11 @@ from yodel.domain.past import PastUsage, PastUsageId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import SchedulerConf
-from yodel.domain.states import AttemptState, ContainerState
+from yodel.domain.states import ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
-from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.container_index import ContainerIndex
+from yodel.services.writer.masters import Masters
 from yodel.services.writer.node_index import NodeIndex
 from yodel.services.writer.pool_book import PoolBook
 from yodel.services.writer.queue_use import QueueUse
@@ -80,7 +80,7 @@ class ClusterState:
         self.totals = TotalsBook(self.queues.keys())
         """What began and ended; forgetting takes nothing back."""
         self.scheduler_conf = SchedulerConf()
-        self.runtimes: dict[ApplicationAttemptId, AttemptRuntime] = {}
+        self.masters = Masters()
         self.usage = UsageBook()
         self.queue_use = QueueUse()
         self.queues_version = 0
@@ -90,10 +90,6 @@ class ClusterState:
         self.past_usage: dict[PastUsageId, PastUsage] = {}
         """What containers used that were forgotten; in ``usage`` too."""
         self.container_index = ContainerIndex()
-        self.wanted = Tally()
-        """Containers that ApplicationMasters have asked for and not been granted."""
-        self.awaited_masters = 0
-        """Attempts whose ApplicationMaster has no node yet."""
         self.pools = PoolBook(self.queues)
         self.waits: dict[ContainerId, str] = {}
         """Why live containers do not run yet, in Kubernetes' words; of the moment, not on disk."""
@@ -265,7 +261,7 @@ class ClusterState:
             self.remove_container(container.id)
         self._containers_of.pop(attempt_id, None)
         del self._attempts_of[attempt_id.application_id][attempt_id]
-        self.awaited_masters -= self.attempts.pop(attempt_id).state is AttemptState.SCHEDULED
+        self.masters.remove(self.attempts.pop(attempt_id))
         self.index.touch(attempt_id.application_id)
         self.version += 1
 
@@ -294,16 +290,11 @@ class ClusterState:
 
     def _publish_attempt(self, attempt: Attempt) -> None:
         old = self.attempts.get(attempt.id)
-        if old is not None:
-            self.awaited_masters -= old.state is AttemptState.SCHEDULED
         self.stirs += old is None or old.state is not attempt.state
         self.attempts[attempt.id] = attempt
         self._attempts_of.setdefault(attempt.id.application_id, {})[attempt.id] = None
         self.index.touch(attempt.id.application_id)
-        self.awaited_masters += attempt.state is AttemptState.SCHEDULED
-        runtime = self.runtimes.get(attempt.id)
-        if runtime is not None and old is not None and old.state is AttemptState.RUNNING is not attempt.state:
-            runtime.wishes.end()
+        self.masters.put(attempt, old)
 
     def _publish_node(self, node: Node) -> None:
         old = self.nodes.get(node.id)

@@ -16,8 +16,7 @@ from yodel.domain.ask_book import ANY, Ask, AskKey
 from yodel.domain.ids import NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ExecutionType, NodeState
-from yodel.services.writer.attempt_runtime import AttemptRuntime
-from yodel.services.writer.dialogue import Dialogue
+from yodel.services.writer.outbox import Outbox
 
 MEASURED = re.compile(r"(?<=<timestamp>)\d+|(?<=<dateTime>)[^<]+|application_\d+_\d+")
 GOLDEN = pathlib.Path(__file__).parents[3] / "conformance" / "golden" / "rest"
@@ -47,9 +46,9 @@ async def put_wish(world: RestWorld, queue: str = "root.default") -> None:
         1, state=ApplicationState.RUNNING, current_attempt=1, submission=a_submission(queue=queue, priority=2)
     )
     await world.put(application, an_attempt(1, state=AttemptState.RUNNING, am_container_id=None))
-    runtime = AttemptRuntime(attempt_id=an_attempt_id(1), dialogue=Dialogue(0.0, is_registered=True))
+    runtime = world.rm.state.masters.expect(an_attempt_id(1), 0.0, Outbox())
+    runtime.dialogue.found_registered()
     runtime.wishes.asks.replace(Ask(key=KEY, resource_name=ANY, count=3))
-    world.rm.state.runtimes[runtime.attempt_id] = runtime
 
 
 async def tick(world: RestWorld) -> None:
@@ -225,7 +224,7 @@ async def test_summary_has_the_newest_of_every_request_and_node(world: RestWorld
     path = f"/scheduler/app-activities/{APP}"
     await world.json(path)
     await tick(world)
-    world.rm.state.runtimes[an_attempt_id(1)].wishes.asks.replace(Ask(key=KEY, resource_name=ANY, count=0))
+    world.rm.state.masters.runtimes[an_attempt_id(1)].wishes.asks.replace(Ask(key=KEY, resource_name=ANY, count=0))
     await tick(world)
     (summary,) = (await world.json(f"{path}?summarize=true"))["appActivities"]["allocations"]
     assert summary["diagnostic"] == "Application does not need more resource"

@@ -25,8 +25,7 @@ from yodel.domain.states import (
 )
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.services.applications.log_aggregation import LogAggregationReport, LogAggregationStatus
-from yodel.services.writer.attempt_runtime import AttemptRuntime
-from yodel.services.writer.dialogue import Dialogue
+from yodel.services.writer.outbox import Outbox
 
 
 def a_live_node() -> Node:
@@ -82,10 +81,9 @@ async def test_elapsed_time_of_a_running_application_is_never_from_a_cache(world
 
 async def test_outstanding_asks_are_listed(world: RestWorld) -> None:
     await put_running(world)
-    runtime = AttemptRuntime(attempt_id=an_attempt(1).id, dialogue=Dialogue(0))
+    runtime = world.rm.state.masters.expect(an_attempt(1).id, 0.0, Outbox())
     key = AskKey(3, 7, ExecutionType.GUARANTEED, Resource(512, 1))
     runtime.wishes.asks.replace(Ask(key=key, resource_name="*", count=2))
-    world.rm.state.runtimes[runtime.attempt_id] = runtime
     app = (await world.json(f"/apps/{an_application(1).id}"))["app"]
     (request,) = app["resourceRequests"]
     assert (request["priority"], request["allocationRequestId"], request["numContainers"]) == (3, 7, 2)
@@ -98,11 +96,10 @@ async def test_outstanding_asks_are_listed(world: RestWorld) -> None:
 
 async def test_outstanding_scheduling_requests_are_listed_with_their_constraint(world: RestWorld) -> None:
     await put_running(world)
-    runtime = AttemptRuntime(attempt_id=an_attempt(1).id, dialogue=Dialogue(0))
+    runtime = world.rm.state.masters.expect(an_attempt(1).id, 0.0, Outbox())
     for number, constraint in ((7, Single(maximum=0, targets=(Target("zk"),))), (8, None)):
         key = AskKey(3, number, ExecutionType.GUARANTEED, Resource(512, 1))
         runtime.wishes.asks.request(SchedulingAsk(key=key, count=2, tags=("zk",), constraint=constraint))
-    world.rm.state.runtimes[runtime.attempt_id] = runtime
     apart, plain = (await world.json(f"/apps/{an_application(1).id}"))["app"]["resourceRequests"]
     assert (apart["allocationRequestId"], apart["numContainers"], apart["allocationTags"]) == (7, 2, ["zk"])
     assert apart["placementConstraint"] == "notin,node,zk"
