@@ -130,12 +130,12 @@ async def test_refused_everywhere_it_waits_with_the_reason_and_comes_back_in_tim
     await world.pass_time(2.1)
     assert not world.has_pod(container_id)
     text = "0/2 nodes are available: 2 node(s) refused the pod a short time ago."
-    assert world.rm.state.waits[container_id] == text
+    assert world.rm.state.reasons.waits[container_id] == text
 
     for _ in range(2):
         await world.pass_time(AVOIDED_S / 2)
     assert node_of(world, container_id) == OTHER.host
-    assert container_id not in world.rm.state.waits
+    assert container_id not in world.rm.state.reasons.waits
 
 
 async def test_what_fits_nowhere_waits_until_room_comes(world: World) -> None:
@@ -145,7 +145,7 @@ async def test_what_fits_nowhere_waits_until_room_comes(world: World) -> None:
     placed = [c for c in containers if world.has_pod(c)]
     waiting = [c for c in containers if not world.has_pod(c)]
     assert (len(placed), len(waiting)) == (2, 2)
-    assert world.rm.state.waits[waiting[0]] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert world.rm.state.reasons.waits[waiting[0]] == "0/1 nodes are available: 1 Insufficient cpu."
     assert not any(container_id in world.rm.reconciles for container_id in waiting)  # nobody looks again for nothing
 
     await am.beat()
@@ -206,7 +206,7 @@ async def test_closed_nodes_and_those_without_an_agent_get_nothing(world: World)
     (container_id,) = await planned(world, am)
     assert not world.has_pod(container_id)
     text = "0/2 nodes are available: 1 node(s) had no running node agent, 1 node(s) were unschedulable."
-    assert world.rm.state.waits[container_id] == text
+    assert world.rm.state.reasons.waits[container_id] == text
     await world.register_node(OTHER)
     await world.settle()
     assert node_of(world, container_id) == OTHER.host
@@ -252,7 +252,7 @@ async def test_nothing_is_chosen_before_the_first_listings(world: World) -> None
     await am.register()
     (container_id,) = await planned(world, am)
     assert not world.has_pod(container_id)
-    assert "has not seen yet" in rm.state.waits[container_id]
+    assert "has not seen yet" in rm.state.reasons.waits[container_id]
 
     relist()
     await world.settle()

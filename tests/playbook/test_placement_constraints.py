@@ -101,7 +101,7 @@ async def test_what_was_kept_out_comes_in_when_a_node_is_free_of_the_tag(world: 
     await am.beat(releases=[first.id])
     await world.settle()
     assert len(tasks(world, "zk")) == 3
-    assert world.rm.state.misfits == {}
+    assert world.rm.state.reasons.misfits == {}
 
 
 async def test_together_is_affinity_once_the_company_is_there(world: World) -> None:
@@ -217,7 +217,7 @@ async def test_tags_are_known_after_a_restart(world: World) -> None:
     await am.register()
     await ask(am, *requests("zk", 1, NOT_ZK, 77))
     assert len(tasks(world, "zk")) == 3
-    assert len(world.rm.state.misfits) == 1
+    assert len(world.rm.state.reasons.misfits) == 1
 
 
 async def test_request_with_a_count_is_absolute_and_can_be_taken_back(world: World) -> None:

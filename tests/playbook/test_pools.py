@@ -82,7 +82,7 @@ async def test_less_is_lent_than_is_held_and_nothing_starts_and_nothing_ends(wor
         f"Pool koordinator ({CPU}, {MEMORY}) has no room: free <memory:0, vCores:0> of <memory:6144, vCores:6>, asked "
         "<memory:1024, vCores:1>."
     )
-    assert world.rm.state.misfits == {}, "a dip is no misfit"
+    assert world.rm.state.reasons.misfits == {}, "a dip is no misfit"
 
     publish(world, 8)
     await world.settle()
@@ -110,7 +110,7 @@ async def test_nothing_is_lent_and_nothing_starts_until_something_is(world: Worl
     found = world.rm.queries.application(application_id).application
     assert found.state is ApplicationState.ACCEPTED
     assert found.diagnostics.startswith(f"Pool koordinator ({CPU}, {MEMORY}) has no room: free <memory:0, vCores:0>")
-    assert world.rm.state.misfits == {}
+    assert world.rm.state.reasons.misfits == {}
     publish(world, 1)
     await world.settle()
     assert held(world, "root.batch") == 1
@@ -136,7 +136,7 @@ async def test_node_that_publishes_nothing_is_in_no_such_pool(world: World) -> N
     await world.submit(queue="batch")
     await world.register_node()
     await world.settle()
-    (misfit,) = world.rm.state.misfits.values()
+    (misfit,) = world.rm.state.reasons.misfits.values()
     assert misfit.reason == f"no node lends to pool koordinator ({CPU}, {MEMORY})"
 
 
@@ -221,7 +221,7 @@ async def test_node_may_register_with_nothing_to_lend(world: World) -> None:
     publish(world, 8)
     day = await world.submit(queue="day")
     await world.settle()
-    assert (held(world, "root.day"), world.rm.state.misfits) == (0, {})
+    assert (held(world, "root.day"), world.rm.state.reasons.misfits) == (0, {})
     assert world.application(day).state is ApplicationState.ACCEPTED
     batch = await world.running_am(queue="batch")
     assert (await batch.beat(ask(40))).headroom == SMALL * 7

@@ -162,7 +162,8 @@ def check_at_rest(cluster: Cluster) -> None:
     assert state.usage.cluster.resource == Resource(0, 0), "something is held"
     held = {**state.usage.by_application, **state.usage.by_node}
     assert [key for key, usage in held.items() if usage.containers or usage.resource != Resource(0, 0)] == []
-    assert (state.waits, state.misfits, index.unconfirmed, index.tagged) == ({}, {}, {}, {}), "what ended is waited for"
+    assert (state.reasons.waits, state.reasons.misfits) == ({}, {}), "what ended is waited for"
+    assert (index.unconfirmed, index.tagged) == ({}, {}), "what ended is waited for"
     for agent in cluster.nodes:
         assert all(status is not None for status in agent.containers.values()), "a process outlives its container"
     assert cluster.pods.pods == {}, "pods are left over"

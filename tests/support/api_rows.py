@@ -57,7 +57,7 @@ async def fill(world: RestWorld) -> None:
     await world.put(NODE, GONE, RUNNING, FAILED)
     await world.put(an_attempt(1, state=AttemptState.RUNNING, host="node-1", rpc_port=4000))
     await world.put(MASTER, TASK, WAITING, ENDED)
-    world.rm.state.explain_wait(WAITING.id, "0/1 nodes are available")
+    world.rm.state.reasons.explain_wait(WAITING.id, "0/1 nodes are available")
     load = NodeLoad(containers=Utilization(physical_mib=300, cpu_cores=0.5), node=Utilization(physical_mib=900))
     world.rm.nodes.runtimes[NODE.id] = NodeRuntime(
         last_seen_s=0.0, last_seen_ms=1_700_000_000_000, told_capability=NODE.capability, load=load

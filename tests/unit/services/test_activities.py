@@ -85,7 +85,7 @@ async def test_what_kubernetes_says_of_a_pod_is_said(world: World) -> None:
     await am.beat(ask(1))
     await tick(world)
     (task,) = world.live_tasks()
-    world.rm.state.explain_wait(task.id, "0/1 nodes are available: 1 Insufficient cpu.")
+    world.rm.state.reasons.explain_wait(task.id, "0/1 nodes are available: 1 Insufficient cpu.")
     of(world).arm()
     await tick(world)
     assert said(of(world).last()) == ["0/1 nodes are available: 1 Insufficient cpu."]

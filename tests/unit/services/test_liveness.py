@@ -42,9 +42,9 @@ async def test_node_is_lost_once_and_can_return() -> None:
     async with World(SHORT) as world:
         await world.register_node()
         await world.pass_time(61)
-        version = world.rm.state.version
+        version = world.rm.state.standing.version
         await world.pass_time(61)
-        assert world.rm.state.version == version
+        assert world.rm.state.standing.version == version
 
         await world.register_node()
         await world.pass_time(59)

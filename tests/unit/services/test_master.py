@@ -33,7 +33,7 @@ async def test_nothing_that_is_shown_changes_in_silence(world: World) -> None:
             if runtime
             else used
         )
-        assert seen.setdefault((state.version, state.pulse), shown) == shown
+        assert seen.setdefault((state.standing.version, state.standing.pulse), shown) == shown
 
     look()
     await am.beat(ask(3), blacklist_additions=["node-9"])

@@ -31,11 +31,11 @@ async def test_misfit_is_told_once_and_forgotten_when_nobody_wants_it(world: Wor
     await beat_and_settle(am, *strict(2))
     await beat_and_settle(am, ask(1, priority=9))  # ticks again
     assert [(misfit.count, misfit.attempt_id) for misfit in heard] == [(2, am.attempt_id)]
-    assert len(world.rm.state.misfits) == 1
+    assert len(world.rm.state.reasons.misfits) == 1
     assert not [c for c in world.live_tasks() if c.placement.is_strict]
 
     await beat_and_settle(am, ask(0))
-    assert world.rm.state.misfits == {}
+    assert world.rm.state.reasons.misfits == {}
 
 
 async def test_misfit_of_an_attempt_that_ends_is_forgotten(world: World) -> None:
@@ -43,7 +43,7 @@ async def test_misfit_of_an_attempt_that_ends_is_forgotten(world: World) -> None
     await beat_and_settle(am, *strict(1))
     await world.run(world.rm.submission.kill(am.application_id, "alice"))
     await world.settle()
-    assert world.rm.state.misfits == {}
+    assert world.rm.state.reasons.misfits == {}
 
 
 async def test_misfit_is_served_as_soon_as_a_node_fits(world: World) -> None:
@@ -51,7 +51,7 @@ async def test_misfit_is_served_as_soon_as_a_node_fits(world: World) -> None:
     await beat_and_settle(am, *strict(1))
     await world.register_node(NodeId("nowhere", 1))
     await world.settle()
-    assert world.rm.state.misfits == {}
+    assert world.rm.state.reasons.misfits == {}
     assert [c.placement.hosts for c in world.live_tasks()] == [("nowhere",)]
 
 
@@ -72,7 +72,7 @@ async def test_placement_processor_gives_requests_back_after_a_while() -> None:
         await world.settle()
         answer = await am.beat()
         assert [(r.message, r.is_for_constraint) for r in answer.rejected] == [(b"m", True)]
-        assert (answer.pending_count, world.rm.state.misfits) == (0, {})
+        assert (answer.pending_count, world.rm.state.reasons.misfits) == (0, {})
         assert (await am.beat()).rejected == ()
 
 
@@ -95,4 +95,4 @@ async def test_scheduler_lets_requests_wait_and_never_gives_plain_asks_back(worl
     world.rm.scheduler.wake()
     await world.settle()
     assert (await am.beat()).rejected == ()
-    assert len(world.rm.state.misfits) == 2
+    assert len(world.rm.state.reasons.misfits) == 2

@@ -86,9 +86,9 @@ def test_removed_application_leaves_nothing() -> None:
 
 def test_version_grows_with_every_change() -> None:
     state = state_of()
-    before = state.version
+    before = state.standing.version
     state.publish([a_container()])
-    assert state.version > before
+    assert state.standing.version > before
 
 
 changes = st.lists(
@@ -165,7 +165,7 @@ def test_node_is_found_by_the_host_of_its_agent_those_in_use_first() -> None:
     state = state_of(lost, used)
     assert state.node_index.of_host("h") == used
     assert state.node_index.of_host("elsewhere") is None
-    assert state.nodes_version == 2
+    assert state.standing.nodes == 2
 
 
 def test_labels_are_those_that_some_node_has() -> None:
@@ -187,11 +187,11 @@ def test_misfits_change_the_version_that_bodies_are_cached_by() -> None:
     state = state_of()
     misfit = Misfit(attempt_id=an_attempt_id(), key=None, count=1, capability=Resource(1, 1), reason="why")
     key = (misfit.attempt_id, None)
-    before = state.version
+    before = state.standing.version
     for given_misfit, more in ((misfit, 1), (misfit, 1), (None, 2), (None, 2)):
-        state.explain_misfit(key, given_misfit)
-        assert state.version == before + more
-    assert state.misfits == {}
+        state.reasons.explain_misfit(key, given_misfit)
+        assert state.standing.version == before + more
+    assert state.reasons.misfits == {}
 
 
 NODE = a_node("n", state=NodeState.RUNNING, capability=Resource(4096, 4), kubernetes_node_name="n")
@@ -224,16 +224,16 @@ TASK = a_container(container=2, node_id=NODE_ID, state=ContainerState.RUNNING, c
 )
 def test_what_a_decision_reads_of_rows_is_told_by_a_number(before: Row, after: Row, is_read: bool) -> None:
     state = state_of(an_application(current_attempt=1), an_attempt(), before)
-    stirs = state.stirs
+    stirs = state.standing.stirs
     state.publish([before])
-    assert state.stirs == stirs
+    assert state.standing.stirs == stirs
     state.publish([after])
-    assert (state.stirs > stirs) is is_read
+    assert (state.standing.stirs > stirs) is is_read
 
 
 @pytest.mark.parametrize("row", [an_attempt(attempt=2), a_node("new"), a_container(container=9), an_application(7)])
 def test_new_rows_are_read_by_a_decision(row: Row) -> None:
     state = state_of()
-    stirs = state.stirs
+    stirs = state.standing.stirs
     state.publish([row])
-    assert state.stirs == stirs + 1
+    assert state.standing.stirs == stirs + 1

@@ -266,7 +266,7 @@ class MasterService:
 
     def _record(self, runtime: AttemptRuntime, beat: JudgedBeat) -> None:
         """What lives in memory only: asks, blacklist, progress.  What of it a decision reads wakes the scheduler."""
-        self._engine.state.pulse += 1
+        self._engine.state.standing.heard()
         is_changed = bool(beat.asks)
         if is_changed:
             runtime.wishes.take(beat.asks, self._rules.count_max)  # all or nothing: nothing was changed so far
@@ -357,7 +357,7 @@ class MasterService:
     def _hand_over(
         self, runtime: AttemptRuntime, offered: Sequence[ContainerId], taken: Sequence[ContainerId]
     ) -> list[Granted]:
-        self._engine.state.pulse += 1
+        self._engine.state.standing.heard()
         runtime.outbox.handed_over(offered)
         granted = []
         for container_id in taken:
@@ -428,7 +428,7 @@ class MasterService:
 
     def _cluster_counts(self) -> _Counts:
         state = self._engine.state
-        if self._counts.version != state.version:
+        if self._counts.version != state.standing.version:
             total, used = state.total_resource, state.usage.cluster.resource
-            self._counts = _Counts(version=state.version, cores=max(total.vcores, used.vcores))
+            self._counts = _Counts(version=state.standing.version, cores=max(total.vcores, used.vcores))
         return self._counts

@@ -189,7 +189,7 @@ class NodeService:
 
     def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         """The synchronous part: the answer when nothing has to be written, else None: see ``heartbeat_slow``."""
-        self._engine.state.pulse += 1
+        self._engine.state.standing.heard()
         runtime = self.runtimes.get(beat.node_id)
         node = self._engine.state.nodes.get(beat.node_id)
         if (turned_away := self._turned_away(beat.node_id, node, runtime)) is not None:

@@ -263,9 +263,10 @@ def _wait(state: ClusterState, application: Application) -> str:
     """The ApplicationMaster's before those of tasks."""
     if application.state.is_final:
         return ""
-    own = [container_id for container_id in state.waits if container_id.application_id == application.id]
+    reasons = state.reasons
+    own = [container_id for container_id in reasons.waits if container_id.application_id == application.id]
     masters = [container_id for container_id in own if state.containers[container_id].is_am]
-    if masters or not state.misfits:
-        return state.waits[[*masters, *own][0]] if own else ""
-    misfits = [str(misfit) for key, misfit in state.misfits.items() if key[0].application_id == application.id]
-    return next(iter(misfits), state.waits[own[0]] if own else "")
+    if masters or not reasons.misfits:
+        return reasons.waits[[*masters, *own][0]] if own else ""
+    misfits = [str(misfit) for key, misfit in reasons.misfits.items() if key[0].application_id == application.id]
+    return next(iter(misfits), reasons.waits[own[0]] if own else "")

@@ -214,7 +214,7 @@ class Reconciler:
             manifest = self._manifest_of(container)
             placed = self._binder.place(container, manifest)
             if isinstance(placed, NoPlace):
-                self._engine.state.explain_wait(container.id, placed.reason)
+                self._engine.state.reasons.explain_wait(container.id, placed.reason)
                 return placed.again_s
             await self._pods.create(placed)
             self._binder.created(container)
@@ -226,7 +226,7 @@ class Reconciler:
             log.error("pod refused", container_id=str(container.id), error=str(error))
             if not container.is_am or refusals.meaning_of(str(error)).may_pass:
                 # Ending it would plan the next one at once.  As in YARN, what cannot be had stays asked for.
-                self._engine.state.explain_wait(container.id, str(error))
+                self._engine.state.reasons.explain_wait(container.id, str(error))
                 return REFUSED_RETRY_S
             text = f"Pod {container.pod} could not be created: {error}"
             await self._end(container.id, pod_events.End(ContainerExitStatus.INVALID, text))
@@ -301,9 +301,9 @@ class Reconciler:
         line = pod_events.meaning_of(pod, now_ms)
         waits = line.becomes in (pod_events.Becomes.WAITS, pod_events.Becomes.STARTS)
         text = line.diagnostics(pod) if waits else ""
-        if text and container.id not in self._engine.state.waits:
+        if text and container.id not in self._engine.state.reasons.waits:
             log.info("container waits", container_id=str(container.id), reason=text)
-        self._engine.state.explain_wait(container.id, text)
+        self._engine.state.reasons.explain_wait(container.id, text)
 
     def _remember(self, pod: PodObservation) -> None:
         while len(self._gone) >= GONE_MAX:

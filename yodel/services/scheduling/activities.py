@@ -242,7 +242,7 @@ class Activities:
         for key, container_ids in wishes:
             planned = [i for i in container_ids if i in state.containers and _has_no_node(state, i)]
             if planned:
-                found[key] = [state.waits.get(i, "") for i in planned]
+                found[key] = [state.reasons.waits.get(i, "") for i in planned]
         return found
 
     def _is_fresh(self, look: Look) -> bool:

@@ -27,7 +27,7 @@ log = structlog.get_logger("yodel.misfits")
 
 
 class Misfits:
-    """Keeps ``state.misfits``.  ``tell`` hears of each once per reason."""
+    """Keeps ``state.reasons.misfits``.  ``tell`` hears of each once per reason."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Misfits:
 
     def note(self, demands: Sequence[Demand], decision: Decision) -> float | None:
         """What a tick found.  Returns the seconds after which to look again, or None."""
-        if not self._state.misfits and not decision.misfits:
+        if not self._state.reasons.misfits and not decision.misfits:
             return None
         found = {(misfit.attempt_id, misfit.key): misfit for misfit in decision.misfits}
         served = {(plan.attempt_id, plan.key) for plan in decision.plans}
@@ -51,13 +51,13 @@ class Misfits:
         return self._reject()
 
     def _forget(self, still_wanted: set[tuple[ApplicationAttemptId, AskKey | None]]) -> None:
-        for key in [key for key in self._state.misfits if key not in still_wanted]:
-            self._state.explain_misfit(key, None)
+        for key in [key for key in self._state.reasons.misfits if key not in still_wanted]:
+            self._state.reasons.explain_misfit(key, None)
             self._since_s.pop(key, None)
 
     def _remember(self, key: tuple[ApplicationAttemptId, AskKey | None], misfit: Misfit) -> None:
-        before = self._state.misfits.get(key)
-        self._state.explain_misfit(key, misfit)
+        before = self._state.reasons.misfits.get(key)
+        self._state.reasons.explain_misfit(key, misfit)
         self._since_s.setdefault(key, self._clock.monotonic_s())
         if before is None or before.reason != misfit.reason:
             fields = {"attempt_id": str(misfit.attempt_id), "capability": str(misfit.capability)}
@@ -69,7 +69,7 @@ class Misfits:
         if self._handler != "placement-processor":
             return None
         now_s, again_s = self._clock.monotonic_s(), None
-        for (attempt_id, key), misfit in list(self._state.misfits.items()):
+        for (attempt_id, key), misfit in list(self._state.reasons.misfits.items()):
             runtime = self._state.masters.runtimes.get(attempt_id)
             request = runtime.wishes.asks.scheduling_ask(key) if runtime is not None and key is not None else None
             if runtime is None or request is None or key is None:
@@ -80,7 +80,7 @@ class Misfits:
                 continue
             runtime.wishes.give_up(key)
             runtime.outbox.reject(RejectedAsk(request.message, misfit.is_constraint))
-            self._state.explain_misfit((attempt_id, key), None)
+            self._state.reasons.explain_misfit((attempt_id, key), None)
             del self._since_s[(attempt_id, key)]
         return again_s
 

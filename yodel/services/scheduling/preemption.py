@@ -103,7 +103,7 @@ class Preemption:
 
     def _is_due(self) -> bool:
         state = self._engine.state
-        now = (state.stirs, state.queue_use.version, state.queues_version, state.nodes_version)
+        now = (state.standing.stirs, state.queue_use.version, state.standing.queues, state.standing.nodes)
         is_changed, self._judged = now != self._judged, now
         return bool(self.notices or state.masters.wanted.count or state.masters.awaited or is_changed)
 

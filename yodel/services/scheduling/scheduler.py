@@ -65,7 +65,7 @@ class Scheduler:
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
         self.activities.wake = self.wake
-        self._wanted, self._stirs = wanted, engine.state.stirs
+        self._wanted, self._stirs = wanted, engine.state.standing.stirs
         self.again_in_s = inf
         """When the last tick wants another, whatever happens."""
 
@@ -79,8 +79,8 @@ class Scheduler:
 
     def published(self) -> None:
         """Rows were committed: whatever of them a decision reads wakes it.  Never waits."""
-        if self._stirs != self._engine.state.stirs:
-            self._stirs = self._engine.state.stirs
+        if self._stirs != self._engine.state.standing.stirs:
+            self._stirs = self._engine.state.standing.stirs
             self.wake()
 
     def use_limits(self, limits: AllocationLimits) -> None:

@@ -57,7 +57,7 @@ class Surroundings:
         return self._state.pools.of(pool).free_on(node_id)
 
     def _current_nodes(self, name: PoolName) -> NodeIndex:
-        version = (self._state.nodes_version, self._names.version(), self._state.pools.places_version)
+        version = (self._state.standing.nodes, self._names.version(), self._state.pools.places_version)
         if version != self._version:
             self._version = version
             self._nodes.clear()

@@ -181,12 +181,12 @@ class Queries:
     @limits.setter
     def limits(self, limits: AllocationLimits) -> None:
         self._limits = limits
-        self._state.pulse += 1
+        self._state.standing.heard()
 
     @property
     def version(self) -> int:
         """Changes whenever a committed row changed."""
-        return self._state.version
+        return self._state.standing.version
 
     def now_ms(self) -> int:
         """The clock that the answers are made by: epoch milliseconds."""
@@ -302,7 +302,7 @@ class Queries:
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
         now_ms = self._clock.now_ms()
-        if (state.waits or state.misfits or state.hindrances) and (wait := self._wait(app)):
+        if state.reasons.has_any and (wait := self._wait(app)):
             app = replace(app, diagnostics=wait)
         return ApplicationView(
             application=app,
@@ -343,20 +343,20 @@ class Queries:
     def _wait(self, app: Application) -> str:
         """Why the ApplicationMaster does not run yet, or why some of what it asked for does not; empty when nothing is
         known to keep it."""
-        attempt_id = app.current_attempt_id
+        attempt_id, reasons = app.current_attempt_id, self._state.reasons
         if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
             return ""
         if attempt_id not in self._state.attempts:
             return ""
-        waits = self._state.waits
+        waits = reasons.waits
         own = [c for c in self._state.containers_of(attempt_id) if c.id in waits] if waits else []
         if app.state is ApplicationState.ACCEPTED:
-            misfit = self._state.misfits.get((attempt_id, None))
-            limit = next((hindered.reason for hindered in self._state.hindrances.get(attempt_id, ())), "")
+            misfit = reasons.misfits.get((attempt_id, None))
+            limit = next((hindered.reason for hindered in reasons.hindrances.get(attempt_id, ())), "")
             return next((waits[c.id] for c in own if c.is_am), str(misfit) if misfit is not None else limit)
-        lines = [str(misfit) for key, misfit in self._state.misfits.items() if key[0] == attempt_id]
+        lines = [str(misfit) for key, misfit in reasons.misfits.items() if key[0] == attempt_id]
         # A limit of the queue or of the user is one line, however many wishes it keeps waiting.
-        lines += dict.fromkeys(hindered.reason for hindered in self._state.hindrances.get(attempt_id, ()))
+        lines += dict.fromkeys(hindered.reason for hindered in reasons.hindrances.get(attempt_id, ()))
         lines += [waits[c.id] for c in own]
         more = f"\n… and {len(lines) - WAITS_SHOWN_MAX} more" if len(lines) > WAITS_SHOWN_MAX else ""
         return "\n".join(lines[:WAITS_SHOWN_MAX]) + more

@@ -29,7 +29,7 @@ class Rows:
     @property
     def standing(self) -> tuple[int, int]:
         """Whatever was shown at the same standing is shown the same, but for the time."""
-        return self._state.version, self._state.pulse
+        return self._state.standing.version, self._state.standing.pulse
 
     # --- applications ----------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class Rows:
 
     def wait_of(self, container_id: ContainerId) -> str:
         """Why it does not run yet; empty: nothing is known to keep it."""
-        return self._state.waits.get(container_id, "")
+        return self._state.reasons.waits.get(container_id, "")
 
     # --- nodes and queues ------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class Rows:
     @property
     def addresses_version(self) -> int:
         """Grows when a known node's web address changes."""
-        return self._state.addresses_version
+        return self._state.standing.addresses
 
     @property
     def usable_resource(self) -> Resource:

@@ -63,7 +63,7 @@ class Quotas:
         names = book.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
         totals = book.of(names[0]).total if len(names) == 1 else tuple(book.of(name).total for name in names)
-        of = (self._state.queues_version, book.pools, names, totals)
+        of = (self._state.standing.queues, book.pools, names, totals)
         if of != self._tree_of:
             self._tree, self._tree_of = self._tree_with(self._state.queues.values()), of
         return self._tree
@@ -101,7 +101,7 @@ class Quotas:
         found: dict[ApplicationAttemptId, tuple[Hindered, ...]] = {}
         for hindered in decision.hindered:
             found[hindered.attempt_id] = (*found.get(hindered.attempt_id, ()), hindered)
-        self._state.explain_hindrances(found)
+        self._state.reasons.explain_hindrances(found)
 
     def refusal(
         self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()

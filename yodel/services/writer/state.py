@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from yodel.domain.allocation.demands import Hindered, Misfit
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskKey
 from yodel.domain.attempt import Attempt
@@ -27,6 +26,8 @@ from yodel.services.writer.masters import Masters
 from yodel.services.writer.node_index import NodeIndex
 from yodel.services.writer.pool_book import PoolBook
 from yodel.services.writer.queue_use import QueueUse
+from yodel.services.writer.reasons import Reasons
+from yodel.services.writer.standing import Standing
 from yodel.services.writer.totals import TotalsBook
 from yodel.services.writer.usage import Usage, UsageBook
 from yodel.translator.pools import PoolRules
@@ -63,10 +64,7 @@ class ClusterState:
         self.identity = identity
         self.web_address = ""
         """host:port of the RM's web pages, which diagnostics name; known once they are served."""
-        self.version = 0
-        """Grows with every commit: caches of rendered bodies are keyed by it."""
-        self.pulse = 0
-        """Grows with what changes beside the rows: wishes, progress, how loaded nodes are."""
+        self.standing = Standing()
         self.applications: dict[ApplicationId, Application] = {}
         self.index = ApplicationIndex()
         self.context_bytes: Counter[str] = Counter()
@@ -83,24 +81,11 @@ class ClusterState:
         self.masters = Masters()
         self.usage = UsageBook()
         self.queue_use = QueueUse()
-        self.queues_version = 0
-        """Grows with every row of a queue."""
-        self.hindrances: dict[ApplicationAttemptId, tuple[Hindered, ...]] = {}
-        """What limits of queues and users keep waiting, as the last decision found it."""
         self.past_usage: dict[PastUsageId, PastUsage] = {}
         """What containers used that were forgotten; in ``usage`` too."""
         self.container_index = ContainerIndex()
         self.pools = PoolBook(self.queues)
-        self.waits: dict[ContainerId, str] = {}
-        """Why live containers do not run yet, in Kubernetes' words; of the moment, not on disk."""
-        self.misfits: dict[tuple[ApplicationAttemptId, AskKey | None], Misfit] = {}
-        """What no node can serve as things are; the key None is the attempt's ApplicationMaster."""
-        self.stirs = 0
-        """Grows with every row, new or changed or gone, in a way that a decision of the scheduler reads."""
-        self.nodes_version = 0
-        """Grows with every row of a node."""
-        self.addresses_version = 0
-        """Grows when a known node's web address changes."""
+        self.reasons = Reasons(self.containers, self.standing.changed)
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}
         self._containers_of: dict[ApplicationAttemptId, dict[ContainerId, None]] = {}
@@ -125,7 +110,7 @@ class ClusterState:
 
     def publish(self, rows: Iterable[Row]) -> None:
         """Take committed rows over."""
-        self.version += 1
+        self.standing.changed()
         for row in rows:
             match row:
                 case Container():
@@ -138,7 +123,8 @@ class ClusterState:
                     self.totals.count_application(row, old)
                     self.queue_use.publish(row, old, self.usage.by_application.get(row.id))
                     self.applications[row.id] = row
-                    self.stirs += old is None or _standing(old) != _standing(row)
+                    if old is None or _standing(old) != _standing(row):
+                        self.standing.stirred()
                 case Attempt():
                     self._publish_attempt(row)
                 case Node():
@@ -146,8 +132,7 @@ class ClusterState:
                 case Queue():
                     self.pools.queues_changed()
                     self.queues[row.path] = row
-                    self.queues_version += 1
-                    self.stirs += 1
+                    self.standing.queue_changed()
                 case SchedulerConf():
                     self.scheduler_conf = row
                 case PastUsage():
@@ -197,50 +182,27 @@ class ClusterState:
         """Which queue draws on what, from now on; what nodes publish is told anew.  ``are_nodes_watched``: somebody
         tells of it, so that an agent's own figure counts for ordinary capacity only."""
         self.pools.use(rules, self.nodes.values(), self.live_containers(), are_nodes_watched=are_nodes_watched)
-        self.version += 1
+        self.standing.changed()
 
     def lent_anew(self, kubernetes_name: str) -> bool:
         """The book of pools was told of a Kubernetes node.  Whether a decision reads something else now."""
         node = self.node_index.of_kubernetes(kubernetes_name)
         is_news = node is not None and self.pools.publish(node)
-        self.version += is_news
+        if is_news:
+            self.standing.changed()
         return is_news
-
-    def explain_wait(self, container_id: ContainerId, reason: str) -> None:
-        """Why a container does not run yet; empty: it does, or nothing keeps it."""
-        container = self.containers.get(container_id)
-        if container is None or not container.is_live or not reason:
-            self.version += self.waits.pop(container_id, None) is not None
-        elif self.waits.get(container_id) != reason:
-            self.waits[container_id] = reason
-            self.version += 1
-
-    def explain_hindrances(self, found: dict[ApplicationAttemptId, tuple[Hindered, ...]]) -> None:
-        """All of the last decision."""
-        if found != self.hindrances:
-            self.hindrances = found
-            self.version += 1
-
-    def explain_misfit(self, key: tuple[ApplicationAttemptId, AskKey | None], misfit: Misfit | None) -> None:
-        """Why a wish is not served; None: it is, or nobody wants it any more."""
-        if misfit is None:
-            self.version += self.misfits.pop(key, None) is not None
-        elif self.misfits.get(key) != misfit:
-            self.misfits[key] = misfit
-            self.version += 1
 
     def touch(self, application_id: ApplicationId) -> None:
         """Something was heard of an application that is in no row."""
-        self.pulse += 1
+        self.standing.heard()
         self.index.touch(application_id)
 
     def remove_queue(self, path: str) -> None:
         self.queues.pop(path, None)
         self.pools.queues_changed()
-        self.queues_version += 1
-        self.stirs += 1
+        self.standing.queue_changed()
         self.totals.remove_queue(path)
-        self.version += 1
+        self.standing.changed()
 
     def remove_application(self, application_id: ApplicationId) -> None:
         for attempt in self.attempts_of(application_id):
@@ -252,8 +214,8 @@ class ClusterState:
         self.usage.forget(application_id)
         for usage_id in self._past_of.pop(application_id, ()):
             del self.past_usage[usage_id]
-        self.version += 1
-        self.stirs += 1
+        self.standing.changed()
+        self.standing.stirred()
 
     def remove_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         """With its containers."""
@@ -263,17 +225,18 @@ class ClusterState:
         del self._attempts_of[attempt_id.application_id][attempt_id]
         self.masters.remove(self.attempts.pop(attempt_id))
         self.index.touch(attempt_id.application_id)
-        self.version += 1
+        self.standing.changed()
 
     def remove_container(self, container_id: ContainerId) -> None:
         container = self.containers.pop(container_id)
-        self.stirs += container.is_live
+        if container.is_live:
+            self.standing.stirred()
         self.container_index.remove(container)
         self._account(container, -1 if container.is_live else 0)
-        self.waits.pop(container_id, None)
+        self.reasons.ended(container_id)
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.index.touch(container_id.application_id)
-        self.version += 1
+        self.standing.changed()
 
     def _weigh(self, application: Application | None, sign: int) -> None:
         if application is not None and not application.state.is_final:
@@ -290,7 +253,8 @@ class ClusterState:
 
     def _publish_attempt(self, attempt: Attempt) -> None:
         old = self.attempts.get(attempt.id)
-        self.stirs += old is None or old.state is not attempt.state
+        if old is None or old.state is not attempt.state:
+            self.standing.stirred()
         self.attempts[attempt.id] = attempt
         self._attempts_of.setdefault(attempt.id.application_id, {})[attempt.id] = None
         self.index.touch(attempt.id.application_id)
@@ -298,12 +262,14 @@ class ClusterState:
 
     def _publish_node(self, node: Node) -> None:
         old = self.nodes.get(node.id)
-        self.stirs += old is None or _room(old) != _room(node)
+        if old is None or _room(old) != _room(node):
+            self.standing.stirred()
         self.nodes[node.id] = node
         self.node_index.put(node, old)
         self.pools.publish(node)
-        self.nodes_version += 1
-        self.addresses_version += old is not None and old.http_address != node.http_address
+        self.standing.node_changed()
+        if old is not None and old.http_address != node.http_address:
+            self.standing.address_changed()
 
     def _publish_container(self, container: Container) -> None:
         old = self.containers.get(container.id)
@@ -311,13 +277,14 @@ class ClusterState:
             self._account(old, -1 if old.is_live else 0)
         self.totals.count_container(container, old)
         self.container_index.put(container, old)
-        self.stirs += old is None or _burden(old) != _burden(container)
+        if old is None or _burden(old) != _burden(container):
+            self.standing.stirred()
         self.containers[container.id] = container
         self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None
         self._account(container, 1 if container.is_live else 0)
         if not container.is_live and (old is None or old.is_live):
-            self.waits.pop(container.id, None)
+            self.reasons.ended(container.id)
             self.usage.count_end(container)
 
     def _account(self, container: Container, sign: int) -> None:

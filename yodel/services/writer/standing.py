@@ -1,0 +1,40 @@
+"""Numbers that grow when something changes: who made an answer at the same numbers need not make it again."""
+
+from __future__ import annotations
+
+
+class Standing:
+    """Changed by its own methods only."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        """Grows with every commit, and with what is shown beside the rows: rendered bodies are kept by it."""
+        self.pulse = 0
+        """Grows with what agents and ApplicationMasters say: wishes, progress, how loaded nodes are."""
+        self.stirs = 0
+        """Grows with every row, new or changed or gone, in a way that a decision of the scheduler reads."""
+        self.queues = 0
+        """Grows with every row of a queue."""
+        self.nodes = 0
+        """Grows with every row of a node."""
+        self.addresses = 0
+        """Grows when a known node's web address changes."""
+
+    def changed(self) -> None:
+        self.version += 1
+
+    def heard(self) -> None:
+        self.pulse += 1
+
+    def stirred(self) -> None:
+        self.stirs += 1
+
+    def queue_changed(self) -> None:
+        self.queues += 1
+        self.stirs += 1
+
+    def node_changed(self) -> None:
+        self.nodes += 1
+
+    def address_changed(self) -> None:
+        self.addresses += 1
