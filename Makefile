@@ -34,7 +34,7 @@ format: setup ## rewrite the sources in the house's format
 test: setup ## every test but tests/e2e, the quick ones first; what fails is asked once more
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	$(RUNS) quick slow
+	$(RUNS) quick slow+apart alone
 
 test-quick: setup ## unit, playbook, property and simulation tests, stores without PostgreSQL: under a minute, no network
 	$(RUNS) quick
@@ -42,7 +42,7 @@ test-quick: setup ## unit, playbook, property and simulation tests, stores witho
 test-slow: setup ## contract, fault and conformance tests (real Spark and Hadoop), in lanes; stores on PostgreSQL
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	$(RUNS) slow
+	$(RUNS) slow+apart alone
 
 conformance: setup ## every client script on a real Hadoop and on Yodel (about an hour); writes docs/compatibility.md
 	scripts/spark-venv 4.x

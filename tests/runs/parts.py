@@ -32,21 +32,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Stages one after the other; the parts of a stage run side by side."""
+    """Its parts run side by side."""
 
     name: str
-    stages: tuple[tuple[Part, ...], ...]
-
-    @property
-    def parts(self) -> list[Part]:
-        return [part for stage in self.stages for part in stage]
+    parts: tuple[Part, ...]
 
 
 def load(path: Path = HERE / "parts.toml", root: Path = ROOT) -> dict[str, Run]:
     """The runs by name."""
     table = tomllib.loads(path.read_text())
     parts = {name: _part(name, entry, root) for name, entry in table["parts"].items()}
-    return {name: Run(name=name, stages=_stages(name, stages, parts)) for name, stages in table["runs"].items()}
+    return {name: Run(name=name, parts=_parts(name, named, parts)) for name, named in table["runs"].items()}
 
 
 def _part(name: str, entry: Mapping[str, Sequence[str]], root: Path) -> Part:
@@ -59,10 +55,9 @@ def _part(name: str, entry: Mapping[str, Sequence[str]], root: Path) -> Part:
     return Part(name=name, paths=tuple(entry["paths"]), options=tuple(entry.get("options", ())))
 
 
-def _stages(run: str, stages: Sequence[Sequence[str]], parts: Mapping[str, Part]) -> tuple[tuple[Part, ...], ...]:
-    names = [name for stage in stages for name in stage]
-    if unknown := [name for name in names if name not in parts]:
+def _parts(run: str, named: Sequence[str], parts: Mapping[str, Part]) -> tuple[Part, ...]:
+    if unknown := [name for name in named if name not in parts]:
         raise ValueError(f"runs.{run}: no part is named {', '.join(unknown)}; there are {', '.join(sorted(parts))}")
-    if len({*names}) < len(names):
+    if len({*named}) < len(named):
         raise ValueError(f"runs.{run}: names a part twice")
-    return tuple(tuple(parts[name] for name in stage) for stage in stages)
+    return tuple(parts[name] for name in named)

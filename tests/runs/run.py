@@ -1,9 +1,10 @@
 """Runs parts of the tests side by side, asks once more what failed, and says how it ended.
 
-    python -m tests.runs quick slow
-    python -m tests.runs e2e+quick slow
+    python -m tests.runs quick slow+apart alone
+    python -m tests.runs e2e+quick,apart slow alone
 
-Runs that a plus joins go side by side, and all but the first give way to it where there is too little processor time.
+Words go one after the other, and so do runs that a comma joins.  What a plus joins goes side by side: ``quick`` and
+then ``apart``, both beside ``e2e``.  All but the first give way to it where there is too little processor time.
 
 What pytest prints goes to ``.runs/quick-slow/PART.log``.  Here a line a minute says how far each part is, a line says
 who failed as soon as it did, and at the end come all failures with their texts, the parts' sums, and one last line,
@@ -15,7 +16,6 @@ from __future__ import annotations
 import argparse
 import fcntl
 import io
-import itertools
 import os
 import resource
 import shutil
@@ -24,16 +24,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from tests.runs import cost
 from tests.runs.outcome import AGAIN_MAX, Outcome, Verdict, judged, outcome_of, read, to_ask_again
-from tests.runs.parts import HERE, ROOT, Part, Run, load
+from tests.runs.parts import HERE, ROOT, Part, load
 
 PROGRESS_EVERY_S = 60.0
 LOOK_EVERY_S = 0.5
@@ -45,16 +44,8 @@ LOG_TAIL_BYTES = 8000
 SLOWEST = 25
 GIVING_WAY = 5
 """In ``nice``'s numbers."""
-BESIDE = "+"
+BESIDE, AFTER = "+", ","
 COSTS = "tests/cost.toml"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
-    """A part in a stage."""
-
-    part: Part
-    gives_way: bool
 
 
 class Running:
@@ -81,6 +72,11 @@ class Running:
             )
 
     @property
+    def has_ended(self) -> bool:
+        """And ``look`` has said so."""
+        return self.took_s > 0
+
+    @property
     def status(self) -> int | None:
         return self._process.poll()
 
@@ -99,7 +95,7 @@ class Running:
             if event.get("outcome") == "failed" and event["id"] not in self._told:
                 self._told.add(event["id"])
                 yield f"lane {self.name}: FAILED {event['id']}"
-        if status is not None and not self.took_s:
+        if status is not None and not self.has_ended:
             self.took_s = now_s - self._started_s
             yield f"{self.progress()}, ended with status {status}"
         elif status is None and now_s - self._heard_s > SILENCE_MAX_S:
@@ -154,48 +150,42 @@ def main(
     """The exit status.  ``loop_s``: what a unit of cost takes now."""
     runs = load(parts, root)
     parser = argparse.ArgumentParser(prog="python -m tests.runs", description=__doc__)
-    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{', '.join(runs)}, or several, joined by {BESIDE}")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help=f"{', '.join(runs)}, or several, joined by {BESIDE} and {AFTER}"
+    )
     parser.add_argument("--record-cost", action="store_true", help=f"keep what the files cost in {COSTS}")
     asked = parser.parse_args(arguments)
-    words = asked.runs
-    names = [name for word in words for name in word.split(BESIDE)]
+    words = [[row.split(AFTER) for row in word.split(BESIDE)] for word in asked.runs]
+    names = [name for rows in words for row in rows for name in row]
     if unknown := [name for name in names if name not in runs]:
         parser.error(f"no run is named {', '.join(unknown)}; there are {', '.join(runs)}")
     if len({*names}) < len(names):
         parser.error("a run is named twice")
     if isinstance(sys.stdout, io.TextIOWrapper):  # what failed tests print may be of any kind
         sys.stdout.reconfigure(errors="backslashreplace")
-    with _folder(root / ".runs" / "-".join(words)) as folder:
-        stages = [stage for word in words for stage in _joined([runs[name] for name in word.split(BESIDE)])]
-        return _run(stages, folder, root, loop_s, keeps_cost=asked.record_cost)
+    with _folder(root / ".runs" / "-".join(asked.runs)) as folder:
+        rows = [[[runs[name].parts for name in row] for row in rows] for rows in words]
+        return _run(rows, folder, root, loop_s, keeps_cost=asked.record_cost)
 
 
-def _joined(runs: Sequence[Run]) -> list[list[Lane]]:
-    """The stages: the first of each run side by side, then the second."""
-    stages = itertools.zip_longest(*(run.stages for run in runs), fillvalue=())
-    return [
-        [Lane(part=part, gives_way=number > 0) for number, parts in enumerate(stage) for part in parts]
-        for stage in stages
-    ]
+Rows = Sequence[Sequence[Sequence[Part]]]
+"""What goes side by side: rows of what goes one after the other, of parts that go side by side."""
 
 
-def _run(
-    stages: Sequence[Sequence[Lane]], folder: Path, root: Path, loop_s: Callable[[], float], *, keeps_cost: bool
-) -> int:
+def _run(words: Sequence[Rows], folder: Path, root: Path, loop_s: Callable[[], float], *, keeps_cost: bool) -> int:
     started_s = time.monotonic()
     first: dict[str, tuple[Running, Outcome]] = {}
     again: dict[str, tuple[Running, Outcome]] = {}
     with _ended_in_order():
         loops_s = [loop_s()]
-        for stage in stages:
-            given = {lane.part.name: [*lane.part.options, *lane.part.paths] for lane in stage}
-            giving_way = {lane.part.name for lane in stage if lane.gives_way}
-            first.update(_side_by_side(given, folder, root, giving_way))
+        for rows in words:
+            given = [[{part.name: [*part.options, *part.paths] for part in parts} for parts in row] for row in rows]
+            first.update(_side_by_side(given, folder, root))
             loops_s.append(loop_s())
         for name, (_, outcome) in first.items():
             if asked := to_ask_again(outcome):
                 say(f"lane {name}: {len(asked)} asked again")
-                (ended,) = _side_by_side({f"{name}-again": asked}, folder, root).values()
+                (ended,) = _side_by_side([[{f"{name}-again": asked}]], folder, root).values()
                 again[name] = ended
     verdicts = [judged(outcome, again[name][1] if name in again else None) for name, (_, outcome) in first.items()]
     for line in _told(verdicts, {**first, **{f"{name}-again": ended for name, ended in again.items()}}):
@@ -225,33 +215,39 @@ def say(line: str) -> None:
 
 
 def _side_by_side(
-    arguments: Mapping[str, Sequence[str]], folder: Path, root: Path, giving_way: Collection[str] = ()
+    rows: Sequence[Sequence[Mapping[str, Sequence[str]]]], folder: Path, root: Path
 ) -> dict[str, tuple[Running, Outcome]]:
-    """Until all have ended."""
-    running: list[Running] = []
+    """Until all have ended: arguments of pytest by name, of which those of a row go one after the other."""
+    waiting = [[*row] for row in rows]
+    under_way: list[list[Running]] = [[] for _ in rows]
+    begun: list[Running] = []
     pause = threading.Event()
     try:
-        for name, given in arguments.items():
-            running.append(Running(name, given, folder, root, gives_way=name in giving_way))
-            say(f"lane {name}: {running[-1].log.relative_to(root)}")
         progress_at_s = time.monotonic() + PROGRESS_EVERY_S
-        while any(one.status is None for one in running):
-            pause.wait(LOOK_EVERY_S)
-            for line in (line for one in running for line in one.look()):
+        while True:
+            for line in (line for one in begun for line in one.look()):
                 say(line)
+            for number, row in enumerate(waiting):
+                if row and all(one.has_ended for one in under_way[number]):
+                    under_way[number] = []
+                    for name, given in row.pop(0).items():
+                        begun.append(Running(name, given, folder, root, gives_way=number > 0))
+                        under_way[number].append(begun[-1])
+                        say(f"lane {name}: {begun[-1].log.relative_to(root)}")
+            going = [one for one in begun if not one.has_ended]
+            if not going:
+                break
             if time.monotonic() >= progress_at_s:
                 progress_at_s += PROGRESS_EVERY_S
-                for one in running:
-                    if one.status is None:
-                        say(one.progress())
-        for line in (line for one in running for line in one.look()):
-            say(line)
+                for one in going:
+                    say(one.progress())
+            pause.wait(LOOK_EVERY_S)
     finally:
-        for one in running:
+        for one in begun:
             one.interrupt()
-        for one in running:
+        for one in begun:
             one.stop()
-    return {one.name: (one, one.outcome()) for one in running}
+    return {one.name: (one, one.outcome()) for one in begun}
 
 
 @contextmanager

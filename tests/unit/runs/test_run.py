@@ -36,10 +36,9 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_checkout(folder: Path, *, options: str = "[]", **texts: str) -> Path:
-    """Parts of one file each; the last of several is a stage of its own."""
-    *first, last = texts
+    """Parts of one file each, all of one run."""
     parts = [f'[parts.{name}]\noptions = {options}\npaths = ["test_{name}.py"]\n' for name in texts]
-    (folder / "parts.toml").write_text(f"[runs]\nall = {[first, [last]] if first else [[last]]}\n{''.join(parts)}")
+    (folder / "parts.toml").write_text(f"[runs]\nall = {[*texts]}\n{''.join(parts)}")
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     for name, text in texts.items():
         (folder / f"test_{name}.py").write_text(text)
@@ -103,23 +102,48 @@ def test_costs_are_told_and_kept_when_asked_for(
 NICENESS = "import os\ndef test_niceness():\n    assert os.nice(0) == {}\n"
 
 
-def test_runs_that_are_joined_go_side_by_side_and_give_way_to_the_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def begun_and_ended(lines: list[str]) -> list[str]:
+    """``+one`` for a lane that began, ``-one`` for one that ended."""
+    began = (f"+{line.split()[1].rstrip(':')}" if line.endswith(".log") else "" for line in lines)
+    ended = (f"-{line.split()[1].rstrip(':')}" if "ended with status" in line else "" for line in lines)
+    return [word for pair in zip(began, ended, strict=True) for word in pair if word]
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [
+        (["a+b"], "+one +two"),
+        (["a", "b"], "+one -one +two -two"),
+        (["b,a"], "+two -two +one -one"),
+        (["a+b,c", "d"], "+one +two -two +three -three -one +four -four"),
+    ],
+)
+def test_runs_go_as_they_are_joined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], order: str
 ) -> None:
+    slow = PASSES if words == ["b,a"] else "import threading\ndef test_passes():\n    threading.Event().wait(6)\n"
+    a_checkout(tmp_path, one=slow if "c" in words[0] else PASSES, two=PASSES, three=PASSES, four=PASSES)
+    runs_of(tmp_path, a="one", b="two", c="three", d="four")
+    assert main(words, tmp_path / "parts.toml", tmp_path, lambda: 1.0) == 0
+    assert " ".join(begun_and_ended(capsys.readouterr().out.splitlines())).startswith(order)
+
+
+def runs_of(folder: Path, **runs: str) -> None:
+    """A run of one part each, instead of one with all."""
+    table = (folder / "parts.toml").read_text().splitlines()[2:]
+    named = [f'{name} = ["{part}"]' for name, part in runs.items()]
+    (folder / "parts.toml").write_text("\n".join(["[runs]", *named, *table]))
+
+
+def test_what_goes_beside_a_run_gives_way_to_it(tmp_path: Path) -> None:
     own = os.nice(0)
-    a_checkout(tmp_path, one=NICENESS.format(own), two=NICENESS.format(min(own + GIVING_WAY, 19)), three=PASSES)
-    table = (tmp_path / "parts.toml").read_text().splitlines()[2:]
-    runs = ["[runs]", 'a = [["one"]]', 'b = [["two"], ["three"]]']
-    (tmp_path / "parts.toml").write_text("\n".join([*runs, *table]))
-    status = main(["a+b"], tmp_path / "parts.toml", tmp_path, lambda: 1.0)
-    lines = capsys.readouterr().out.splitlines()
-    assert (status, lines[-1]) == (0, "3 passed, 0 failed")
-    begun = [line for line in lines if line.endswith(".log")]
-    ended = next(line for line in lines if "ended with status" in line)
-    assert lines.index(begun[1]) < lines.index(ended) < lines.index(begun[2])
+    giving = NICENESS.format(min(own + GIVING_WAY, 19))
+    a_checkout(tmp_path, one=NICENESS.format(own), two=giving, three=giving)
+    runs_of(tmp_path, a="one", b="two", c="three")
+    assert main(["a+b,c"], tmp_path / "parts.toml", tmp_path, lambda: 1.0) == 0
 
 
-@pytest.mark.parametrize("words", [["all", "all"], ["all+all"], ["all+none"]])
+@pytest.mark.parametrize("words", [["all", "all"], ["all+all"], ["all,all"], ["all+none"], ["all,"]])
 def test_runs_that_cannot_be_meant_are_refused(tmp_path: Path, words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(words, a_checkout(tmp_path, one=PASSES) / "parts.toml", tmp_path, lambda: 1.0)
