@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 from tests.conformance.clients import shell
 from tests.conformance.clients.target import Target
 from tests.conformance.cluster import Cluster, wait_for
+from tests.conformance.spark_submit import Submission
 from tests.support.hadoop import Hadoop
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
 
@@ -24,6 +26,22 @@ TAG = "tag.yodel.io/"
 def three_nodes(rig: Hadoop) -> Iterator[Cluster]:
     with running_yodel(rig, nodes=3) as started:
         yield started
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rejected(rig: Hadoop) -> Iterator[tuple[Cluster, Submission]]:
+    """A shell whose containers cannot be placed, on a cluster of its own; its master retries for a minute.
+
+    It waits beside the other tests of this file, so it is started before them.
+    """
+    settings = {"YODEL_PLACEMENT_CONSTRAINTS_HANDLER": "placement-processor"}
+    with running_yodel(rig, settings=settings) as cluster, contextlib.ExitStack() as stack:
+        target = Target(name="rejected", line="3.5", addresses=rm_addresses(cluster), hadoop=rig)
+        spec = ("-placement_spec", "zk(2),NOTIN,NODE,zk", "-container_memory", 256)
+        submission = shell.start(target, "-shell_command", "sleep 600", *spec)
+        stack.callback(submission.stop)
+        submission.application_id()
+        yield cluster, submission
 
 
 @pytest.fixture
@@ -97,12 +115,9 @@ def test_racks_are_labels_that_may_come_while_nodes_are_in_use(target: Target, t
     wait_for("no racks", lambda: {*shown().values()} == {"/default-rack"}, RUNNING_TIMEOUT_S)
 
 
-def test_placement_processor_gives_back_what_no_node_satisfies(rig: Hadoop) -> None:
+def test_placement_processor_gives_back_what_no_node_satisfies(rejected: tuple[Cluster, Submission]) -> None:
     """The shell's master asks again until its retries are over, and ends; with the other handler it would wait."""
-    settings = {"YODEL_PLACEMENT_CONSTRAINTS_HANDLER": "placement-processor"}
-    with running_yodel(rig, settings=settings) as cluster:
-        target = Target(name="rejected", line="3.5", addresses=rm_addresses(cluster), hadoop=rig)
-        spec = ("-placement_spec", "zk(2),NOTIN,NODE,zk", "-container_memory", 256)
-        result = shell.start(target, "-shell_command", "sleep 600", *spec).result(REJECTED_TIMEOUT_S)
-        app = cluster.ended(result.application_id)
-        assert (app["state"], app["finalStatus"]) == ("FINISHED", "FAILED")
+    cluster, submission = rejected
+    result = submission.result(REJECTED_TIMEOUT_S)
+    app = cluster.ended(result.application_id)
+    assert (app["state"], app["finalStatus"]) == ("FINISHED", "FAILED")
