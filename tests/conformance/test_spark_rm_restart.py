@@ -67,10 +67,6 @@ def test_acknowledged_submission_survives_a_kill_before_its_master_starts(
     assert state == "FAILED"
     assert "exitCode: 9" in diagnostics
     assert len(starts.read_text().split()) == 1
-
-
-def test_resource_manager_that_was_killed_takes_new_work(spark: Spark, shared_dir: pathlib.Path) -> None:
-    kill_and_wait_until_back(spark.cluster)
-    result = spark.submit("cluster", "pi.py", 200, 2, shared_dir / "pi.json")
-    assert result.returncode == 0, result.text[-6000:]
-    assert spark.cluster.ended(result.application_id)["finalStatus"] == "SUCCEEDED"
+    later = new_id(cluster)
+    post(cluster, shell(later, "exit 8"))
+    assert "exitCode: 8" in polled_to_the_end(cluster, later)[2], "it takes new work"
