@@ -44,10 +44,10 @@ test-slow: setup ## contract, fault and conformance tests (real Spark and Hadoop
 	scripts/spark-venv 3.5.x
 	$(RUNS) slow+apart alone
 
-conformance: setup ## every client script on a real Hadoop and on Yodel (about an hour); writes docs/compatibility.md
+conformance: setup ## every client script on a real Hadoop and on Yodel (an hour; FORM=recorded, what CI compares: 15 minutes); writes docs/compatibility.md, tests/conformance/recorded
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	YODEL_CONFORMANCE=full $(PYTEST) tests/conformance/test_hadoop_clients.py tests/conformance/test_rest_differential.py
+	YODEL_CONFORMANCE=$(or $(FORM),full) $(PYTEST) tests/conformance/test_hadoop_clients.py tests/conformance/test_rest_differential.py
 
 cluster: setup ## a real Kubernetes on this machine with Yodel and HDFS in it (as root; 12 minutes the first time)
 	@$(VENV)/python -m tests.rigs.kubernetes up

@@ -1,7 +1,9 @@
 """Every client script on a real Hadoop and on Yodel: a user must not be able to tell them apart.
 
-``YODEL_CONFORMANCE=full`` (``make conformance``) runs all of them with every Hadoop release and writes
-``docs/compatibility.md``; otherwise one release and what takes seconds, and no file is touched.
+``YODEL_CONFORMANCE=full`` (``make conformance``) runs all of them with every Hadoop release on both, and writes
+``docs/compatibility.md`` and, of the scripts that take seconds, what the real one answered; ``recorded``
+(``make conformance FORM=recorded``) does so with no others.  Without it Yodel is compared with those records and no
+file is touched: the real one is asked where a script has changed since, and for the few whose turn it is.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.clients.outcome import Scenario, differences
-from tests.conformance.clients.registry import chosen, version_of
+from tests.conformance.clients import recorded
+from tests.conformance.clients.outcome import Outcome, Scenario, differences
+from tests.conformance.clients.recorded import Record
+from tests.conformance.clients.registry import chosen, recorded_scripts, version_of
+from tests.conformance.clients.source import digest
 from tests.conformance.clients.table import Row, merged, read_table, write_table
 from tests.conformance.clients.target import Target
 from tests.conformance.cluster import ROOT
@@ -26,19 +32,30 @@ from tests.support.hadoop_yodel import rm_addresses, running_yodel
 from tests.support.ports import free_port
 from tests.support.spark_shuffle import agent_settings, public_spark_jars
 
-FULL = os.environ.get("YODEL_CONFORMANCE") == "full"
+FORM = os.environ.get("YODEL_CONFORMANCE", "")
+FULL = FORM == "full"
+ASKS_ALL = FORM in ("full", "recorded")
 CHOSEN = chosen(full=FULL)
+RECORDED = chosen(full=False)
+TURNS = recorded.turns(recorded_scripts(), recorded.commit())
 CHANGEABLE = {"yarn.scheduler.configuration.store.class": "memory"}
 TIMEOUT_S = 1200  # both clusters' runs of the longest script on a busy machine
 
 
 @pytest.fixture(scope="module")
-def hadoop() -> Iterator[Hadoop]:
-    """In the full form its node has Spark's shuffle service."""
-    with running_hadoop(spark_shuffle_jars=_spark_shuffle_jars() if FULL else "") as started:
-        started.start_yarn()
-        started.start_history()
-        yield started
+def hadoop(request: pytest.FixtureRequest) -> Iterator[Hadoop]:
+    """Its ResourceManager and its node start with the first script that asks them.
+
+    In the full form its node has Spark's shuffle service.
+    """
+    if FULL:
+        with running_hadoop(spark_shuffle_jars=_spark_shuffle_jars()) as started:
+            started.start_history()
+            yield started
+    else:
+        shared: Hadoop = request.getfixturevalue("rig")
+        yield shared
+        shared.stop_yarn()
 
 
 def _spark_shuffle_jars() -> str:
@@ -56,10 +73,12 @@ def targets(hadoop: Hadoop) -> Iterator[tuple[Callable[[str], Target], Callable[
         cluster = stack.enter_context(running_yodel(hadoop, settings=settings))
         real = {"addresses": addresses(hadoop.servers.ports), "spark_shuffle_port": hadoop.servers.ports.spark_shuffle}
         yodel = {"addresses": rm_addresses(cluster), "spark_shuffle_port": port}
-        yield (
-            lambda line: Target(name="real", line=line, hadoop=hadoop, **real),
-            lambda line: Target(name="yodl", line=line, hadoop=hadoop, **yodel),
-        )
+
+        def real_target(line: str) -> Target:
+            hadoop.start_yarn()
+            return Target(name="real", line=line, hadoop=hadoop, **real)
+
+        yield real_target, lambda line: Target(name="yodl", line=line, hadoop=hadoop, **yodel)
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +94,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Row]]:
     """Filled by the tests; written at the end.  A run of some of the scripts renews their rows."""
     seen: list[Row] = []
     yield seen
-    path: Path = ROOT / "docs" / "compatibility.md" if FULL else tmp_path_factory.mktemp("table") / "compatibility.md"
-    order = [(scenario.client, version_of(scenario, line), scenario.name) for scenario, line in CHOSEN]
+    folder: Path = ROOT / "docs" if ASKS_ALL else tmp_path_factory.mktemp("table")
+    path = folder / "compatibility.md"
+    order = [(scenario.client, version_of(scenario, line), scenario.name) for scenario, line in chosen(full=True)]
     write_table(path, RELEASES["3.5"], merged(read_table(path), seen, order))
 
 
@@ -94,11 +114,14 @@ def test_a_client_sees_the_same(
     version = version_of(scenario, line)
     row = {"client": scenario.client, "version": version, "scenario": scenario.name}
     hadoops, yodels = targets
-    if scenario.takes_queue_changes:
-        hadoops = request.getfixturevalue("changeable")
-    real = scenario.run(hadoops(line))
+
+    def ask() -> Outcome:
+        asked = request.getfixturevalue("changeable") if scenario.takes_queue_changes else hadoops
+        return scenario.run(asked(line))
+
+    real = _real(scenario, line, ask)
     try:
-        found = scenario.run(yodels(line))
+        found = recorded.portable(scenario.run(yodels(line)))
     except AssertionError as error:
         rows.append(Row(**row, real=real.summary, yodel=f"failed: {_first_line(error)}"))
         raise
@@ -106,6 +129,22 @@ def test_a_client_sees_the_same(
     answer = f"same: {found.summary}" if not unequal else f"differs: {found.summary}"
     rows.append(Row(**row, real=real.summary, yodel=answer))
     assert not unequal, "real YARN and Yodel differ:\n" + "\n".join(unequal)
+
+
+def _real(scenario: Scenario, line: str, ask: Callable[[], Outcome]) -> Outcome:
+    """What the real one answers, from its record or from itself.  Raises OutOfDate."""
+    if (scenario, line) not in RECORDED:
+        return recorded.portable(ask())
+    now = Record(
+        script=scenario.id,
+        source=digest(scenario.run),
+        release=RELEASES["3.5"],
+        client=version_of(scenario, line),
+        day=datetime.now(UTC).date(),
+    )
+    if ASKS_ALL:
+        return now.written(ask())
+    return recorded.compared(recorded.read(now.script), now, ask, is_turn=now.script in TURNS)
 
 
 def _first_line(error: AssertionError) -> str:

@@ -12,7 +12,7 @@ import math
 import re
 import socket
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,36 +70,52 @@ class Difference:
         return f"{self.call}: {self.place}: {self.real} | {self.yodel}"
 
 
-def differences(call: str, sides: tuple[Side, Side], answers: tuple[Answer, Answer]) -> list[Difference]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """An answer with its side's ids, ports and times taken out.  ``headers``: those of ``HEADERS`` that it has."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+    """As JSON or XML say, or a text."""
+
+
+def differences(call: str, real: Seen, yodel: Seen) -> list[Difference]:
     """Between the real answer and Yodel's.  The bodies of two statuses are not compared: they say different things."""
-    real, yodel = (_Seen(side, answer) for side, answer in zip(sides, answers, strict=True))
 
     def difference(place: str, theirs: object, ours: object) -> Difference:
         return Difference(call=call, place=place, real=_short(theirs), yodel=_short(ours))
 
     if real.status != yodel.status:
-        return [difference("status", f"{real.status} {real.text}", f"{yodel.status} {yodel.text}")]
+        return [difference("status", f"{real.status} {real.body}", f"{yodel.status} {yodel.body}")]
     found = [
-        difference(f"header {name}", real.header(name), yodel.header(name))
+        difference(f"header {name}", real.headers.get(name, ""), yodel.headers.get(name, ""))
         for name in HEADERS
-        if real.header(name) != yodel.header(name)
+        if real.headers.get(name) != yodel.headers.get(name)
     ]
     parts = dict.fromkeys(_between(real.body, yodel.body, "body"))  # the same in many items is said once
     return found + [difference(*part) for part in parts]
 
 
-class _Seen:
-    """An answer with this side's ids, ports and times taken out."""
+def seen(side: Side, answer: Answer) -> Seen:
+    """What is comparable of an answer of that side."""
+    return _Masking(side, answer).seen()
 
+
+class _Masking:
     def __init__(self, side: Side, answer: Answer) -> None:
         self._side, self._answer = side, answer
-        self.status = answer.status
-        packed = self.header("Content-Encoding") == "gzip"
-        text = (gzip.decompress(answer.body) if packed else answer.body).decode(errors="replace")
-        self.text = self._masked(text)
-        self.body = self._leaves_masked(self._parsed(text))
 
-    def header(self, name: str) -> str:
+    def seen(self) -> Seen:
+        packed = self._header("Content-Encoding") == "gzip"
+        text = (gzip.decompress(self._answer.body) if packed else self._answer.body).decode(errors="replace")
+        return Seen(
+            status=self._answer.status,
+            headers={name: value for name in HEADERS if (value := self._header(name))},
+            body=self._leaves_masked(self._parsed(text)),
+        )
+
+    def _header(self, name: str) -> str:
         """Empty when there is none."""
         values = [value for key, value in self._answer.headers if key.lower() == name.lower()]
         if name == "Set-Cookie":
@@ -110,7 +126,7 @@ class _Seen:
         return self._masked(", ".join(values)).replace("; charset", ";charset")
 
     def _parsed(self, text: str) -> Any:
-        kind = self.header("Content-Type")
+        kind = self._header("Content-Type")
         try:
             if "json" in kind:
                 return json.loads(text)
@@ -164,16 +180,38 @@ def _between(real: Any, yodel: Any, path: str) -> Iterator[tuple[str, str, str]]
 
 
 def _is_measured(path: str, real: Any, yodel: Any) -> bool:
-    key = path.rstrip("[]").rsplit(".", 1)[-1]
-    if key in MEASURED or ".resourceSecondsMap." in path:
+    if _counts_by_type(path, real):
         return True
-    if path.startswith("body.beans[]") and not isinstance(real, str):
-        return True  # Hadoop's beans are what they were up to ten seconds ago
     if isinstance(real, float):
         return math.isclose(real, yodel, rel_tol=FLOAT_TOLERANCE)
-    if not TIMES.fullmatch(key):
-        return False
-    return not isinstance(real, str | bool) and bool(real) == bool(yodel)  # one that has been, or one that has not
+    return _is_time(path, real) and bool(real) == bool(yodel)  # one that has been, or one that has not
+
+
+def _counts_by_type(path: str, value: Any) -> bool:
+    if _key(path) in MEASURED or ".resourceSecondsMap." in path:
+        return True
+    return path.startswith("body.beans[]") and not isinstance(value, str)  # what they were up to ten seconds ago
+
+
+def _is_time(path: str, value: Any) -> bool:
+    return TIMES.fullmatch(_key(path)) is not None and not isinstance(value, str | bool)
+
+
+def _key(path: str) -> str:
+    return path.rstrip("[]").rsplit(".", 1)[-1]
+
+
+def settled(value: Any, path: str = "body") -> Any:
+    """A body in which every number that is measured, and every time, is one of two: what is compared is the same."""
+    if isinstance(value, dict):
+        return {key: settled(item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, list):
+        return [settled(item, f"{path}[]") for item in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if _counts_by_type(path, value):
+        return type(value)()
+    return type(value)(bool(value)) if _is_time(path, value) else value
 
 
 def _kind(value: Any) -> str:
