@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -49,6 +50,15 @@ async def call(protocol: RpcProtocol, method: str, caller: CallContext, request:
     found = protocol.methods[method]
     answer = found.handler(caller, found.request_type() if request is None else request)
     return await answer if inspect.isawaitable(answer) else answer
+
+
+async def counting_turns(work: Coroutine[Any, Any, Any]) -> tuple[Any, int]:
+    """Its result, and how often somebody else had a turn until it was there."""
+    task, turns = asyncio.ensure_future(work), 0
+    while not task.done():
+        await asyncio.sleep(0)
+        turns += 1
+    return await task, turns
 
 
 def client_protocol(world: World) -> ClientProtocol:

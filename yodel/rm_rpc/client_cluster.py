@@ -17,7 +17,7 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids, reports
 from yodel.rpc_io.dispatch import CallContext, Handler
-from yodel.rpc_io.pieces import REPORTS_PIECE, taking_turns
+from yodel.rpc_io.pieces import PIECE, REPORTS_PIECE, taking_turns
 from yodel.services.nodes.agents import NodeService
 from yodel.services.views.queries import NodeView, Queries
 
@@ -78,36 +78,37 @@ class ClusterCalls:
             response.nodeReports.append(report(view))
         return response
 
-    def get_node_to_labels(
+    async def get_node_to_labels(
         self, _: CallContext, __: msg.GetNodesToLabelsRequestProto
     ) -> msg.GetNodesToLabelsResponseProto:
         response = msg.GetNodesToLabelsResponseProto()
-        for view in self._queries.nodes():
-            if view.node.labels:
-                entry = response.nodeToLabels.add(nodeLabels=view.node.labels)
-                entry.nodeId.CopyFrom(ids.node_id_pb(view.node.id))
+        async for node in taking_turns(list(self._queries.rows.nodes.values()), PIECE):
+            if node.labels:
+                entry = response.nodeToLabels.add(nodeLabels=node.labels)
+                entry.nodeId.CopyFrom(ids.node_id_pb(node.id))
         return response
 
-    def get_labels_to_nodes(
+    async def get_labels_to_nodes(
         self, _: CallContext, request: msg.GetLabelsToNodesRequestProto
     ) -> msg.GetLabelsToNodesResponseProto:
         wanted = frozenset(request.nodeLabels)
         response = msg.GetLabelsToNodesResponseProto()
-        for label in self._labels():
-            if not wanted or label in wanted:
-                entry = response.labelsToNodes.add(nodeLabels=label)
-                nodes = (view.node for view in self._queries.nodes() if label in view.node.labels)
-                entry.nodeId.extend(ids.node_id_pb(node.id) for node in nodes)
+        found = self._queries.rows.nodes_by_label().items()
+        pairs = [(label, node) for label, nodes in found if not wanted or label in wanted for node in nodes]
+        async for label, node in taking_turns(pairs, PIECE):
+            entries = response.labelsToNodes
+            entry = entries[-1] if entries and entries[-1].nodeLabels == label else entries.add(nodeLabels=label)
+            entry.nodeId.append(ids.node_id_pb(node.id))
         return response
 
-    def get_cluster_node_labels(
+    async def get_cluster_node_labels(
         self, _: CallContext, __: msg.GetClusterNodeLabelsRequestProto
     ) -> msg.GetClusterNodeLabelsResponseProto:
-        labels = self._labels()
-        return msg.GetClusterNodeLabelsResponseProto(
-            deprecatedNodeLabels=labels,
-            nodeLabels=[pb.NodeLabelProto(name=label, isExclusive=True) for label in labels],
-        )
+        labels = list(self._queries.rows.nodes_by_label())
+        response = msg.GetClusterNodeLabelsResponseProto(deprecatedNodeLabels=labels)
+        async for label in taking_turns(labels, PIECE):
+            response.nodeLabels.add(name=label, isExclusive=True)
+        return response
 
     def get_resource_type_info(
         self, _: CallContext, __: msg.GetAllResourceTypeInfoRequestProto
@@ -117,9 +118,6 @@ class ClusterCalls:
     def _load(self, node_id: NodeId) -> NodeLoad | None:
         runtime = self._nodes.runtimes.get(node_id)
         return runtime.load if runtime is not None else None
-
-    def _labels(self) -> list[str]:
-        return sorted({label for view in self._queries.nodes() for label in view.node.labels})
 
 
 def _profiles_disabled(_: CallContext, __: Any) -> NoReturn:

@@ -16,6 +16,7 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.rpc_io.pieces import REPORTS_PIECE, taking_turns
 from yodel.services.access.rights import Rights
 from yodel.services.applications.submission import SubmissionService
 from yodel.services.nodes.agents import NodeService
@@ -75,14 +76,16 @@ class DetailCalls:
             raise ContainerNotFound(container_id)
         return msg.GetContainerReportResponseProto(container_report=self._reports.container(container))
 
-    def get_containers(
+    async def get_containers(
         self, context: CallContext, request: msg.GetContainersRequestProto
     ) -> msg.GetContainersResponseProto:
         attempt_id = ids.attempt_id(request.application_attempt_id)
         application_id = attempt_id.application_id
         self._require_view(application_id, context.user, f"application {application_id}")
-        found = [self._reports.container(container) for container in self._queries.containers(attempt_id)]
-        return msg.GetContainersResponseProto(containers=found)
+        response = msg.GetContainersResponseProto()
+        async for container in taking_turns(self._queries.containers(attempt_id), REPORTS_PIECE):
+            response.containers.append(self._reports.container(container))
+        return response
 
     def signal_to_container(
         self, context: CallContext, request: msg.SignalContainerRequestProto

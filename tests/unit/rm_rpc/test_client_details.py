@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.playbook import Am, Options, World, complete
-from tests.support.rpc_calls import call, client_protocol, context
+from tests.support.rpc_calls import call, client_protocol, context, counting_turns
 from yodel.domain.ids import ContainerId
 from yodel.errors import ApplicationAttemptNotFound, ContainerNotFound, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -14,6 +15,7 @@ from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.pb_convert import ids
 from yodel.rpc_io.dispatch import RpcProtocol
+from yodel.rpc_io.pieces import REPORTS_PIECE
 
 
 @pytest.fixture
@@ -51,6 +53,17 @@ async def test_container_that_has_ended_is_not_found_as_without_a_timeline_serve
         await call(protocol, "getContainerReport", context(), of_container(task))
     listed = await call(protocol, "getContainers", context(), msg.GetContainersRequestProto(**of_attempt(am)))
     assert [ids.container_id(c.container_id) for c in listed.containers] == [am.container.id]
+
+
+async def test_others_have_a_turn_while_many_containers_are_told_of(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    count = 3 * REPORTS_PIECE
+    rows = [replace(am.container, id=ContainerId.of(am.attempt_id, n), pod=f"pod-{n}") for n in range(2, count + 2)]
+    world.rm.state.publish(rows)
+    request = msg.GetContainersRequestProto(**of_attempt(am))
+    listed, turns = await counting_turns(call(protocol, "getContainers", context(), request))
+    assert [ids.container_id(c.container_id) for c in listed.containers] == [am.container.id, *(row.id for row in rows)]
+    assert turns >= count // REPORTS_PIECE
 
 
 async def test_attempts_of_an_application_that_has_ended_are_still_told(world: World, protocol: RpcProtocol) -> None:

@@ -117,6 +117,14 @@ class Rows:
     def nodes(self) -> Mapping[NodeId, Node]:
         return self._state.nodes
 
+    def nodes_by_label(self) -> dict[str, list[Node]]:
+        """The nodes of each label, in the labels' order; those without a label are left out."""
+        found: dict[str, list[Node]] = {}
+        for node in self._state.nodes.values():
+            for label in node.labels:
+                found.setdefault(label, []).append(node)
+        return dict(sorted(found.items()))
+
     def node_of(self, container: Container) -> Node | None:
         return self._state.nodes.get(container.node_id) if container.node_id is not None else None
 
