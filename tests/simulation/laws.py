@@ -220,7 +220,7 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "by node": used(state.usage.by_node),
         "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.usage.seconds.items()},
         "past": state.past_usage,
-        "contexts": dict(state.context_bytes),
+        "contexts": dict(state.index.context_bytes),
         "planned": state.container_index.planned_count,
         "usable": (state.node_index.usable_count, total_of(n.capability for n in state.nodes.values() if n.is_usable)),
         "containers of": {a: {c.id for c in state.containers_of(a)} for a in state.attempts},

@@ -39,7 +39,7 @@ def context(size: int = 0, entries: int = 1, **fields: Any) -> bytes:
 
 
 def held(world: World) -> dict[str, int]:
-    return dict(world.rm.state.context_bytes)
+    return dict(world.rm.state.index.context_bytes)
 
 
 def stored(world: World) -> int:

@@ -35,6 +35,8 @@ class ApplicationIndex:
         self.finished: dict[ApplicationId, None] = {}
         """In the order they ended."""
         self.counts: Counter[YarnApplicationState] = Counter()
+        self.context_bytes: Counter[str] = Counter()
+        """Launch contexts of the living, by user; only users with some."""
         self.pages: dict[int, Page] = {}
         """By number, oldest first; none is empty."""
         self._page_of: dict[ApplicationId, int] = {}
@@ -49,6 +51,8 @@ class ApplicationIndex:
             self._count += 1
         else:
             self.counts[old.yarn_state] -= 1
+            self._weigh(old, -1)
+        self._weigh(new, 1)
         self.counts[new.yarn_state] += 1
         if new.state.is_final:
             self.live.pop(new.id, None)
@@ -69,6 +73,7 @@ class ApplicationIndex:
             self.pages[number].version += 1
 
     def remove(self, row: Application) -> None:
+        self._weigh(row, -1)
         self.counts[row.yarn_state] -= 1
         self.live.pop(row.id, None)
         self.finished.pop(row.id, None)
@@ -82,3 +87,10 @@ class ApplicationIndex:
     def page_of(self, application_id: ApplicationId) -> int | None:
         """The number of the page it is on; None when it is not known."""
         return self._page_of.get(application_id)
+
+    def _weigh(self, application: Application, sign: int) -> None:
+        if not application.state.is_final:
+            submission = application.submission
+            self.context_bytes[submission.user] += sign * len(submission.context)
+            if not self.context_bytes[submission.user]:
+                del self.context_bytes[submission.user]

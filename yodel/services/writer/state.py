@@ -5,7 +5,6 @@ Only the engine calls ``publish`` and ``remove_*``; everybody else reads.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from yodel.domain.application import Application
@@ -67,8 +66,6 @@ class ClusterState:
         self.standing = Standing()
         self.applications: dict[ApplicationId, Application] = {}
         self.index = ApplicationIndex()
-        self.context_bytes: Counter[str] = Counter()
-        """Launch contexts of applications that have not ended, by user; only users with some."""
         self.attempts: dict[ApplicationAttemptId, Attempt] = {}
         self.containers: dict[ContainerId, Container] = {}
         """Live ones, and ended ones until they are forgotten."""
@@ -118,8 +115,6 @@ class ClusterState:
                 case Application():
                     old = self.applications.get(row.id)
                     self.index.put(row, old)
-                    self._weigh(old, -1)
-                    self._weigh(row, 1)
                     self.totals.count_application(row, old)
                     self.queue_use.publish(row, old, self.usage.by_application.get(row.id))
                     self.applications[row.id] = row
@@ -208,7 +203,6 @@ class ClusterState:
         for attempt in self.attempts_of(application_id):
             self.remove_attempt(attempt.id)
         self._attempts_of.pop(application_id, None)
-        self._weigh(self.applications[application_id], -1)
         self.queue_use.forget(self.applications[application_id])
         self.index.remove(self.applications.pop(application_id))
         self.usage.forget(application_id)
@@ -237,13 +231,6 @@ class ClusterState:
         self._containers_of.get(container_id.attempt_id, {}).pop(container_id, None)
         self.index.touch(container_id.application_id)
         self.standing.changed()
-
-    def _weigh(self, application: Application | None, sign: int) -> None:
-        if application is not None and not application.state.is_final:
-            submission = application.submission
-            self.context_bytes[submission.user] += sign * len(submission.context)
-            if not self.context_bytes[submission.user]:
-                del self.context_bytes[submission.user]
 
     def _held_by(self, attempt_id: ApplicationAttemptId) -> Iterator[Container]:
         """Its own containers, and those it took over, ended ones too."""

@@ -43,7 +43,7 @@ class Transaction:
     def __init__(
         self, state: ClusterState, below: dict[EntityId, Row], now_ms: int, contexts_below: Counter[str] | None = None
     ) -> None:
-        """``contexts_below``: by how much the batch so far changes ``ClusterState.context_bytes``."""
+        """``contexts_below``: by how much the batch so far changes ``ApplicationIndex.context_bytes``."""
         self._state, self._below = state, below
         self._contexts_below = contexts_below if contexts_below is not None else Counter()
         self.context_bytes: Counter[str] = Counter()
@@ -98,7 +98,7 @@ class Transaction:
 
     def live_context_bytes(self, user: str) -> int:
         """Of the user's applications that have not ended, with all that this batch changes."""
-        return self._state.context_bytes[user] + self._contexts_below[user] + self.context_bytes[user]
+        return self._state.index.context_bytes[user] + self._contexts_below[user] + self.context_bytes[user]
 
     def _weigh(self, row: Application) -> None:
         before = self._find(row.id, self._state.applications)
