@@ -193,7 +193,7 @@ class World:
                 stored = await recovery.opened(store, self.clock, self.options.queues, bytes)
                 break
         rm = self._rm = Core.of(self.ports(store), self.options.limits(), stored)
-        rm.state.web_address = WEB_ADDRESS
+        rm.state.served_at(WEB_ADDRESS)
         await rm.expect()
         rm.scheduler.wake()
         self._scheduler_due_s = inf

@@ -75,7 +75,7 @@ class Liveness:
             last_s = runtime.last_seen_s if runtime is not None else self._started_s
             if now_s - last_s > self._settings.node_expiry_s:
                 log.warning("node expired", node_id=str(node.id))
-                self._nodes.runtimes.pop(node.id, None)
+                self._nodes.give_up(node.id)
                 self._engine.tell_later(node.id, NodeExpired(now_ms))
 
     def _look_at_containers(self, now_s: float, now_ms: int) -> None:

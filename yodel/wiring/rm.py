@@ -156,7 +156,7 @@ class Rm:
         """REST first: it answers while a restarted RM takes up what was under way."""
         settings = self._settings
         web, webapp_port = await self._serve_rest()
-        self.core.state.web_address = f"{settings.host}:{webapp_port}"
+        self.core.state.served_at(f"{settings.host}:{webapp_port}")
         require = self._lead.require if self._lead is not None else lambda: None
         servers = rpc_servers(self.core, settings, self._reloading.proxy_users, require)
         host = settings.bind_host

@@ -217,6 +217,10 @@ class NodeService:
         self._clean_up_unknown(runtime, beat.containers)
         return self._answer(runtime, self._engine.state.nodes[beat.node_id])
 
+    def give_up(self, node_id: NodeId) -> None:
+        """An agent that is not heard of any more: it has to register again."""
+        self.runtimes.pop(node_id, None)
+
     async def unregister(self, node_id: NodeId) -> None:
         """unRegisterNodeManager: an orderly shutdown of the agent."""
         self.runtimes.pop(node_id, None)

@@ -89,10 +89,10 @@ class Preemption:
         demands = self._scheduler.demands()
         ledger = self._quotas.still_ledger()
         candidates = await self._candidates(ledger)
-        book = self._engine.state.pools
+        pools = self._engine.state.pools
         victims: list[Victim] = []
-        for name in book.drawn_on:
-            top = above_of(name) if len(book.drawn_on) > 1 else ROOT
+        for name in pools.drawn_on:
+            top = above_of(name) if len(pools.drawn_on) > 1 else ROOT
             part, held = self._scheduler.part(name, demands), self._held(name, candidates)
             # Of a hundred thousand containers it takes a third of a second: beside the loop, on values that stay.
             victims += await asyncio.to_thread(victims_of, part, top, ledger, held, self._scheduler.limits, self.rules)

@@ -363,9 +363,9 @@ class Queries:
 
     def _node_view(self, node: Node) -> NodeView:
         usage = self._state.usage.by_node.get(node.id, Usage())
-        book = self._state.pools
-        published = tuple(name for pool in book.drawn_on if book.is_published(pool) for name in book.resources(pool))
-        capability = book.capability(node)
+        pools = self._state.pools
+        published = tuple(name for pool in pools.drawn_on if pools.is_published(pool) for name in pools.resources(pool))
+        capability = pools.capability(node)
         if capability != node.capability:
             node = replace(node, capability=capability)
         return NodeView(node=node, used=usage.resource, containers=usage.containers, published=published)

@@ -59,20 +59,20 @@ class Quotas:
     @property
     def tree(self) -> Tree:
         """The queues with their shares of what there is of their pools, made anew when either changed."""
-        book = self._state.pools
-        names = book.drawn_on
+        pools = self._state.pools
+        names = pools.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
-        totals = book.of(names[0]).total if len(names) == 1 else tuple(book.of(name).total for name in names)
-        of = (self._state.standing.queues, book.pools, names, totals)
+        totals = pools.of(names[0]).total if len(names) == 1 else tuple(pools.of(name).total for name in names)
+        of = (self._state.standing.queues, pools.pools, names, totals)
         if of != self._tree_of:
             self._tree, self._tree_of = self._tree_with(self._state.queues.values()), of
         return self._tree
 
     def _tree_with(self, queues: Iterable[Queue]) -> Tree:
         """These queues, with their shares of what there is of their pools."""
-        book = self._state.pools
-        totals = {name: book.of(name).total for name in book.drawn_on}
-        return Tree(queues, book.total if len(totals) == 1 else Wholes(pools=book.pools, totals=totals))
+        pools = self._state.pools
+        totals = {name: pools.of(name).total for name in pools.drawn_on}
+        return Tree(queues, pools.total if len(totals) == 1 else Wholes(pools=pools.pools, totals=totals))
 
     def still_ledger(self) -> Ledger:
         """As ``ledger``, of this moment: what is held afterwards does not show in it."""
@@ -82,12 +82,12 @@ class Quotas:
 
     def ledger(self) -> Ledger:
         """What is held now, for one decision."""
-        use, book = self._state.queue_use, self._state.pools
-        tops = {above_of(name): book.used(name) for name in book.drawn_on} if len(book.drawn_on) > 1 else {}
+        queue_use, pools = self._state.queue_use, self._state.pools
+        tops = {above_of(name): pools.used(name) for name in pools.drawn_on} if len(pools.drawn_on) > 1 else {}
         return Ledger(
             self.tree,
-            {**use.by_queue, **tops} if tops else use.by_queue,
-            use.by_user,
+            {**queue_use.by_queue, **tops} if tops else queue_use.by_queue,
+            queue_use.by_user,
             minimum=self._minimum,
             am_share=self.am_share,
             active=self._active,
@@ -118,13 +118,13 @@ class Quotas:
         """The same of one that is under way in another queue."""
         if not self.is_enforced:
             return None
-        use, capacity = self._state.queue_use, self.tree.shares[queue.path].capacity
+        queue_use, capacity = self._state.queue_use, self.tree.shares[queue.path].capacity
         users = [row.submission.user for row in beside if row.submission.queue == queue.path and not row.state.is_final]
-        count = use.live_by_queue[queue.path] + len(users)
+        count = queue_use.live_by_queue[queue.path] + len(users)
         whose = f"Queue {queue.path} already has"
         if count >= applications_max(queue, capacity):
             return f"{whose} {count} applications, cannot accept submission of application: {application_id}"
-        count = use.live_by_user[queue.path, user] + users.count(user)
+        count = queue_use.live_by_user[queue.path, user] + users.count(user)
         if count >= applications_max_of_user(queue, capacity):
             return (
                 f"{whose} {count} applications from user {user} cannot accept submission of application: "

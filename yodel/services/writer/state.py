@@ -134,6 +134,9 @@ class ClusterState:
                     self.past_usage[row.id] = row
                     self._past_of.setdefault(row.id.application_id, {})[row.id] = None
 
+    def served_at(self, web_address: str) -> None:
+        self.web_address = web_address
+
     def containers_of(self, attempt_id: ApplicationAttemptId) -> list[Container]:
         return [self.containers[i] for i in self._containers_of.get(attempt_id, ())]
 
