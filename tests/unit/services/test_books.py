@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from tests.support.rest_world import rest_world
+from yodel.services.writer.engine import Engine
+from yodel.services.writer.state import ClusterState
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVICES = "yodel/services/"
@@ -290,3 +295,27 @@ def test_a_stranger_that_writes_is_found(name: str, line: str) -> None:
 )
 def test_who_reads_or_asks_the_book_is_not_found(name: str, lines: str) -> None:
     assert list(written(statements_of(lines), BY_NAME[name])) == []
+
+
+def test_faces_read_nothing_that_is_private_elsewhere() -> None:
+    faces = [path for package in ("rm_api", "rm_rpc") for path in (ROOT / "yodel" / package).rglob("*.py")]
+    nodes = [(path.name, node) for path in faces for node in ast.walk(ast.parse(path.read_text()))]
+    reached = {
+        f"{name}: {ast.unparse(node)}"
+        for name, node in nodes
+        if isinstance(node, ast.Attribute) and re.match(r"_(?!_|replace$)", node.attr)
+        if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+    }
+    assert reached == set()
+
+
+async def test_no_service_hands_out_the_state() -> None:
+    async with rest_world() as world:
+        services = {name: service for name, service in vars(world.rm).items() if name not in ("state", "engine")}
+    held = {
+        f"{service}.{name}"
+        for service, kept in services.items()
+        for name, value in getattr(kept, "__dict__", {}).items()
+        if isinstance(value, ClusterState | Engine) and not name.startswith("_")
+    }
+    assert held == set()
