@@ -15,6 +15,7 @@ from yodel.domain.ids import NodeId, dns_name
 from yodel.domain.pod import PodPhase
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
+from yodel.domain.waiting import WAITS_FOR_NEIGHBOURS
 from yodel.errors import InvalidResourceRequest
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.masters.allocate import AllocateResult
@@ -87,8 +88,13 @@ async def test_apart_is_anti_affinity_and_no_more_pods_than_nodes(world: World) 
     (term,) = spec_of(world, found[0])["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert term["topologyKey"] == "kubernetes.io/hostname"
     assert world.pods.manifests[dns_name(found[0].id)]["metadata"]["labels"]["tag.yodel.io/zk"] == ""
-    told = world.rm.queries.application(am.application_id).application.diagnostics
-    assert told.count("no node satisfies the placement constraint notin,node,zk") == 2
+
+    def told() -> str:
+        return world.rm.queries.application(am.application_id).application.diagnostics
+
+    assert told() == WAITS_FOR_NEIGHBOURS  # until it is known where they are
+    await bind(world, *found)
+    assert told().count("no node satisfies the placement constraint notin,node,zk") == 2
 
 
 async def test_what_was_kept_out_comes_in_when_a_node_is_free_of_the_tag(world: World) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.support.records import an_attempt_id
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand
+from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
@@ -19,6 +20,7 @@ from yodel.domain.queues.queue import Ordering, Queue
 from yodel.domain.queues.shares import Tree
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ExecutionType
+from yodel.domain.waiting import Hindrance
 
 SIZE = Resource(1024, 1)
 USERS = ("u", "v", "w")
@@ -129,7 +131,7 @@ def test_at_rest_nothing_waits_that_limits_and_room_let_start(
     queues, count, demands = world
     total = SIZE * count
     steps = rounds(queues, total, demands)
-    ledger, last = steps[-1]
+    ledger, _ = steps[-1]
     free = total - ledger.used("root")
     still = demands
     for _, decision in steps:
@@ -142,8 +144,50 @@ def test_at_rest_nothing_waits_that_limits_and_room_let_start(
             size = left.key.capability
             may = left.count > 0 and ledger.count(demand.queue, demand.user, size, 1) == 1
             assert not (may and size.fits_in(free)), demand
-    told = {(hindered.attempt_id, hindered.hurdle) for hindered in last.hindered}
-    assert all(hurdle in (Hurdle.QUEUE_LIMIT, Hurdle.USER_LIMIT, Hurdle.AM_SHARE) for _, hurdle in told)
+
+
+@given(worlds())
+@settings(max_examples=60)
+def test_who_wants_more_than_was_planned_is_told_why_and_nobody_else(
+    world: tuple[tuple[Queue, ...], int, list[Demand]],
+) -> None:
+    """With the figures that the ledger has after the decision; and what is said to be in the way is."""
+    queues, count, demands = world
+    for ledger, decision in rounds(queues, SIZE * count, demands):
+        still = {d.attempt_id: d for d in (_less(demand, decision) for demand in demands)}
+        wanting = {i for i, d in still.items() if d.am_capability is not None or any(w.count for w in d.wishes)}
+        assert decision.waiting.keys() == wanting
+        for attempt_id, waiting in decision.waiting.items():
+            demand, figures = still[attempt_id], decision.figures[waiting.pool]
+            assert (waiting.queue, waiting.user) == (demand.queue, demand.user)
+            assert sum(one.number for one in waiting.unserved) == (
+                1 if demand.am_capability is not None else sum(w.count for w in demand.wishes)
+            )
+            for told in figures.told(waiting):
+                assert told.chain
+                for one in told.chain:
+                    check(one, demand, ledger, figures)
+        demands = list(still.values())
+
+
+def check(one: Hindrance, demand: Demand, ledger: Ledger, figures: Figures) -> None:
+    match one.hurdle:
+        case Hurdle.QUEUE_LIMIT:
+            assert one.path in ledger.share(demand.queue).path
+            assert (one.used, one.limit) == (ledger.used(one.path), ledger.share(one.path).maximum)
+            assert not (one.used + one.asked).fits_in(one.limit)
+        case Hurdle.USER_LIMIT:
+            assert one.used == ledger.used_by(demand.queue, one.user)
+            assert not (one.used + one.asked).fits_in(one.limit)
+        case Hurdle.AM_SHARE:
+            of_user = ledger.masters_of(demand.queue, one.user)
+            assert one.used == (of_user if one.user else ledger.masters(demand.queue))
+            assert not (one.used + one.asked).fits_in(one.limit)
+        case Hurdle.ROOM:
+            assert one.limit - one.used == figures.free
+            assert not one.asked.fits_in(figures.free)
+        case _:
+            assert one.hurdle is Hurdle.TURN
 
 
 @given(st.integers(2, 6), st.data())

@@ -88,7 +88,10 @@ def rounded_up(ask: Resource, minimum: Resource) -> Resource:
     def up(value: int, step: int) -> int:
         return max(step, -(-value // step) * step)
 
-    return Resource(up(ask.memory_mib, minimum.memory_mib), up(ask.vcores, minimum.vcores), ask.extras)
+    memory_mib, vcores = up(ask.memory_mib, minimum.memory_mib), up(ask.vcores, minimum.vcores)
+    # What is round already is the same value: decisions compare thousands of them with those of the last one.
+    is_round = memory_mib == ask.memory_mib and vcores == ask.vcores
+    return ask if is_round else Resource(memory_mib, vcores, ask.extras)
 
 
 def part_of(whole: Resource, share: float) -> Resource:

@@ -119,8 +119,16 @@ BOOKS = [
             STATE: "ended",
             "pods/reconciler.py": "explain_wait",
             "scheduling/misfits.py": "explain_misfit",
-            "writer/quotas.py": "explain_hindrances",
+            "scheduling/scheduler.py": "explain_decision",
         },
+    ),
+    Book(
+        "waiting",
+        "WaitingBook",
+        "writer/waiting_book.py",
+        {"writer/reasons.py": "take"},
+        fills=frozenset({"told"}),
+        owners=frozenset({"reasons"}),
     ),
 ]
 BY_NAME = {book.name: book for book in BOOKS}

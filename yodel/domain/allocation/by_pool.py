@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from yodel.domain.allocation.decide import decide
-from yodel.domain.allocation.demands import HINDERED_MAX, AllocationLimits, Capacity, Decision, Demand
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.queues.ledger import Ledger
 
@@ -61,6 +61,7 @@ def _together(found: Sequence[Decision]) -> Decision:
         misfits=tuple(chain.from_iterable(one.misfits for one in found)),
         again_in_s=min(one.again_in_s for one in found),
         active={path: users for one in found for path, users in one.active.items()},
-        hindered=tuple(chain.from_iterable(one.hindered for one in found))[:HINDERED_MAX],
+        waiting={attempt_id: waiting for one in found for attempt_id, waiting in one.waiting.items()},
+        figures={pool: figures for one in found for pool, figures in one.figures.items()},
         outcomes=tuple(chain.from_iterable(one.outcomes for one in found)),
     )

@@ -14,28 +14,28 @@ from math import inf
 
 from yodel.domain.allocation.constrained import spots_within
 from yodel.domain.allocation.demands import (
-    HINDERED_MAX,
     AllocationLimits,
     Capacity,
     Decision,
     Demand,
-    Hindered,
     Increase,
     Misfit,
     Plan,
     TakeBack,
 )
+from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.locality import Patience, Spots, spots_near
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.allocation.purse import Purse
 from yodel.domain.allocation.turns import AT_ONCE_MAX, Turns
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
-from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.queues.ledger import Hindrance, Ledger
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Tree
-from yodel.domain.resource import Resource, rounded_up
+from yodel.domain.resource import NONE, Resource, rounded_up
+from yodel.domain.waiting import WAITS_FOR_NEIGHBOURS, WAITS_FOR_PLACES, Hindrance, Unserved, Unserveds
 
 
 def decide(
@@ -81,7 +81,8 @@ def decide(
         again_in_s=tick.patience.again_in_s,
         outcomes=tuple(tick.outcomes.values()),
         active=turns.users,
-        hindered=tuple(tick.hindered.values()),
+        waiting=tick.unserved.waiting,
+        figures={capacity.pool: tick.figures},
     )
 
 
@@ -140,7 +141,7 @@ class _Tick:
         self._limits, self._ledger, self._capacity = limits, ledger, capacity
         self._begun: dict[tuple[ApplicationAttemptId, AskKey], _Order] = {}
         self.outcomes: dict[tuple[ApplicationAttemptId, AskKey | None], Outcome] = {}
-        self.hindered: dict[tuple[ApplicationAttemptId, AskKey | None], Hindered] = {}
+        self.unserved = Unserveds(capacity.pool)
         self.patience = Patience(limits.delays)
         self.plans: list[Plan] = []
         self.increases: list[Increase] = []
@@ -158,16 +159,19 @@ class _Tick:
             self._serve_am(demand, demand.am_capability)
             return
         for increase in demand.increases:
-            if self._ledger.why_not(demand.queue, demand.user, increase.extra) is None and self._purse.pay_for_more(
-                increase
-            ):
+            if self._ledger.why_not(demand.queue, demand.user, increase.extra) is not None:
+                self._leave(demand, increase.container_id, 1, increase.extra)
+            elif self._purse.pay_for_more(increase):
                 self._ledger.take(demand.queue, demand.user, increase.extra)
                 self.increases.append(increase)
+            else:
+                has_room = increase.extra.fits_in(self._purse.free)
+                own = self._full_node(increase) if has_room else None
+                self._leave(demand, increase.container_id, 1, increase.extra, own)
 
     def serve(self, demand: Demand, wish: Wish, at_most: int) -> bool:
         """Plan so many of a wish.  True when it has had its turn: whole, or nothing more can be done for it."""
-        which = demand.attempt_id, wish.key
-        order = self._begun.pop(which, None)
+        order = self._begun.pop((demand.attempt_id, wish.key), None) if self._begun else None
         if order is None:
             capability = rounded_up(wish.key.capability, self._limits.minimum)
             count = wish.count - demand.in_flight.get(wish.key, 0)
@@ -176,12 +180,14 @@ class _Tick:
         spots = self._plan(order, wanted)
         # Who got all that limits let may get more: a user's limit grows with what his queue holds.
         if order.left > 0 and order.planned - before == order.allowed > 0:
-            self._begun[which] = order
+            self._begun[demand.attempt_id, wish.key] = order
             return False
         if spots.is_constraint:
             self._postponed.append(order)
-        elif spots.why_none:
+            return True
+        if spots.why_none:
             self.misfits.append(order.misfit(spots))
+        self._conclude(order, spots)
         return True
 
     def serve_postponed(self) -> None:
@@ -190,27 +196,34 @@ class _Tick:
         while waiting:
             results = [(order, self._plan(order, order.left)) for order in waiting]
             still = [(order, spots) for order, spots in results if spots.is_constraint]
-            if len(still) == len(waiting):
+            is_over = len(still) == len(waiting)
+            for order, spots in results:
+                if is_over or not spots.is_constraint:
+                    self._conclude(order, spots)
+            if is_over:
                 self.misfits += [order.misfit(spots) for order, spots in still]
                 return
             waiting = [order for order, _ in still]
 
     def _serve_am(self, demand: Demand, capability: Resource) -> None:
         attempt_id, placement = demand.attempt_id, demand.am_placement
-        reason = self._places.why_never(placement, capability) if self._places is not None else ""
-        if reason:
-            self.misfits.append(Misfit(attempt_id=attempt_id, key=None, count=1, capability=capability, reason=reason))
-            hurdle = Hurdle.NODES
-        else:
-            hurdle, reason = self._pay_for_am(demand, capability)
-        if hurdle is Hurdle.NONE:
+        never = self._places.never(placement, capability) if self._places is not None else None
+        own = None
+        if never is not None:
+            own, text = Hindrance(never.hurdle, capability, said=never.text), never.text
+            self.misfits.append(Misfit(attempt_id=attempt_id, key=None, count=1, capability=capability, reason=text))
+        is_planned = never is None and self._pay_for_am(demand, capability)
+        if is_planned:
             self.plans.append(Plan(attempt_id=attempt_id, key=None, capability=capability, placement=placement))
+        else:
+            self._leave(demand, None, 1, capability, own)
         if attempt_id in self._watched:
+            hurdle, reason = self._told(demand, None if is_planned else Unserved(None, 1, capability, own))
             self.outcomes[attempt_id, None] = Outcome(
                 attempt_id=attempt_id,
                 key=None,
                 wanted=1,
-                planned=1 if hurdle is Hurdle.NONE else 0,
+                planned=1 if is_planned else 0,
                 capability=capability,
                 placement=placement,
                 hurdle=hurdle,
@@ -218,68 +231,89 @@ class _Tick:
                 reason=reason,
             )
 
-    def _pay_for_am(self, demand: Demand, capability: Resource) -> tuple[Hurdle, str]:
-        hindrance = self._ledger.why_no_am(demand.queue, demand.user, capability)
-        if hindrance is not None:
-            self._hinder(demand, None, 1, capability, hindrance)
-            return hindrance.hurdle, hindrance.figures or hindrance.reason
-        hurdle = self._purse.pay(capability)
-        if hurdle is Hurdle.NONE:
-            self._ledger.take(demand.queue, demand.user, capability, is_am=True)
-        elif hurdle is Hurdle.ROOM:
-            self._hinder(demand, None, 1, capability)
-        return hurdle, ""
+    def _pay_for_am(self, demand: Demand, capability: Resource) -> bool:
+        if self._ledger.why_no_am(demand.queue, demand.user, capability) is not None:
+            return False
+        if self._purse.pay(capability) is not Hurdle.NONE:
+            return False
+        self._ledger.take(demand.queue, demand.user, capability, is_am=True)
+        return True
 
-    def _no_room(self, capability: Resource) -> Hindrance | None:
-        """None: there is, no pod may be planned anyway, or that there is none needs no words."""
-        if not self._capacity.pool or capability.fits_in(self._purse.free):
-            return None
-        free, total = self._purse.free, self._capacity.total
-        text = f"Pool {self._capacity.pool} has no room: free {free} of {total}, asked {capability}."
-        return Hindrance(Hurdle.ROOM, text)
+    @property
+    def figures(self) -> Figures:
+        """As they are at the moment."""
+        capacity, purse = self._capacity, self._purse
+        return Figures(
+            ledger=self._ledger,
+            total=capacity.total,
+            free=purse.free,
+            pool=capacity.pool,
+            pods=capacity.in_flight + len(self.plans),
+            pods_max=self._limits.in_flight_max,
+            are_pods_left=purse.pods_left > 0,
+        )
 
-    def _hinder(
+    def _leave(
         self,
         demand: Demand,
-        key: AskKey | None,
-        count: int,
-        capability: Resource,
-        limit: Hindrance | None = None,
+        what: AskKey | ContainerId | None,
+        number: int,
+        size: Resource,
+        own: Hindrance | None = None,
     ) -> None:
-        """A pool without room is told rather than a limit: when it dips, limits dip with it."""
-        hindrance = self._no_room(capability) or limit
-        if hindrance is None or len(self.hindered) >= HINDERED_MAX:
-            return
-        self.hindered[demand.attempt_id, key] = Hindered(
-            attempt_id=demand.attempt_id, key=key, count=count, hurdle=hindrance.hurdle, reason=hindrance.reason
-        )
+        self.unserved.add(demand.attempt_id, demand.queue, demand.user, Unserved(what, number, size, own))
 
-    def _tell(self, order: _Order, spots: Spots, hindrance: Hindrance | None) -> None:
-        reason = spots.why_none
-        if order.left <= 0:
-            hurdle = Hurdle.NONE
-        elif spots.why_none:
-            hurdle = Hurdle.CONSTRAINT if spots.is_constraint else Hurdle.NODES
-        elif self._purse.pods_left <= 0:
-            hurdle = Hurdle.PODS
-        elif hindrance is not None:
-            hurdle, reason = hindrance.hurdle, "" if hindrance.hurdle is Hurdle.ROOM else hindrance.reason
-        elif not order.capability.fits_in(self._purse.free):
-            hurdle = Hurdle.ROOM
-        else:
-            hurdle = Hurdle.LOCALITY if order.wish.request is None else Hurdle.NEIGHBOURS
-        self.outcomes[order.demand.attempt_id, order.wish.key] = Outcome(
-            attempt_id=order.demand.attempt_id,
-            key=order.wish.key,
-            wanted=order.count,
-            planned=order.planned,
-            capability=order.capability,
-            placement=order.placement,
-            hurdle=hurdle,
-            free=self._purse.free,
-            reason=reason,
-            request=order.wish.request,
-        )
+    def _full_node(self, increase: Increase) -> Hindrance:
+        free = self._capacity.free_on.get(increase.node_id, NONE)
+        text = f"Node {increase.node_id} has no room: free {free}, asked {increase.extra} more."
+        return Hindrance(Hurdle.OWN_NODE, increase.extra, said=text)
+
+    def _conclude(self, order: _Order, spots: Spots) -> None:
+        """Keep what is left, with what is in its way apart from limits; tell it where somebody asked."""
+        demand, key, own = order.demand, order.wish.key, None
+        if order.left > 0:
+            own = self._own_hindrance(order, spots)
+            self._leave(demand, key, order.left, order.capability, own)
+        if demand.attempt_id in self._watched:
+            unserved = Unserved(key, order.left, order.capability, own) if order.left > 0 else None
+            hurdle, reason = self._told(demand, unserved)
+            self.outcomes[demand.attempt_id, key] = Outcome(
+                attempt_id=demand.attempt_id,
+                key=key,
+                wanted=order.count,
+                planned=order.planned,
+                capability=order.capability,
+                placement=order.placement,
+                hurdle=hurdle,
+                free=self._purse.free,
+                reason=reason,
+                request=order.wish.request,
+            )
+
+    def _told(self, demand: Demand, unserved: Unserved | None) -> tuple[Hurdle, str]:
+        """As scheduler activities name it: the limit of pods before others, the pool's room after them."""
+        if unserved is None:
+            return Hurdle.NONE, ""
+        chain = self.figures.chain(demand.queue, demand.user, unserved)
+        told = [one for one in chain if one.hurdle is not Hurdle.ROOM]
+        if not told:
+            return Hurdle.ROOM, ""
+        if told[-1].hurdle is Hurdle.PODS:
+            return Hurdle.PODS, ""
+        return told[0].hurdle, told[0].figures or told[0].reason
+
+    def _own_hindrance(self, order: _Order, spots: Spots) -> Hindrance | None:
+        size = order.capability
+        if spots.is_constraint:
+            return Hindrance(Hurdle.CONSTRAINT, size, said=spots.why_none)
+        if spots.why_none:
+            never = self._places.never(order.placement, size) if self._places is not None else None
+            return Hindrance(never.hurdle if never is not None else Hurdle.NODES, size, said=spots.why_none)
+        if not order.allowed or self._purse.pods_left <= 0 or not size.fits_in(self._purse.free):
+            return None
+        if order.wish.request is None:
+            return Hindrance(Hurdle.LOCALITY, size, said=WAITS_FOR_PLACES)
+        return Hindrance(Hurdle.NEIGHBOURS, size, said=WAITS_FOR_NEIGHBOURS)
 
     def _plan(self, order: _Order, wanted: int) -> Spots:
         demand, request = order.demand, order.wish.request
@@ -300,12 +334,6 @@ class _Tick:
                     is_local=spots.is_local,
                 )
             )
-        hindrance, is_watched = None, demand.attempt_id in self._watched
-        if order.left > 0 and not spots.why_none and (is_watched or len(self.hindered) < HINDERED_MAX):
-            hindrance = self._ledger.why_not(demand.queue, demand.user, order.capability)
-            self._hinder(demand, order.wish.key, order.left, order.capability, hindrance)
-        if is_watched:
-            self._tell(order, spots, hindrance)
         return spots
 
     def _never(self, order: _Order) -> Spots:

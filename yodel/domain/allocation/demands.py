@@ -6,17 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.locality import LocalityDelays
-from yodel.domain.allocation.outcomes import Hurdle, Outcome
+from yodel.domain.allocation.outcomes import Outcome
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.resource import NONE, Resource
-
-HINDERED_MAX = 1000
-"""Wishes whose limit is told: a view for people, not a list of all."""
+from yodel.domain.waiting import AllWaiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,17 +111,6 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hindered:
-    """A wish that a limit keeps waiting.  ``key`` is None for the attempt's AM."""
-
-    attempt_id: ApplicationAttemptId
-    key: AskKey | None
-    count: int
-    hurdle: Hurdle
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TakeBack:
     """The AM wants fewer of this key than are in flight."""
 
@@ -141,7 +129,9 @@ class Decision:
     """When patience with a wish's locality ends: look again then."""
     active: Mapping[str, Collection[str]] = field(default_factory=dict)
     """By leaf, the users that want something."""
-    hindered: tuple[Hindered, ...] = ()
-    """What a limit of a queue or of a user stood in the way of, at most ``HINDERED_MAX``."""
+    waiting: AllWaiting = field(default_factory=dict)
+    """By attempt, all that was wanted and not planned."""
+    figures: Mapping[str, Figures] = field(default_factory=dict, compare=False)
+    """By pool, what was gone by: of this is told what is in the way."""
     outcomes: tuple[Outcome, ...] = ()
     """Of every wish of the attempts that are watched, in the order they were served."""

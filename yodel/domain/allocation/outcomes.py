@@ -12,9 +12,11 @@ from yodel.domain.resource import Resource
 
 
 class Hurdle(Enum):
-    """What kept a wish from being planned whole: nothing; the cluster's room; the maximum of its queue or of one above;
-    its user's limit; the share of AMs; the limit of pods under way; every node; the placement constraint; neighbours
-    whose place is not known, or no room beside them; patience with its places."""
+    """What kept a wish from being planned whole: nothing; the pool's room; the maximum of its queue or of one above;
+    its user's limit; the share of AMs; the limit of pods under way; no node at all, none so large, none with the label,
+    none of the places it insists on, none that is not on its blacklist; the placement constraint; neighbours whose
+    place is not known, or no room beside them; patience with its places; the node of a container that is to become
+    larger; nothing any more, its turn comes."""
 
     NONE = "none"
     ROOM = "room"
@@ -23,9 +25,15 @@ class Hurdle(Enum):
     AM_SHARE = "am share"
     PODS = "pods"
     NODES = "nodes"
+    SIZE = "size"
+    LABEL = "label"
+    PLACES = "places"
+    BLACKLIST = "blacklist"
     CONSTRAINT = "constraint"
     NEIGHBOURS = "neighbours"
     LOCALITY = "locality"
+    OWN_NODE = "own node"
+    TURN = "turn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

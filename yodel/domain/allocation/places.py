@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.constraints import ApplicationTags, Constraint, Scope, TagRule, Target, holds, singles
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId, NodeId
@@ -47,6 +48,14 @@ class Tagged:
     placement: Placement
 
 
+@dataclass(frozen=True, slots=True)
+class Never:
+    """Why no node could take something even if all were empty."""
+
+    hurdle: Hurdle
+    text: str
+
+
 class NodeIndex:
     """Nodes by name and by rack, and what was found out about them: good until one of them changes."""
 
@@ -55,8 +64,8 @@ class NodeIndex:
         self.by_id = {node.id: node for node in nodes}
         self.by_name: dict[str, list[NodePlace]] = {}
         self.by_rack: dict[str, list[NodePlace]] = {}
-        self.verdicts: dict[tuple[Placement, Resource, bool], str] = {}
-        """Why a placement of a size is never to be had."""
+        self.verdicts: dict[tuple[Placement, Resource, bool], Never | None] = {}
+        """Why a placement of a size is never to be had; None: it may be."""
         for node in nodes:
             self.by_rack.setdefault(node.rack, []).append(node)
             for name in node.names:
@@ -179,6 +188,11 @@ class Places:
 
     def why_never(self, placement: Placement, capability: Resource) -> str:
         """Why no node could take it even if all were empty; empty when one could."""
+        never = self.never(placement, capability)
+        return never.text if never is not None else ""
+
+    def never(self, placement: Placement, capability: Resource) -> Never | None:
+        """The same with what is in the way; None when a node could."""
         key, verdicts = (placement, capability, self._are_labels_enabled), self._index.verdicts
         if key not in verdicts:
             if len(verdicts) >= VERDICTS_MAX:
@@ -186,22 +200,26 @@ class Places:
             verdicts[key] = self._verdict(placement, capability)
         return verdicts[key]
 
-    def _verdict(self, placement: Placement, capability: Resource) -> str:
+    def _verdict(self, placement: Placement, capability: Resource) -> Never | None:
         if any(capability.fits_in(n.capability) and self._is_open_to(n, placement) for n in self.nodes):
-            return ""
+            return None
         if not self.nodes:
-            return f"no node lends to pool {self._pool}" if self._pool else "the cluster has no node that may be used"
+            nowhere = f"no node lends to pool {self._pool}" if self._pool else _NO_NODE
+            return Never(Hurdle.NODES, nowhere)
         in_partition = self.labelled(placement)
         if not in_partition:
-            return f"no node has the label '{placement.node_label}'" if placement.node_label else _ALL_LABELLED
+            label = placement.node_label
+            return Never(Hurdle.LABEL, f"no node has the label '{label}'" if label else _ALL_LABELLED)
         named = [n for n in in_partition if n.is_named(placement)] if placement.is_strict else in_partition
         if not named:
-            return f"locality is strict and none of {_list((*placement.hosts, *placement.racks))} is in the cluster"
+            places = _list((*placement.hosts, *placement.racks))
+            return Never(Hurdle.PLACES, f"locality is strict and none of {places} is in the cluster")
         allowed = [node for node in named if _is_allowed(node, placement)]
         if not allowed:
-            return "every node where it could go is on the blacklist"
-        largest = max(allowed, key=lambda node: (node.capability.memory_mib, node.capability.vcores))
-        return f"{capability} is more than any node has that could take it; the largest is {largest.capability}"
+            return Never(Hurdle.BLACKLIST, "every node where it could go is on the blacklist")
+        largest = max(allowed, key=lambda node: (node.capability.memory_mib, node.capability.vcores)).capability
+        text = f"{capability} is more than any node has that could take it; the largest is {largest}"
+        return Never(Hurdle.SIZE, text)
 
     def is_of_partition(self, node: NodePlace, placement: Placement) -> bool:
         is_label_checked = self._are_labels_enabled or bool(placement.node_label)
@@ -232,6 +250,7 @@ class Places:
             self._on_rack.setdefault(node.rack, Counter()).update(keys)
 
 
+_NO_NODE = "the cluster has no node that may be used"
 _ALL_LABELLED = "every node has a label, and none was asked for"
 
 

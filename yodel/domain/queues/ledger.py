@@ -10,7 +10,7 @@ one container more, whatever its size, as there.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,6 +27,7 @@ from yodel.domain.resource import (
     smaller,
     total_of,
 )
+from yodel.domain.waiting import Hindrance, Masters
 
 NO_USE = (NONE, NONE)
 UNLIMITED = 2**31 - 1
@@ -40,16 +41,6 @@ class Use(Protocol):
 
     @property
     def am_resource(self) -> Resource: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Hindrance:
-    """Which limit keeps a container from starting, in words with its figures, and for the share of AMs the figures
-    alone."""
-
-    hurdle: Hurdle
-    reason: str
-    figures: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +80,18 @@ class Ledger:
         self._strays: dict[str, Share] = {}
         self._limits: dict[tuple[str, Resource], tuple[Resource, _Limit]] = {}
         self._held_by_active: dict[str, tuple[Resource, float]] = {}
+        self._left: dict[str, Resource] = {}
+        """What maxima leave, by path; forgotten when something is taken."""
+        self._am_limits: dict[str, Resource] = {}
+        """Of leaves; forgotten with it."""
 
     def hold_still(self) -> None:
         """Keep what is held at this moment, whatever becomes of the figures it was made of."""
-        self._queue_now = {path: (use.resource, use.am_resource) for path, use in self._by_queue.items()}
-        self._user_now = {key: (use.resource, use.am_resource) for key, use in self._by_user.items()}
+        by_queue, by_user = self._by_queue, self._by_user
+        self._queue_now = {path: (use.resource, use.am_resource) for path, use in by_queue.items()} | self._queue_now
+        self._user_now = {key: (use.resource, use.am_resource) for key, use in by_user.items()} | self._user_now
         self._by_queue, self._by_user = {}, {}
+        self._forget()
 
     def use_active(self, active: Mapping[str, Collection[str]]) -> None:
         self._active = active
@@ -117,6 +114,10 @@ class Ledger:
         """What ApplicationMasters hold of it."""
         return self._of_queue(path)[1]
 
+    def masters_of(self, path: str, user: str) -> Resource:
+        """What ApplicationMasters of one user hold of a leaf."""
+        return self._of_user(path, user)[1]
+
     def used_by(self, path: str, user: str) -> Resource:
         return self._of_user(path, user)[0]
 
@@ -135,6 +136,7 @@ class Ledger:
         return share.whole if share.capacity <= 0 else larger(share.guaranteed, self._minimum)
 
     def take(self, path: str, user: str, amount: Resource, *, is_am: bool = False) -> None:
+        self._forget()
         for above in self.share(path).path:
             held, masters = self._of_queue(above)
             self._queue_now[above] = held + amount, masters + amount if is_am else masters
@@ -143,6 +145,10 @@ class Ledger:
         of_active = self._held_by_active.get(path)
         if of_active is not None and user in self._active.get(path, ()):
             self._held_by_active[path] = of_active[0] + amount, of_active[1]
+
+    def _forget(self) -> None:
+        self._left.clear()
+        self._am_limits.clear()
 
     def count(self, path: str, user: str, capability: Resource, wanted: int) -> int:
         """How many of these containers the limits let start now, 0 to ``wanted``."""
@@ -159,53 +165,63 @@ class Ledger:
         return max(1, count) if _is_nothing(used) else count
 
     def why_not(self, path: str, user: str, capability: Resource) -> Hindrance | None:
-        """The limit that keeps one more such container from starting; None: none does."""
+        """The nearest limit that keeps one more such container from starting; None: none does."""
+        return next(self.hindrances(path, user, capability), None)
+
+    def hindrances(self, path: str, user: str, capability: Resource) -> Iterator[Hindrance]:
+        """All such limits: of the leaf, of the queues above, of the user."""
         share = self.share(path)
         for above in share.path[:-1]:  # whether the cluster has room is seen elsewhere
-            maximum, used = self.share(above).maximum, self.used(above)
-            if not (used + capability).fits_in(maximum):
-                text = f"Queue {above} is at its maximum capacity: {maximum}, used {used}, asked {capability}."
-                return Hindrance(Hurdle.QUEUE_LIMIT, text)
+            if not capability.fits_in(self._left_of(above)):
+                maximum, used = self.share(above).maximum, self.used(above)
+                yield Hindrance(Hurdle.QUEUE_LIMIT, capability, maximum, used, above)
         if share.queue.user_limit_factor < 0:
-            return None
+            return
         used = self.used_by(path, user)
         limit, wide = self._limit_of(share, user, capability)
-        if not _is_nothing(used) and not (used + capability).fits_in(wide):
-            text = (
-                f"User capacity has reached its maximum limit, user limit is {limit}, resource used by {user} is "
-                f"{used}. Queue {path}, asked {capability}."
-            )
-            return Hindrance(Hurdle.USER_LIMIT, text)
-        return None
+        if not _is_nothing(used) and not capability.fits_in(wide - used):
+            yield Hindrance(Hurdle.USER_LIMIT, capability, limit, used, path, user)
 
     def why_no_am(self, path: str, user: str, capability: Resource) -> Hindrance | None:
-        """As ``why_not`` for an ApplicationMaster; the first of a queue may always start, or nothing ever would
-        (AbstractLeafQueue.activateApplications)."""
-        share = self.share(path)
-        size = _memory_and_cores(capability)
-        masters, own = self._of_queue(path)[1], self._of_user(path, user)[1]
+        """As ``why_not`` for an ApplicationMaster."""
+        return next(self.hindrances_of_am(path, user, capability), None)
+
+    def hindrances_of_am(self, path: str, user: str, capability: Resource) -> Iterator[Hindrance]:
+        """As ``hindrances``, the shares of ApplicationMasters first; the first of a queue may always start, or nothing
+        ever would (AbstractLeafQueue.activateApplications)."""
+        masters = self._of_queue(path)[1]
         if not _is_nothing(masters):
+            share, size = self.share(path), _memory_and_cores(capability)
+            held, own = _memory_and_cores(masters), _memory_and_cores(self._of_user(path, user)[1])
             limit = self.am_limit(share)
             by_user = self.user_am_limit(share, user, limit)
-            queue_full = not (_memory_and_cores(masters) + size).fits_in(limit)
-            user_full = not (_memory_and_cores(own) + size).fits_in(by_user)
-            if queue_full or user_full:
-                return _no_am(capability, limit, by_user, masters, queue_full=queue_full)
-        return self.why_not(path, user, capability)
+            figures = Masters(limit, by_user, held)
+            if not (held + size).fits_in(limit):
+                yield Hindrance(Hurdle.AM_SHARE, capability, limit, held, path, masters=figures)
+            if by_user != limit and not (own + size).fits_in(by_user):
+                yield Hindrance(Hurdle.AM_SHARE, capability, by_user, own, path, user, masters=figures)
+        yield from self.hindrances(path, user, capability)
 
     def _own_room(self, share: Share) -> Resource | None:
         """As ``queue_room`` below the root; None: there is nothing below it."""
         room: Resource | None = None
         for above in share.path[:-1]:
-            left = self.share(above).maximum - self.used(above)
+            left = self._left_of(above)
             room = left if room is None else smaller(room, left)
         return room
 
+    def _left_of(self, path: str) -> Resource:
+        """What the maximum of one queue leaves; negative where it is passed."""
+        left = self._left.get(path)
+        if left is None:
+            left = self._left[path] = self.share(path).maximum - self.used(path)
+        return left
+
     def queue_room(self, share: Share) -> Resource:
         """What the maxima of the leaf and of all above it leave; negative where one is passed."""
-        room = share.maximum - self.used(share.queue.path)
+        room = self._left_of(share.queue.path)
         for above in share.path[1:]:
-            room = smaller(room, self.share(above).maximum - self.used(above))
+            room = smaller(room, self._left_of(above))
         return room
 
     def headroom(self, path: str, user: str) -> Resource:
@@ -234,9 +250,13 @@ class Ledger:
 
     def am_limit(self, share: Share) -> Resource:
         """Of all ApplicationMasters of the leaf (AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition)."""
+        kept = self._am_limits.get(share.queue.path)
+        if kept is not None:
+            return kept
         current = self.used(share.queue.path) + self.queue_room(share).at_least_zero()
         base = current if share.guaranteed.fits_in(current) else share.guaranteed
-        return self._up(part_of(_memory_and_cores(base), self.am_part(share)))
+        limit = self._am_limits[share.queue.path] = self._up(part_of(_memory_and_cores(base), self.am_part(share)))
+        return limit
 
     def user_am_limit(self, share: Share, user: str, am_limit: Resource) -> Resource:
         """AbstractLeafQueue.getUserAMResourceLimitPerPartition; where users have no limit, the queue's."""
@@ -316,18 +336,6 @@ def _widened(limit: Resource, whole: Resource) -> Resource:
     (AbstractLeafQueue.canAssignToUser)."""
     part = dominant(limit, whole)
     return limit if math.isinf(part) else larger(limit, part_of(whole, part))
-
-
-def _no_am(capability: Resource, limit: Resource, by_user: Resource, used: Resource, *, queue_full: bool) -> Hindrance:
-    """In the words of CSAMContainerLaunchDiagnosticsConstants."""
-    whose = "Queue's AM resource limit exceeded. " if queue_full else "User's AM resource limit exceeded. "
-    words = (
-        f"Application is added to the scheduler and is not yet activated. {whose} Details : AM Partition = "
-        f"<DEFAULT_PARTITION>; AM Resource Request = {capability}; Queue Resource Limit for AM = {limit}; "
-        f"User AM Resource Limit of the queue = {by_user}; Queue AM Resource Usage = {used}; "
-    )
-    figures = f"Queue Resource Limit for AM = {limit}; Queue AM Resource Usage = {_memory_and_cores(used)}"
-    return Hindrance(Hurdle.AM_SHARE, words, figures)
 
 
 def _times(capability: Resource, room: Resource | None) -> int:

@@ -116,6 +116,7 @@ class Scheduler:
         watched = asked.attempts if asked is not None else ()
         decision = decide_by_pool(parts, self.limits, watched, self.ledger())
         self._quotas.note(decision)
+        self._engine.state.reasons.explain_decision(decision, self._clock.now_ms())
         again_in_s = self._misfits.note(demands, decision)
         self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
         stranded = self._stranded()

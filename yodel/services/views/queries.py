@@ -31,13 +31,12 @@ from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.views.pools import PoolView, pool_views
 from yodel.services.views.rows import Rows
+from yodel.services.views.why import Why
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.totals import Totals
 from yodel.services.writer.usage import Usage
 
-WAITS_SHOWN_MAX = 5
-"""Lines in the diagnostics of an application whose asks wait."""
 ENDED = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED})
 
 
@@ -173,6 +172,7 @@ class Queries:
         self.quotas = quotas
         """What queues and users may hold, as the scheduler sees it."""
         self.rows = Rows(state)
+        self.why = Why(state)
 
     @property
     def limits(self) -> AllocationLimits:
@@ -302,7 +302,7 @@ class Queries:
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
         now_ms = self._clock.now_ms()
-        if state.reasons.has_any and (wait := self._wait(app)):
+        if wait := self.why.diagnostics(app):
             app = replace(app, diagnostics=wait)
         return ApplicationView(
             application=app,
@@ -339,27 +339,6 @@ class Queries:
                     memory += container.capability.memory_mib * duration_s
                     cores += container.capability.vcores * duration_s
         return memory, cores
-
-    def _wait(self, app: Application) -> str:
-        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not; empty when nothing is
-        known to keep it."""
-        attempt_id, reasons = app.current_attempt_id, self._state.reasons
-        if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
-            return ""
-        if attempt_id not in self._state.attempts:
-            return ""
-        waits = reasons.waits
-        own = [c for c in self._state.containers_of(attempt_id) if c.id in waits] if waits else []
-        if app.state is ApplicationState.ACCEPTED:
-            misfit = reasons.misfits.get((attempt_id, None))
-            limit = next((hindered.reason for hindered in reasons.hindrances.get(attempt_id, ())), "")
-            return next((waits[c.id] for c in own if c.is_am), str(misfit) if misfit is not None else limit)
-        lines = [str(misfit) for key, misfit in reasons.misfits.items() if key[0] == attempt_id]
-        # A limit of the queue or of the user is one line, however many wishes it keeps waiting.
-        lines += dict.fromkeys(hindered.reason for hindered in reasons.hindrances.get(attempt_id, ()))
-        lines += [waits[c.id] for c in own]
-        more = f"\n… and {len(lines) - WAITS_SHOWN_MAX} more" if len(lines) > WAITS_SHOWN_MAX else ""
-        return "\n".join(lines[:WAITS_SHOWN_MAX]) + more
 
     def _node_view(self, node: Node) -> NodeView:
         usage = self._state.usage.by_node.get(node.id, Usage())

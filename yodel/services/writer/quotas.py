@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from yodel.domain.allocation.demands import Decision, Hindered
+from yodel.domain.allocation.demands import Decision
 from yodel.domain.application import Application
-from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import Wholes, above_of
@@ -94,14 +93,10 @@ class Quotas:
         )
 
     def note(self, decision: Decision) -> None:
-        """What the last decision found: who wants something, and what limits keep waiting."""
+        """What the last decision found: who wants something."""
         if decision.active != self._active:
             self._active = decision.active
             self._headrooms_of = ()
-        found: dict[ApplicationAttemptId, tuple[Hindered, ...]] = {}
-        for hindered in decision.hindered:
-            found[hindered.attempt_id] = (*found.get(hindered.attempt_id, ()), hindered)
-        self._state.reasons.explain_hindrances(found)
 
     def refusal(
         self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()

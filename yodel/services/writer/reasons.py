@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from yodel.domain.allocation.demands import Hindered, Misfit
+from yodel.domain.allocation.demands import Decision, Misfit
 from yodel.domain.ask_book import AskKey
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.services.writer.waiting_book import WaitingBook
 
 WishKey = tuple[ApplicationAttemptId, AskKey | None]
 """The key None is the attempt's ApplicationMaster."""
@@ -22,12 +23,12 @@ class Reasons:
         """Why live containers do not run yet, in Kubernetes' words."""
         self.misfits: dict[WishKey, Misfit] = {}
         """What no node can serve as things are."""
-        self.hindrances: dict[ApplicationAttemptId, tuple[Hindered, ...]] = {}
-        """What limits of queues and users keep waiting, as the last decision found it."""
+        self.waiting = WaitingBook()
+        """What is wanted and was not planned, as the last decision left it."""
 
     @property
     def has_any(self) -> bool:
-        return bool(self.waits or self.misfits or self.hindrances)
+        return bool(self.waits or self.waiting)
 
     def explain_wait(self, container_id: ContainerId, reason: str) -> None:
         """Why a container does not run yet; empty: it does, or nothing keeps it."""
@@ -48,10 +49,9 @@ class Reasons:
             self.misfits[key] = misfit
             self._changed()
 
-    def explain_hindrances(self, found: dict[ApplicationAttemptId, tuple[Hindered, ...]]) -> None:
-        """All of the last decision."""
-        if found != self.hindrances:
-            self.hindrances = found
+    def explain_decision(self, decision: Decision, now_ms: int) -> None:
+        """The last one, before anything of it is acted upon."""
+        if self.waiting.take(decision, now_ms):
             self._changed()
 
     def ended(self, container_id: ContainerId) -> None:

@@ -8,13 +8,22 @@ from tests.support.records import an_attempt_id
 from tests.unit.domain.queues.test_ledger import SIZE, leaf, ledger
 from tests.unit.domain.test_allocation import demand, planned, room, wish
 from yodel.domain.allocation.decide import decide
-from yodel.domain.allocation.demands import AllocationLimits
+from yodel.domain.allocation.demands import AllocationLimits, Decision
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.ask_book import AskKey
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.states import ExecutionType
 
 LIMITS = AllocationLimits(minimum=SIZE)
+
+
+def chains(decision: Decision) -> list[tuple[int, list[Hurdle]]]:
+    """By application, what is in the way of each of its wishes."""
+    return [
+        (attempt_id.application_id.sequence, [one.hurdle for one in told.chain])
+        for attempt_id, waiting in decision.waiting.items()
+        for told in decision.figures[waiting.pool].told(waiting)
+    ]
 
 
 def test_fair_queue_serves_who_holds_least_counting_what_it_has_just_given() -> None:
@@ -32,7 +41,7 @@ def test_user_gets_all_that_his_limit_lets_in_one_decision() -> None:
     found = ledger(leaf("root.a", 40.0, user_limit_factor=2.0), held={("root.a", "u"): 40})
     decision = decide([demand(queue="root.a", user="u", wishes=[wish(100)])], room(60), LIMITS, ledger=found)
     assert len(decision.plans) == 40
-    assert [hindered.hurdle for hindered in decision.hindered] == [Hurdle.USER_LIMIT]
+    assert chains(decision) == [(1, [Hurdle.USER_LIMIT])]
 
 
 def test_limits_are_told_when_the_cluster_is_full_too() -> None:
@@ -45,9 +54,6 @@ def test_limits_are_told_when_the_cluster_is_full_too() -> None:
     ]
     decision = decide(demands, room(50), LIMITS, ledger=found, watched={an_attempt_id(2), an_attempt_id(3)})
     assert planned(decision) == [1] * 50
-    assert [(h.attempt_id, h.hurdle) for h in decision.hindered] == [
-        (an_attempt_id(2), Hurdle.QUEUE_LIMIT),
-        (an_attempt_id(2), Hurdle.QUEUE_LIMIT),
-        (an_attempt_id(3), Hurdle.QUEUE_LIMIT),
-    ]
+    full_too = [Hurdle.QUEUE_LIMIT, Hurdle.ROOM]
+    assert chains(decision) == [(2, full_too), (2, full_too), (3, full_too)]
     assert len(decision.outcomes) == 3

@@ -1,0 +1,170 @@
+"""Why something that is wanted has not been planned: one value of a decision, which every view reads.  Pure.
+
+A decision keeps which wishes were not planned whole, and the figures it decided by (``allocation.figures``); the chain
+of what is in their way, and its words, are made of that when somebody reads.  What is kept are tuples, not dataclasses:
+thousands are made and compared at every look, and most are as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from yodel.domain.allocation.outcomes import Hurdle
+from yodel.domain.ask_book import AskKey
+from yodel.domain.ids import ApplicationAttemptId, ContainerId
+from yodel.domain.resource import NONE, Resource
+
+UNSERVED_MAX = 20
+"""Wishes of one attempt that are kept with what is in their way; of more it is said how many."""
+
+
+class Masters(NamedTuple):
+    """The figures of a share of ApplicationMasters: what all of a queue and those of one user may hold there, and what
+    all of the queue do."""
+
+    limit: Resource
+    of_user: Resource
+    used: Resource
+
+
+class Hindrance(NamedTuple):
+    """One thing in the way of one more container of the size ``asked``, rounded as it would be taken.
+
+    ``limit`` and ``used`` are of the queue ``path``, of its ``user`` where one is named, or of the pool.  ``said`` are
+    the words of whoever found it, and for a pool its name.
+    """
+
+    hurdle: Hurdle
+    asked: Resource
+    limit: Resource = NONE
+    used: Resource = NONE
+    path: str = ""
+    user: str = ""
+    masters: Masters | None = None
+    said: str = ""
+
+    @property
+    def reason(self) -> str:
+        """With its figures, in the CapacityScheduler's words where it has some."""
+        match self.hurdle:
+            case Hurdle.QUEUE_LIMIT:
+                return (
+                    f"Queue {self.path} is at its maximum capacity: {self.limit}, used {self.used}, asked {self.asked}."
+                )
+            case Hurdle.USER_LIMIT:
+                return (
+                    f"User capacity has reached its maximum limit, user limit is {self.limit}, resource used by "
+                    f"{self.user} is {self.used}. Queue {self.path}, asked {self.asked}."
+                )
+            case Hurdle.AM_SHARE:
+                return self._am_share()
+            case Hurdle.ROOM:
+                whose = f"Pool {self.said}" if self.said else "The cluster"
+                return f"{whose} has no room: free {self.limit - self.used} of {self.limit}, asked {self.asked}."
+            case _:
+                return self.said
+
+    @property
+    def figures(self) -> str:
+        """Of a share of ApplicationMasters, as scheduler activities show them."""
+        if self.masters is None:
+            return ""
+        return f"Queue Resource Limit for AM = {self.masters.limit}; Queue AM Resource Usage = {self.masters.used}"
+
+    def _am_share(self) -> str:
+        """In the words of CSAMContainerLaunchDiagnosticsConstants."""
+        assert self.masters is not None
+        whose = "User's AM resource limit exceeded. " if self.user else "Queue's AM resource limit exceeded. "
+        return (
+            f"Application is added to the scheduler and is not yet activated. {whose} Details : AM Partition = "
+            f"<DEFAULT_PARTITION>; AM Resource Request = {self.asked}; Queue Resource Limit for AM = "
+            f"{self.masters.limit}; User AM Resource Limit of the queue = {self.masters.of_user}; Queue AM Resource "
+            f"Usage = {self.masters.used}; "
+        )
+
+
+class Unserved(NamedTuple):
+    """A wish of which ``number`` containers were not planned.
+
+    ``what`` is its key, None for the attempt's ApplicationMaster, or the container that is to become larger.  ``size``
+    is rounded as it will be taken.  ``own`` is what was in its way, None where that were limits or room.
+    """
+
+    what: AskKey | ContainerId | None
+    number: int
+    size: Resource
+    own: Hindrance | None = None
+
+    @property
+    def name(self) -> str:
+        if self.what is None:
+            return "the ApplicationMaster"
+        if isinstance(self.what, ContainerId):
+            return f"to enlarge {self.what}"
+        return f"priority {self.what.priority}"
+
+
+class Waiting(NamedTuple):
+    """What one attempt waits for: the first of its wishes, and how many more there are.  ``pool`` is the one it draws
+    on, as ``Capacity`` names it; ``queue`` and ``user`` are as the decision counted them."""
+
+    queue: str
+    user: str
+    pool: str
+    unserved: tuple[Unserved, ...]
+    more: int = 0
+
+
+AllWaiting: TypeAlias = Mapping[ApplicationAttemptId, Waiting]
+
+
+class Told(NamedTuple):
+    """A wish with all that is in its way, nearest first; never nothing."""
+
+    unserved: Unserved
+    chain: tuple[Hindrance, ...]
+
+    @property
+    def is_placeless(self) -> bool:
+        return self.chain[0].hurdle in PLACELESS
+
+    @property
+    def reason(self) -> str:
+        """The nearest hindrance; where no node would do, with what is wanted."""
+        nearest, unserved = self.chain[0], self.unserved
+        if not self.is_placeless:
+            return nearest.reason
+        return f"Cannot be placed: {unserved.number} of {unserved.size} ({unserved.name}): {nearest.reason}"
+
+
+PLACELESS = frozenset(
+    {Hurdle.NODES, Hurdle.SIZE, Hurdle.LABEL, Hurdle.PLACES, Hurdle.BLACKLIST, Hurdle.CONSTRAINT},
+)
+"""No node can take it as things are."""
+WAITS_FOR_PLACES = "It still waits for room on its hosts or racks."
+WAITS_FOR_NEIGHBOURS = (
+    "Nodes where its placement constraint holds are full, or containers that it counts have no node yet."
+)
+SERVED_NEXT = "What was in its way has gone: it is served in the next round."
+
+
+class Unserveds:
+    """Collects what a decision leaves."""
+
+    def __init__(self, pool: str) -> None:
+        self._pool = pool
+        self._found: dict[ApplicationAttemptId, Waiting] = {}
+
+    def add(self, attempt_id: ApplicationAttemptId, queue: str, user: str, unserved: Unserved) -> None:
+        before = self._found.get(attempt_id)
+        if before is None:
+            self._found[attempt_id] = Waiting(queue, user, self._pool, (unserved,))
+        elif len(before.unserved) < UNSERVED_MAX:
+            self._found[attempt_id] = before._replace(unserved=(*before.unserved, unserved))
+        else:
+            self._found[attempt_id] = before._replace(more=before.more + 1)
+
+    @property
+    def waiting(self) -> AllWaiting:
+        return self._found

@@ -1,0 +1,58 @@
+"""What each attempt waits for, as the last decision of the scheduler left it: replaced whole at each look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from yodel.domain.allocation.demands import Decision
+from yodel.domain.allocation.figures import Figures
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.waiting import AllWaiting, Told, Waiting
+
+
+class WaitingBook:
+    """Written by the scheduler at each look; everybody else reads."""
+
+    def __init__(self) -> None:
+        self.looked_at_ms = 0
+        """When the last decision was made, epoch ms; 0: none yet.  Nothing that a decision reads has changed since, or
+        another is under way."""
+        self._waiting: AllWaiting = {}
+        self._figures: Mapping[str, Figures] = {}
+        self._told: dict[ApplicationAttemptId, tuple[Told, ...]] = {}
+        """What was read of this look."""
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[ApplicationAttemptId]:
+        return iter(self._waiting)
+
+    def take(self, decision: Decision, now_ms: int) -> bool:
+        """What a decision found, before anything of it is acted upon.  Whether it is something else than before."""
+        is_news = self._waiting != decision.waiting
+        self._waiting, self._figures, self.looked_at_ms = decision.waiting, decision.figures, now_ms
+        self._told.clear()
+        if decision.waiting:
+            for figures in self._figures.values():
+                figures.ledger.hold_still()
+        return is_news
+
+    def of(self, attempt_id: ApplicationAttemptId) -> Waiting | None:
+        """What is kept of it; None: it waits for nothing that is not under way."""
+        return self._waiting.get(attempt_id)
+
+    def told(self, attempt_id: ApplicationAttemptId) -> tuple[Told, ...]:
+        """The same with all that is in the way of each wish."""
+        waiting = self._waiting.get(attempt_id)
+        if waiting is None:
+            return ()
+        found = self._told.get(attempt_id)
+        if found is None:
+            found = self._told[attempt_id] = tuple(self._figures[waiting.pool].told(waiting))
+        return found
+
+    def figures(self, attempt_id: ApplicationAttemptId) -> Figures | None:
+        """What was gone by; None: it waits for nothing."""
+        waiting = self._waiting.get(attempt_id)
+        return self._figures[waiting.pool] if waiting is not None else None
