@@ -160,6 +160,10 @@ ADDED = {
     "0004": ("ALTER TABLE queues DROP COLUMN limits",),
     "0005": ("ALTER TABLE queues DROP COLUMN said", "DROP TABLE queue_changes"),
     "0006": ("ALTER TABLE containers DROP COLUMN pod", "ALTER TABLE ended_containers DROP COLUMN pod"),
+    "0007": tuple(
+        f"ALTER TABLE past_usage DROP COLUMN preempted_{name}"
+        for name in ("masters", "others", "memory_mib", "vcores", "memory_mib_s", "vcore_s")
+    ),
 }
 """What takes a migration back: a database becomes what an older release would have left."""
 

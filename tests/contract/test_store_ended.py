@@ -12,7 +12,7 @@ from tests.support.records import a_container, a_container_id, an_application, a
 from tests.support.stores import Place
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, NodeId
-from yodel.domain.past import PastUsage, PastUsageId, remembered
+from yodel.domain.past import PastUsage, PastUsageId, Preempted, remembered
 from yodel.domain.queues.queue import default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, ContainerType
@@ -117,7 +117,11 @@ async def test_application_takes_its_ended_containers_and_what_they_used_along(o
 async def test_what_was_used_comes_back_by_application_and_node(opened: Opened) -> None:
     application_id = an_application_id(1)
     placed = PastUsage(
-        id=PastUsageId(application_id, NodeId("n-ü", 1)), containers=2**40, memory_mib_s=2**50, vcore_s=3
+        id=PastUsageId(application_id, NodeId("n-ü", 1)),
+        containers=2**40,
+        memory_mib_s=2**50,
+        vcore_s=3,
+        preempted=Preempted(masters=1, others=2, memory_mib=2**41, vcores=4, memory_mib_s=2**51, vcore_s=5),
     )
     unplaced = PastUsage(id=PastUsageId(application_id, None), containers=1)
     await opened.store.commit(Commit(rows=[unplaced, replace(placed, containers=1)]))

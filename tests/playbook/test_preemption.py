@@ -10,6 +10,7 @@ import pytest
 from tests.support.fakes import NODE
 from tests.support.playbook import SMALL, Am, Options, World, ask, running
 from yodel.domain.ids import ContainerId
+from yodel.domain.past import Preempted
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
@@ -80,6 +81,38 @@ async def test_borrowed_containers_are_asked_back_and_end_at_the_deadline(world:
     assert ended.diagnostics == "Container preempted by scheduler: queue root.a gave it back to root.b"
     assert [container.id for container in (await am.beat()).completed] == [tasks[-1]]
     assert held(world, "root.b") == 1
+
+
+async def test_what_was_taken_back_is_told_of_the_application_also_when_it_is_forgotten(world: World) -> None:
+    am, tasks = await borrower_of_all(world)
+    await waiting_in_b(world)
+    await round_of(world)
+    await world.pass_time(20)
+    await round_of(world)
+
+    def told() -> Preempted:
+        return world.rm.queries.application(am.application_id).preempted
+
+    size, lived_s = world.container(tasks[-1]).capability, 20
+    taken = Preempted(
+        others=1,
+        memory_mib=size.memory_mib,
+        vcores=size.vcores,
+        memory_mib_s=size.memory_mib * lived_s,
+        vcore_s=size.vcores * lived_s,
+    )
+    assert told() == taken
+    await am.beat()
+    await am.beat()
+    name = world.container(tasks[-1]).pod
+    world.pods.pods = {known: pod for known, pod in world.pods.pods.items() if known != name}
+    world.relist()
+    await world.settle()
+    await world.run(world.rm.forgetting.round())
+    assert tasks[-1] not in world.rm.state.containers
+    assert told() == taken
+    await world.restart()
+    assert told() == taken
 
 
 async def test_what_the_master_does_not_know_yet_is_told_after_it_was_handed_over(world: World) -> None:

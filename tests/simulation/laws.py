@@ -218,7 +218,7 @@ def derived(state: ClusterState) -> dict[str, Any]:
         "by user": used(state.queue_use.by_user),
         "live by queue": dict(state.queue_use.live_by_queue),
         "by node": used(state.usage.by_node),
-        "seconds": {k: (s.memory_mib_s, s.vcore_s) for k, s in state.usage.seconds.items()},
+        "seconds": {k: (s.memory_mib_s, s.vcore_s, s.preempted) for k, s in state.usage.seconds.items()},
         "past": state.past_usage,
         "contexts": dict(state.index.context_bytes),
         "planned": state.container_index.planned_count,

@@ -144,6 +144,9 @@ def application_facts(app: JsonObject) -> dict[str, str]:
         "Holds": f"{app['running_containers']} containers, {amount(used)}" if not is_over else "",
         "Waits for": f"{app['pending_containers']} containers, {amount(pending)}" if app["pending_containers"] else "",
         "Used": f"{app['memory_mib_seconds']} MiB-seconds, {app['vcore_seconds']} vcore-seconds",
+        "Taken back": f"{app['preempted_containers']} containers, {amount(app['preempted'])}"
+        if app["preempted_containers"]
+        else "",
         "Logs": app["log_aggregation"],
         "Pages": app["tracking_url"] or "",
         "Diagnostics": app["diagnostics"].strip(),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.domain.states import ContainerState
+from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerType
 
 REMEMBERED_DIAGNOSTICS_MAX = 4_096
 """Characters, the last ones: a hundred thousand rows are kept, and a row's text is whatever a process printed."""
@@ -25,6 +25,32 @@ class PastUsageId:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preempted:
+    """What of ended containers was taken back (RMAppMetrics): how many ApplicationMasters and others, their sizes, and
+    the integrals of their memory and cores over their lives, in seconds."""
+
+    masters: int = 0
+    others: int = 0
+    memory_mib: int = 0
+    vcores: int = 0
+    memory_mib_s: int = 0
+    vcore_s: int = 0
+
+    def __add__(self, other: Preempted) -> Preempted:
+        return Preempted(
+            masters=self.masters + other.masters,
+            others=self.others + other.others,
+            memory_mib=self.memory_mib + other.memory_mib,
+            vcores=self.vcores + other.vcores,
+            memory_mib_s=self.memory_mib_s + other.memory_mib_s,
+            vcore_s=self.vcore_s + other.vcore_s,
+        )
+
+
+NOTHING_PREEMPTED = Preempted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PastUsage:
     """How many containers there were, and the integrals of their memory and cores over their lives, in seconds."""
 
@@ -32,6 +58,7 @@ class PastUsage:
     containers: int = 0
     memory_mib_s: int = 0
     vcore_s: int = 0
+    preempted: Preempted = NOTHING_PREEMPTED
 
     def plus(self, container: Container) -> PastUsage:
         """With one that has ended."""
@@ -41,6 +68,7 @@ class PastUsage:
             containers=self.containers + 1,
             memory_mib_s=self.memory_mib_s + memory_mib_s,
             vcore_s=self.vcore_s + vcore_s,
+            preempted=self.preempted + preempted_of(container),
         )
 
 
@@ -71,3 +99,19 @@ def used_by(container: Container) -> tuple[int, int]:
     """The integrals of memory (MiB seconds) and cores (vcore seconds) of a container that has ended."""
     duration_s = max(0, container.finished_ms - container.created_ms) // 1000
     return container.capability.memory_mib * duration_s, container.capability.vcores * duration_s
+
+
+def preempted_of(container: Container) -> Preempted:
+    """Nothing, unless it ended as PREEMPTED (RMContainerImpl.updateAttemptMetrics)."""
+    if container.exit_status != ContainerExitStatus.PREEMPTED:
+        return NOTHING_PREEMPTED
+    memory_mib_s, vcore_s = used_by(container)
+    is_master = container.type is ContainerType.APPLICATION_MASTER
+    return Preempted(
+        masters=1 if is_master else 0,
+        others=0 if is_master else 1,
+        memory_mib=container.capability.memory_mib,
+        vcores=container.capability.vcores,
+        memory_mib_s=memory_mib_s,
+        vcore_s=vcore_s,
+    )

@@ -45,6 +45,8 @@ class ReportFacts:
     running_containers: int
     memory_mib_s: int
     vcore_s: int
+    preempted_memory_mib_s: int
+    preempted_vcore_s: int
     progress: float
     cluster_share_percent: float
     tracking_url: str
@@ -126,14 +128,17 @@ def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageR
         needed_resources=ids.resource_pb(gone if ended else facts.used),
         memory_seconds=int64(facts.memory_mib_s),
         vcore_seconds=int64(facts.vcore_s),
-        preempted_memory_seconds=0,
-        preempted_vcore_seconds=0,
+        preempted_memory_seconds=int64(facts.preempted_memory_mib_s),
+        preempted_vcore_seconds=int64(facts.preempted_vcore_s),
     )
     if not ended:
         usage.queue_usage_percentage = usage.cluster_usage_percentage = facts.cluster_share_percent
-    for name, value in ((MEMORY, facts.memory_mib_s), (VCORES, facts.vcore_s)):
+    for name, value, taken in (
+        (MEMORY, facts.memory_mib_s, facts.preempted_memory_mib_s),
+        (VCORES, facts.vcore_s, facts.preempted_vcore_s),
+    ):
         usage.application_resource_usage_map.add(key=name, value=int64(value))
-        usage.application_preempted_resource_usage_map.add(key=name, value=0)
+        usage.application_preempted_resource_usage_map.add(key=name, value=int64(taken))
     return usage
 
 

@@ -145,6 +145,7 @@ class RenderedApplications:
             view.am_node.http_address if view.am_node is not None else None,
             view.memory_mib_s,
             view.vcore_s,
+            view.preempted,
             self._log_aggregation.status_of(view.application),
         )
 

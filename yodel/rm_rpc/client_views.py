@@ -32,6 +32,8 @@ class ReportMaker:
             running_containers=view.running_containers,
             memory_mib_s=view.memory_mib_s,
             vcore_s=view.vcore_s,
+            preempted_memory_mib_s=view.preempted.memory_mib_s,
+            preempted_vcore_s=view.preempted.vcore_s,
             progress=view.progress,
             cluster_share_percent=view.cluster_share_percent,
             tracking_url=self._proxy_url(app.id) if view.attempt is None else self._tracking_url(view.attempt),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from sqlalchemy import ColumnElement, Executable, Select, delete, func, select, tuple_
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yodel.domain.past import PastUsage, PastUsageId
+from yodel.domain.past import PastUsage, PastUsageId, Preempted
 from yodel.domain.states import ContainerState, ContainerType
 from yodel.store import tables
 from yodel.store.values import Columns, Values, node_id_from, pod_from, resource_from, resource_values
@@ -69,6 +71,7 @@ def past_usage_values(usage: PastUsage) -> Values:
         "containers": usage.containers,
         "memory_mib_s": usage.memory_mib_s,
         "vcore_s": usage.vcore_s,
+        **{f"preempted_{name}": amount for name, amount in asdict(usage.preempted).items()},
     }
 
 
@@ -79,6 +82,14 @@ def past_usage_from(row: Columns) -> PastUsage:
         containers=row["containers"],
         memory_mib_s=row["memory_mib_s"],
         vcore_s=row["vcore_s"],
+        preempted=Preempted(
+            masters=row["preempted_masters"],
+            others=row["preempted_others"],
+            memory_mib=row["preempted_memory_mib"],
+            vcores=row["preempted_vcores"],
+            memory_mib_s=row["preempted_memory_mib_s"],
+            vcore_s=row["preempted_vcore_s"],
+        ),
     )
 
 

@@ -247,6 +247,12 @@ class PastUsageColumns(TypedColumns):
     containers = Column(BigInteger, nullable=False)
     memory_mib_s = Column(BigInteger, nullable=False)
     vcore_s = Column(BigInteger, nullable=False)
+    preempted_masters = Column(BigInteger, nullable=False, server_default="0")
+    preempted_others = Column(BigInteger, nullable=False, server_default="0")
+    preempted_memory_mib = Column(BigInteger, nullable=False, server_default="0")
+    preempted_vcores = Column(BigInteger, nullable=False, server_default="0")
+    preempted_memory_mib_s = Column(BigInteger, nullable=False, server_default="0")
+    preempted_vcore_s = Column(BigInteger, nullable=False, server_default="0")
 
 
 class MasterKeyColumns(TypedColumns):

@@ -35,6 +35,8 @@ def facts(**changes: Any) -> reports.ReportFacts:
         "running_containers": 2,
         "memory_mib_s": 10,
         "vcore_s": 5,
+        "preempted_memory_mib_s": 4,
+        "preempted_vcore_s": 2,
         "progress": 0.5,
         "cluster_share_percent": 12.5,
         "tracking_url": "http://rm/proxy/x/",
@@ -101,7 +103,11 @@ def test_ended_application_shows_minus_one_as_yarn_does() -> None:
     report = reports.application_report(app, facts(attempt=an_attempt()))
     usage = report.app_resource_Usage
     assert (usage.num_used_containers, usage.used_resources.memory, usage.used_resources.virtual_cores) == (-1, -1, -1)
-    assert usage.memory_seconds == 10
+    assert (usage.memory_seconds, usage.preempted_memory_seconds, usage.preempted_vcore_seconds) == (10, 4, 2)
+    assert [(one.key, one.value) for one in usage.application_preempted_resource_usage_map] == [
+        ("memory-mb", 4),
+        ("vcores", 2),
+    ]
     assert (report.finishTime, report.final_application_status) == (9, pb.APP_SUCCEEDED)
 
 

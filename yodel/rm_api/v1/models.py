@@ -147,6 +147,8 @@ class Application(ApplicationSummary):
     pending: Amount
     memory_mib_seconds: int
     vcore_seconds: int
+    preempted_containers: int = Field(description="Containers that were taken back from it, ApplicationMasters too.")
+    preempted: Amount = Field(description="Their sizes together.")
     is_unmanaged: bool
     max_attempts: int
     node_label: str

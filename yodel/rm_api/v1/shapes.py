@@ -48,6 +48,8 @@ def application(
         pending=amount(view.pending),
         memory_mib_seconds=view.memory_mib_s,
         vcore_seconds=view.vcore_s,
+        preempted_containers=view.preempted.masters + view.preempted.others,
+        preempted=amount(Resource(view.preempted.memory_mib, view.preempted.vcores)),
         is_unmanaged=submission.is_unmanaged,
         max_attempts=submission.max_attempts,
         node_label=submission.node_label,

@@ -11,6 +11,7 @@ from yodel.domain.ask_book import Ask, SchedulingAsk
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.node import Node
+from yodel.domain.past import NOTHING_PREEMPTED, Preempted
 from yodel.domain.resource import NONE
 from yodel.domain.states import ApplicationState, AttemptState, YarnApplicationState
 from yodel.hadoop_http.java_numbers import java_float
@@ -63,12 +64,7 @@ def app(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
         **(_am(view) if has_attempt else {}),
         "masterNodeId": _master_node_id(view) if has_attempt else "",
         **_amounts(view, facts),
-        "preemptedResourceMB": 0,
-        "preemptedResourceVCores": 0,
-        "numNonAMContainerPreempted": 0,
-        "numAMContainerPreempted": 0,
-        "preemptedMemorySeconds": 0,
-        "preemptedVcoreSeconds": 0,
+        **_preempted(view.preempted if facts.may_view else NOTHING_PREEMPTED),
     }
     if facts.asks and has_attempt and "resourceRequests" not in facts.deselected:
         shown["resourceRequests"] = [_ask(ask) for ask in facts.asks]
@@ -226,6 +222,17 @@ def _amounts(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
     if view.attempt is not None:
         found["resourceSecondsMap"] = seconds_map(view.memory_mib_s, view.vcore_s)
     return found
+
+
+def _preempted(found: Preempted) -> dict[str, int]:
+    return {
+        "preemptedResourceMB": found.memory_mib,
+        "preemptedResourceVCores": found.vcores,
+        "numNonAMContainerPreempted": found.others,
+        "numAMContainerPreempted": found.masters,
+        "preemptedMemorySeconds": found.memory_mib_s,
+        "preemptedVcoreSeconds": found.vcore_s,
+    }
 
 
 def _usage(view: ApplicationView) -> dict[str, Any]:

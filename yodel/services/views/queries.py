@@ -15,6 +15,7 @@ from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
+from yodel.domain.past import NOTHING_PREEMPTED, Preempted
 from yodel.domain.queues import queue as queues
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.shares import Share
@@ -53,6 +54,7 @@ class ApplicationView:
     running_containers: int
     memory_mib_s: int
     vcore_s: int
+    preempted: Preempted
     pending_containers: int
     pending: Resource
     cluster_share_percent: float
@@ -299,6 +301,7 @@ class Queries:
         runtime = state.masters.runtimes.get(app.current_attempt_id)
         usage = state.usage.by_application.get(app.id, Usage())
         pending_count, pending = runtime.wishes.asks.pending() if runtime is not None else (0, NONE)
+        done = state.usage.seconds.get(app.id)
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
         now_ms = self._clock.now_ms()
@@ -314,6 +317,7 @@ class Queries:
             running_containers=usage.containers,
             memory_mib_s=memory_mib_s,
             vcore_s=vcore_s,
+            preempted=done.preempted if done is not None else NOTHING_PREEMPTED,
             pending_containers=pending_count,
             pending=pending,
             cluster_share_percent=100.0 * usage.resource.memory_mib / total if total else 0.0,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, NodeId
-from yodel.domain.past import PastUsage, used_by
+from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, Preempted, preempted_of, used_by
 from yodel.domain.resource import NONE, Resource
 
 
@@ -34,6 +34,7 @@ class ResourceSeconds:
 
     memory_mib_s: int = 0
     vcore_s: int = 0
+    preempted: Preempted = NOTHING_PREEMPTED
 
 
 class UsageBook:
@@ -55,17 +56,21 @@ class UsageBook:
             usage.add(held, sign)
 
     def count_end(self, container: Container) -> None:
-        self._add_seconds(container.id.application_id, *used_by(container))
+        self._add_seconds(container.id.application_id, *used_by(container), preempted_of(container))
 
     def count_past(self, usage: PastUsage) -> None:
         """As if its containers were still here."""
-        self._add_seconds(usage.id.application_id, usage.memory_mib_s, usage.vcore_s)
+        self._add_seconds(usage.id.application_id, usage.memory_mib_s, usage.vcore_s, usage.preempted)
 
     def forget(self, application_id: ApplicationId) -> None:
         self.by_application.pop(application_id, None)
         self.seconds.pop(application_id, None)
 
-    def _add_seconds(self, application_id: ApplicationId, memory_mib_s: int, vcore_s: int) -> None:
+    def _add_seconds(
+        self, application_id: ApplicationId, memory_mib_s: int, vcore_s: int, preempted: Preempted
+    ) -> None:
         seconds = self.seconds.setdefault(application_id, ResourceSeconds())
         seconds.memory_mib_s += memory_mib_s
         seconds.vcore_s += vcore_s
+        if preempted is not NOTHING_PREEMPTED:
+            seconds.preempted += preempted

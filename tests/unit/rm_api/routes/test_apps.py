@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.api_rows import api_get
 from tests.support.records import CLUSTER_TIMESTAMP_MS, a_container, a_container_id, a_node, an_application, an_attempt
 from tests.support.records import a_submission as submission_of
 from tests.support.rest_world import RestWorld, rest_world
@@ -18,6 +19,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
+    ContainerExitStatus,
     ContainerState,
     ContainerType,
     ExecutionType,
@@ -69,6 +71,30 @@ async def test_running_application_shows_where_and_how_much(world: RestWorld) ->
     assert (app["allocatedMB"], app["allocatedVCores"], app["runningContainers"]) == (3072, 3, 2)
     assert (app["elapsedTime"], app["memorySeconds"]) == (10_000, 1024 * 10 + 2048 * 5)
     assert (app["clusterUsagePercentage"], app["queueUsagePercentage"]) == (37.5, 37.5)
+
+
+async def test_what_was_taken_back_is_told_apart(world: RestWorld) -> None:
+    await put_running(world)
+    ended_ms = CLUSTER_TIMESTAMP_MS + 9000
+    taken = {"state": ContainerState.COMPLETED, "exit_status": ContainerExitStatus.PREEMPTED, "finished_ms": ended_ms}
+    master = a_container(
+        container=8, type=ContainerType.APPLICATION_MASTER, created_ms=CLUSTER_TIMESTAMP_MS + 4000, **taken
+    )
+    task = a_container(container=9, capability=Resource(512, 1), created_ms=CLUSTER_TIMESTAMP_MS + 7000, **taken)
+    await world.put(master, task)
+    path, v1 = f"/apps/{an_application(1).id}", f"/api/v1/applications/{an_application(1).id}"
+    app = (await world.json(path))["app"]
+    figures = {name: value for name, value in app.items() if "reempted" in name}
+    assert figures == {
+        "preemptedResourceMB": 2048 + 512,
+        "preemptedResourceVCores": 3,
+        "numNonAMContainerPreempted": 1,
+        "numAMContainerPreempted": 1,
+        "preemptedMemorySeconds": 2048 * 5 + 512 * 2,
+        "preemptedVcoreSeconds": 2 * 5 + 2,
+    }
+    found = await api_get(world, v1)
+    assert (found["preempted_containers"], found["preempted"]) == (2, {"memory_mib": 2560, "vcores": 3, "others": {}})
 
 
 async def test_elapsed_time_of_a_running_application_is_never_from_a_cache(world: RestWorld) -> None:
@@ -150,6 +176,8 @@ async def test_lifetime_is_shown_with_what_remains(world: RestWorld) -> None:
 async def test_who_may_not_view_sees_that_it_exists_and_zeros() -> None:
     async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as world:
         await put_running(world)
+        taken = {"state": ContainerState.COMPLETED, "exit_status": ContainerExitStatus.PREEMPTED}
+        await world.put(a_container(container=9, finished_ms=CLUSTER_TIMESTAMP_MS + 9000, **taken))
         path = f"/apps/{an_application(1).id}"
         mine = (await world.json(f"{path}?user.name=alice"))["app"]
         world.client.cookies.clear()
@@ -158,7 +186,8 @@ async def test_who_may_not_view_sees_that_it_exists_and_zeros() -> None:
     assert set(mine) - set(theirs) == {"amContainerLogs", "amHostHttpAddress", "amRPCAddress", "logAggregationStatus"}
     assert (mine["masterNodeId"], theirs["masterNodeId"]) == ("node-1:8041", "")
     zeros = ("startedTime", "launchTime", "elapsedTime", "allocatedMB", "allocatedVCores", "runningContainers")
-    assert [theirs[name] for name in zeros] == [0] * 6
+    assert [theirs[name] for name in (*zeros, "preemptedResourceMB", "numNonAMContainerPreempted")] == [0] * 8
+    assert (mine["preemptedResourceMB"], mine["numNonAMContainerPreempted"]) == (2048, 1)
 
 
 async def test_lists_may_hold_only_what_a_caller_may_view() -> None:
