@@ -12,14 +12,13 @@ import html
 import ipaddress
 import secrets
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
-from typing import Any, cast
+from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -54,6 +53,7 @@ from yodel.hadoop_http.bounded_http import BoundedHttp
 from yodel.hadoop_http.connections import ConnectionLimits, Connections
 from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument, not_found
 from yodel.hadoop_http.negotiate import answer
+from yodel.hadoop_http.serving import BACKLOG, HttpServer, ServerOptions
 from yodel.rpc_io.http_cookie import CookieSigner
 from yodel.telemetry.limits import NODE_HTTP_CONNECTIONS, NODE_HTTP_CONNECTIONS_PER_ADDRESS
 
@@ -65,7 +65,6 @@ LIMITS = ConnectionLimits(
     of_all=NODE_HTTP_CONNECTIONS,
     of_address=NODE_HTTP_CONNECTIONS_PER_ADDRESS,
 )
-BACKLOG = 128
 ACCEPTED_AT_ONCE = 16
 """In one turn; and so often accepting fails, each time with a traceback, in a second without a descriptor left."""
 COOKIE_VALIDITY_S = 36_000  # hadoop.http.authentication.token.validity
@@ -108,23 +107,19 @@ class LogServer:
         self._limits = limits
         self._socket = socket.create_server((host, port), backlog=BACKLOG)
         self.port = int(self._socket.getsockname()[1])
-        self._server: uvicorn.Server | None = None
+        self._server: HttpServer | None = None
         self._ended = asyncio.Event()
 
     async def serve(self, app: Starlette) -> None:
         """Until ``stop``."""
-        config = uvicorn.Config(
+        self._server = HttpServer(
             app,
-            http=cast(type[asyncio.Protocol], partial(BoundedHttp, connections=Connections(self._limits))),
-            ws="none",
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            proxy_headers=False,
-            backlog=ACCEPTED_AT_ONCE,
-            timeout_graceful_shutdown=2,
+            ServerOptions(
+                protocol=partial(BoundedHttp, connections=Connections(self._limits)),
+                accepted_at_once=ACCEPTED_AT_ONCE,
+                stop_timeout_s=2,
+            ),
         )
-        self._server = _QuietServer(config)
         try:
             await self._server.serve(sockets=[self._socket])
         finally:
@@ -138,20 +133,6 @@ class LogServer:
                 async with asyncio.timeout(3):
                     await self._ended.wait()
         self._socket.close()
-
-
-class _QuietServer(uvicorn.Server):
-    """Leaves signal handling to the process's owner."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """uvicorn's one number is for what waits in the kernel too, which may be more."""
-        await super().startup(sockets)
-        for listening in sockets or ():
-            listening.listen(BACKLOG)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
 
 
 def build_app(

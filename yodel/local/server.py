@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import uvicorn
-
+from yodel.hadoop_http.serving import HttpServer, ServerOptions
 from yodel.local import times
 from yodel.local.api import KubernetesApi
 from yodel.local.events import EventRecorder
@@ -77,7 +76,7 @@ async def run_local_kubernetes(
                     tasks.create_task(_heartbeat(keeper, events, config.heartbeat_interval_s), name="node heartbeat"),
                 ]
                 serving = tasks.create_task(server.serve(sockets=[listener]), name="kubernetes api")
-                await _until_started(server, serving)
+                await server.until_started(serving)
                 if on_ready is not None:
                     on_ready(f"https://{config.host}:{listener.getsockname()[1]}")
                 await stop.wait()
@@ -92,33 +91,15 @@ async def run_local_kubernetes(
         store.close()
 
 
-class _Server(uvicorn.Server):
-    """Signals belong to the program, not to one of its servers."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def _server(api: KubernetesApi, config: LocalKubernetesConfig) -> _Server:
-    settings = uvicorn.Config(
-        api,
-        ssl_certfile=config.tls_certificate,
-        ssl_keyfile=config.tls_key,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        http="httptools",
-        interface="asgi3",
-        proxy_headers=False,
-        server_header=False,
+def _server(api: KubernetesApi, config: LocalKubernetesConfig) -> HttpServer:
+    options = ServerOptions(
         backlog=BACKLOG,
-        limit_concurrency=CONNECTIONS_MAX,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
+        keep_alive_s=KEEP_ALIVE_S,
+        stop_timeout_s=SHUTDOWN_TIMEOUT_S,
+        requests_max=CONNECTIONS_MAX,
+        tls=(config.tls_certificate, config.tls_key),
     )
-    return _Server(settings)
+    return HttpServer(api, options)
 
 
 @contextlib.contextmanager
@@ -129,11 +110,6 @@ def _listening(config: LocalKubernetesConfig) -> Iterator[socket.socket]:
         listener.bind((config.host, config.port))
         listener.set_inheritable(False)
         yield listener
-
-
-async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
-    while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
-        await asyncio.sleep(0.005)
 
 
 async def _heartbeat(keeper: NodeKeeper, events: EventRecorder, interval_s: float) -> None:

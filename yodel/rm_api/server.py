@@ -1,31 +1,28 @@
-"""uvicorn inside our own loop: no signal handlers of its own, no access log, bounded callers, a graceful stop."""
+"""The ResourceManager's web port: bounded callers, answers that are kept, a graceful stop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 
 from yodel.errors import Unavailable
 from yodel.hadoop_http.bounded_http import BoundedHttp
 from yodel.hadoop_http.connections import ConnectionLimits, Connections
+from yodel.hadoop_http.serving import BACKLOG, HttpServer, ServerOptions
 from yodel.rm_api.replay import Replay, asked_in, may_be_kept
 from yodel.telemetry.limits import HTTP_CONNECTIONS, HTTP_CONNECTIONS_PER_ADDRESS
 
 LIMITS = ConnectionLimits(
     connections_max=2_000, per_address_max=500, of_all=HTTP_CONNECTIONS, of_address=HTTP_CONNECTIONS_PER_ADDRESS
 )
-BACKLOG = 128
-"""Also how many connections are accepted in one turn of the loop: each takes some 50 µs."""
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5
-KEEP_ALIVE_S = 30
 
 
 class ReplayingHttp(BoundedHttp):
@@ -62,17 +59,10 @@ class ReplayingHttp(BoundedHttp):
         return True
 
 
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals belong to the process's owner."""
-        yield
-
-
 class RestServer:
     """A started server; ``stop`` waits for answers under way, for at most STOP_TIMEOUT_S."""
 
-    def __init__(self, server: _Server, task: asyncio.Task[None]) -> None:
+    def __init__(self, server: HttpServer, task: asyncio.Task[None]) -> None:
         self._server, self._task = server, task
 
     async def stop(self) -> None:
@@ -99,29 +89,14 @@ async def serve(app: Starlette, host: str, port: int, limits: ConnectionLimits =
         api.bound_to(bound_port, *others)
     replay = api.replay if api is not None else None
     http = partial(ReplayingHttp, replay=replay, connections=Connections(limits))
-    config = uvicorn.Config(
-        app,
-        http=cast(type[asyncio.Protocol], http),
-        ws="none",
-        loop="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=True,
-        proxy_headers=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=STOP_TIMEOUT_S,
-    )
-    server = _Server(config)
+    options = ServerOptions(protocol=http, stop_timeout_s=STOP_TIMEOUT_S, has_lifespan=True)
+    server = HttpServer(app, options)
     task = asyncio.create_task(server.serve(sockets=listening), name="rest")
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
-            while not server.started:
-                if task.done():
-                    raise Unavailable("the REST server ended while it started")
-                await asyncio.sleep(0.005)
+            await server.until_started(task)
+        if task.done():
+            raise Unavailable("the REST server ended while it started")
     except BaseException:
         task.cancel()
         for each in listening:
