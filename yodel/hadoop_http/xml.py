@@ -8,9 +8,11 @@ hold become U+FFFD, as with ``yarn.webapp.filter-invalid-xml-chars``; Hadoop's d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
+
+from yodel.hadoop_http.many import Many
 
 Escape = Callable[[str], str]
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -49,6 +51,26 @@ def document(value: Mapping[str, Any], root: str | None = None) -> bytes:
     return (DECLARATION + fragment(name, content)).encode()
 
 
+def parts(value: Mapping[str, Any], root: str | None = None) -> Iterator[str]:
+    """A whole document that holds ``Many``, each of their elements apart."""
+    name, content = _rooted(value, root)
+    yield DECLARATION
+    yield from _parts(name, content)
+
+
+def _parts(name: str, value: Any) -> Iterator[str]:
+    out: list[str] = []
+    later: list[tuple[int, str, Many]] = []
+    _write(out, name, value, escaped, later)
+    begin = 0
+    for end, inner, many in later:
+        yield "".join(out[begin:end])
+        begin = end
+        for item in many.shown():
+            yield from _parts(inner, item)
+    yield "".join(out[begin:])
+
+
 def fragment(name: str, value: Any, escape: Escape | None = None) -> str:
     """One element with all it holds; nothing for None, one element for each item of a list."""
     out: list[str] = []
@@ -68,12 +90,21 @@ def _rooted(value: Mapping[str, Any], root: str | None) -> tuple[str, Any]:
     return ROOTS.get(first, first), value
 
 
-def _write(out: list[str], name: str, value: Any, escape: Escape) -> None:
+def _write(
+    out: list[str], name: str, value: Any, escape: Escape, later: list[tuple[int, str, Many]] | None = None
+) -> None:
+    """``later`` gets what is written element by element, and before which of ``out`` it comes."""
     if value is None:
+        return
+    if isinstance(value, Many):
+        assert later is not None, "a document that holds Many is written in parts"
+        if value.items:
+            later.append((len(out), name, value))
+            out.append("")
         return
     if isinstance(value, (list, tuple)):
         for item in value:
-            _write(out, name, item, escape)
+            _write(out, name, item, escape, later)
         return
     if not isinstance(value, Mapping):
         out.append(f"<{name}>{_text(value, escape)}</{name}>")
@@ -86,7 +117,7 @@ def _write(out: list[str], name: str, value: Any, escape: Escape) -> None:
     out.append(f"<{name}{marker}>")
     for key, inner in value.items():
         if not (marker and key == "type"):
-            _write(out, key, inner, escape)
+            _write(out, key, inner, escape, later)
     if len(out) == before + 1:
         out[before] = f"<{name}{marker}/>"
     else:

@@ -15,6 +15,8 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, InvalidValue
 from yodel.hadoop_http.errors import JAX_RS, RestError, bad_request, not_found
+from yodel.hadoop_http.long_answers import answer_many
+from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import answer
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
@@ -43,8 +45,9 @@ async def containers(request: Request) -> Response:
     """Those that live; the lists of attempts that are over are empty, as in Hadoop."""
     api = api_of(request)
     attempt = _found_attempt(request, _attempt_id(request), "application")
-    shown = [_shown(api, container) for container in api.services.queries.containers(attempt.id)]
-    return answer(request, {"container": shown} if shown else {}, root="containers")
+    found = api.services.queries.containers(attempt.id)
+    shown = {"container": Many(found, lambda container: _shown(api, container))} if found else {}
+    return await answer_many(request, shown, root="containers")
 
 
 async def container(request: Request) -> Response:

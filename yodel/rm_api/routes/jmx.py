@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from starlette.requests import Request
@@ -19,28 +19,34 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.routes.cluster import loads
 from yodel.rm_api.routes.scheduler import tree_of
 from yodel.rm_api.wire import jmx as wire
+from yodel.rm_api.wire.scheduler import Tree
+from yodel.rpc_io.pieces import taking_turns
 from yodel.rpc_io.server import RpcServer
+
+PIECE = 20
+"""Beans of queues that are made in one go: two milliseconds."""
 
 
 async def jmx(request: Request) -> Response:
-    return answer_beans(request, partial(_beans, api_of(request)))
+    api = api_of(request)
+    return answer_beans(request, partial(_beans, api, await tree_of(api)))
 
 
-def metric_beans(api: Api) -> list[Bean]:
+async def metric_beans(api: Api) -> list[Bean]:
     """Those of the cluster and of every queue, for Prometheus as well."""
     services = api.services
     host = api.web_address.rpartition(":")[0]
     cluster = wire.cluster_metrics(services.queries.metrics(), loads(services), host)
-    return [cluster, *_queue_beans(api, host)]
+    return [cluster, *[bean async for bean in taking_turns(_queue_beans(api, await tree_of(api), host), PIECE)]]
 
 
-def _beans(api: Api, pattern: NamePattern) -> list[Bean]:
+def _beans(api: Api, tree: Tree, pattern: NamePattern) -> list[Bean]:
     """Only the kinds that may match are made: an alert asks for one bean every few seconds."""
     services, host = api.services, api.web_address.rpartition(":")[0]
     settings, queries = services.settings, services.queries
     kinds: dict[str, Callable[[], list[Bean]]] = {
         "ClusterMetrics": lambda: [wire.cluster_metrics(queries.metrics(), loads(services), host)],
-        "QueueMetrics": lambda: _queue_beans(api, host),
+        "QueueMetrics": lambda: list(_queue_beans(api, tree, host)),
         "RMNMInfo": lambda: [wire.node_managers(queries.nodes())],
         "UgiMetrics": lambda: [wire.user_metrics(services.group_lookups, host, time.monotonic())],
         "JvmMetrics": lambda: process_beans(
@@ -60,18 +66,15 @@ def _rpc_beans(make: Callable[[RpcServer, str, float], Bean], server: RpcServer,
     return [make(server, host, asyncio.get_running_loop().time())]
 
 
-def _queue_beans(api: Api, host: str) -> list[Bean]:
+def _queue_beans(api: Api, tree: Tree, host: str) -> Iterator[Bean]:
     rows, now_ms = api.services.queries.rows, api.services.clock.now_ms()
-    tree = tree_of(api)
-    applications: dict[str, list[Application]] = {path: [] for path in rows.queues}
+    applications: dict[str, list[Application]] = {queue.path: [] for queue in tree.queues}
     for app in rows.live_applications():
         for path in _line(app.submission.queue):
             if path in applications:
                 applications[path].append(app)
-    return [
-        wire.queue_metrics(tree, queue, applications[queue.path], rows.totals_of(queue.path), host, now_ms)
-        for queue in tree.queues
-    ]
+    for queue in tree.queues:
+        yield wire.queue_metrics(tree, queue, applications[queue.path], rows.totals_of(queue.path), host, now_ms)
 
 
 def _line(path: str) -> list[str]:

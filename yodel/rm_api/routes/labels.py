@@ -7,6 +7,7 @@ cannot be replaced here, and a label is there when a node has it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from starlette.requests import Request
@@ -16,6 +17,8 @@ from starlette.routing import Route
 from yodel.domain.node import Node
 from yodel.errors import AccessDenied
 from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument
+from yodel.hadoop_http.long_answers import answer_many
+from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.bodies import read_object
@@ -34,36 +37,40 @@ LABELS_MAX = 10_000
 
 
 async def all_labels(request: Request) -> Response:
-    found = _by_label(api_of(request))
-    shown = [wire.label(name, nodes) for name, nodes in found.items() if name]
-    return answer(request, wire.label_list(shown), root="nodeLabelsInfo")
+    api = api_of(request)
+    found = api.services.queries.rows.nodes_by_label()
+    shown = wire.long_label_list(list(found), lambda name: wire.label(name, _lent(api, found[name])))
+    return await answer_many(request, shown, root="nodeLabelsInfo")
 
 
 async def partitions(request: Request) -> Response:
     """The partition of nodes without a label as well, and how many nodes are active in each."""
-    found = {"": [], **_by_label(api_of(request))}
-    shown = [wire.label(name, nodes, is_counted=True) for name, nodes in sorted(found.items())]
-    return answer(request, wire.label_list(shown), root="nodeLabelsInfo")
+    api = api_of(request)
+    rows = api.services.queries.rows
+    found = {"": [row for row in rows.nodes.values() if not row.labels], **rows.nodes_by_label()}
+    shown = wire.long_label_list(list(found), lambda name: wire.label(name, _lent(api, found[name]), is_counted=True))
+    return await answer_many(request, shown, root="nodeLabelsInfo")
 
 
 async def of_nodes(request: Request) -> Response:
-    nodes = [view.node for view in api_of(request).services.queries.nodes() if view.node.labels]
-    entries = [{"key": str(row.id), "value": _list_of(row)} for row in nodes]
-    return answer(request, {"nodeToLabels": {"entry": entries}} if entries else {}, root="nodeToLabelsInfo")
+    found = [row for row in api_of(request).services.queries.rows.nodes.values() if row.labels]
+    entries = Many(found, lambda row: {"key": str(row.id), "value": _list_of(row)})
+    return await answer_many(request, {"nodeToLabels": {"entry": entries}} if found else {}, root="nodeToLabelsInfo")
 
 
 async def to_nodes(request: Request) -> Response:
     """Of the ``labels`` asked for; those that do not exist are passed over."""
-    wanted = frozenset(request.query_params.getlist("labels"))
-    entries = [
-        {
-            "key": wire.label(name),
-            "value": {"nodes": [str(row.id) for row in nodes], "partitionInfo": wire.partition(nodes)},
-        }
-        for name, nodes in _by_label(api_of(request)).items()
-        if name and (not wanted or name in wanted)
-    ]
-    return answer(request, {"labelsToNodes": {"entry": entries}} if entries else {}, root="labelsToNodesInfo")
+    api, wanted = api_of(request), frozenset(request.query_params.getlist("labels"))
+    found = api.services.queries.rows.nodes_by_label()
+
+    def shown(name: str) -> dict[str, Any]:
+        nodes = found[name]
+        value = {"nodes": [str(row.id) for row in nodes], "partitionInfo": wire.partition(_lent(api, nodes))}
+        return {"key": wire.label(name), "value": value}
+
+    names = [name for name in found if not wanted or name in wanted]
+    entries = Many(names, shown)
+    return await answer_many(request, {"labelsToNodes": {"entry": entries}} if names else {}, root="labelsToNodesInfo")
 
 
 async def of_one_node(request: Request) -> Response:
@@ -73,7 +80,7 @@ async def of_one_node(request: Request) -> Response:
     if matched is None:
         raise illegal_argument(f"Invalid NodeId [{text[:300]}]. Expected host:port")
     host, port = matched[1], int(matched[2] or 0)
-    nodes = [v.node for v in api_of(request).services.queries.nodes() if v.node.id.host == host]
+    nodes = [row for row in api_of(request).services.queries.rows.nodes.values() if row.id.host == host]
     names = {name for row in nodes if port in (0, row.id.port) for name in row.labels}
     return answer(request, wire.label_list([wire.label(name) for name in sorted(names)]), root="nodeLabelsInfo")
 
@@ -84,7 +91,7 @@ async def add(request: Request) -> Response:
     body = await read_object(request, api.services.settings.body_bytes_max)
     asked = _asked(body)
     _require_enabled(api)
-    known = _by_label(api)
+    known = api.services.queries.rows.nodes_by_label()
     for name, is_exclusive in asked:
         if not _NAME.fullmatch(name):
             pattern = "label name should only contains {0-9, a-z, A-Z, -, _} and should not started with {-,_}"
@@ -100,7 +107,7 @@ async def add(request: Request) -> Response:
 async def remove(request: Request) -> Response:
     api = _api_of_admin(request, "post to .../remove-node-labels")
     _require_enabled(api)
-    known = _by_label(api)
+    known = api.services.queries.rows.nodes_by_label()
     for name in request.query_params.getlist("labels"):
         if not name or name not in known:
             text = f"Node label={name[:128]} to be removed doesn't existed in cluster node labels collection."
@@ -162,13 +169,9 @@ def _asked(body: dict[str, Any]) -> list[tuple[str, bool]]:
     return asked
 
 
-def _by_label(api: Api) -> dict[str, list[Node]]:
-    """The nodes of every label, and under "" those that have none."""
-    found: dict[str, list[Node]] = {}
-    for view in api.services.queries.nodes():
-        for name in view.node.labels or ("",):
-            found.setdefault(name, []).append(view.node)
-    return dict(sorted(found.items()))
+def _lent(api: Api, nodes: Sequence[Node]) -> list[Node]:
+    """With what they lend to queues."""
+    return [api.services.queries.as_lent(row) for row in nodes]
 
 
 def _list_of(row: Node) -> dict[str, Any]:

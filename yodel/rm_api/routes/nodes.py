@@ -13,6 +13,8 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.errors import InvalidValue, NodeNotFound
 from yodel.hadoop_http.errors import bad_request, illegal_argument, not_found
+from yodel.hadoop_http.long_answers import answer_many
+from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.context import api_of
@@ -25,9 +27,13 @@ from yodel.services.views.queries import NodeView
 
 async def many(request: Request) -> Response:
     """All of them, those that are gone included, unless ``states`` says otherwise."""
-    wanted = _states(request.query_params.getlist("states"))
-    shown = [_shown(request, view) for view in api_of(request).services.queries.nodes(wanted)]
-    return answer(request, {"nodes": {"node": shown} if shown else {}})
+    wanted, queries = _states(request.query_params.getlist("states")), api_of(request).services.queries
+    found = [row.id for row in queries.rows.nodes.values() if not wanted or row.state in wanted]
+
+    def shown(node_id: NodeId) -> dict[str, Any] | None:
+        return _shown(request, queries.node(node_id)) if node_id in queries.rows.nodes else None
+
+    return await answer_many(request, {"nodes": {"node": Many(found, shown)} if found else {}})
 
 
 async def one(request: Request) -> Response:

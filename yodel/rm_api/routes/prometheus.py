@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.requests import Request
@@ -15,33 +17,33 @@ from starlette.routing import Route
 
 from yodel.rm_api.context import api_of
 from yodel.rm_api.routes.jmx import metric_beans
+from yodel.rpc_io.pieces import taking_turns
+from yodel.rpc_io.turns import others_first
 from yodel.telemetry.limits import REFUSALS
 
+PIECE = 20
+"""Beans that are read in one go: two milliseconds."""
 TAGS = ("tag.Queue", "tag.Context", "tag.Hostname")
 _WORD = re.compile(r"(?<=[^A-Z_])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])")
 
 
-class _Beans(Collector):
+async def _families(beans: Sequence[Mapping[str, Any]]) -> Iterable[Metric]:
     """Metrics beans as PrometheusMetricsSink names them: words of the record and the attribute, tags as labels."""
-
-    def __init__(self, beans: Sequence[Mapping[str, Any]]) -> None:
-        self._beans = beans
-
-    def collect(self) -> Iterable[Metric]:
-        families: dict[str, GaugeMetricFamily] = {}
-        for bean in self._beans:
-            record = bean["modelerType"].partition(",")[0]
-            tags = {name.removeprefix("tag.").lower(): str(bean[name]) for name in TAGS if name in bean}
-            for attribute, value in bean.items():
-                if not isinstance(value, (int, float)):
-                    continue
-                name = metric_name(record, attribute)
-                if name not in families:
-                    families[name] = GaugeMetricFamily(name, name.replace("_", " "), labels=tuple(tags))
-                families[name].add_metric(tuple(tags.values()), value)
-        return families.values()
+    families: dict[str, GaugeMetricFamily] = {}
+    async for bean in taking_turns(beans, PIECE):
+        record = bean["modelerType"].partition(",")[0]
+        tags = {name.removeprefix("tag.").lower(): str(bean[name]) for name in TAGS if name in bean}
+        for attribute, value in bean.items():
+            if not isinstance(value, (int, float)):
+                continue
+            name = metric_name(record, attribute)
+            if name not in families:
+                families[name] = GaugeMetricFamily(name, name.replace("_", " "), labels=tuple(tags))
+            families[name].add_metric(tuple(tags.values()), value)
+    return families.values()
 
 
+@cache
 def metric_name(record: str, attribute: str) -> str:
     """``QueueMetrics`` and ``AllocatedMB`` are ``queue_metrics_allocated_mb``."""
     text = record + attribute[:1].upper() + attribute[1:]
@@ -69,12 +71,23 @@ class RefusalCounts(Collector):
         yield family
 
 
+@dataclass(frozen=True, slots=True)
+class _One(Collector):
+    """A family of which the text is made by itself: that of all is theirs, one after another."""
+
+    family: Metric
+
+    def collect(self) -> Iterable[Metric]:
+        return (self.family,)
+
+
 async def prometheus(request: Request) -> Response:
-    registry, api = CollectorRegistry(), api_of(request)
-    registry.register(_Beans(metric_beans(api)))
-    registry.register(RefusalCounts())
-    registry.register(_Gauges(api.services.gauges()))
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+    api, text = api_of(request), list[bytes]()
+    ours = (*RefusalCounts().collect(), *_Gauges(api.services.gauges()).collect())
+    for family in (*await _families(await metric_beans(api)), *ours):
+        text.append(generate_latest(_One(family)))
+        await others_first()
+    return Response(b"".join(text), media_type=CONTENT_TYPE_LATEST)
 
 
 ROUTES = (Route("/prom", prometheus),)

@@ -9,21 +9,25 @@ from starlette.routing import Route
 from yodel.domain.application import Application
 from yodel.domain.states import ApplicationState
 from yodel.hadoop_http.errors import bad_request, forbidden, illegal_argument
+from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.negotiate import answer
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
 from yodel.rm_api.wire import scheduler as wire
 from yodel.rm_api.wire.cluster import overview as overview_shape
+from yodel.rpc_io.pieces import taking_turns
 from yodel.services.views.rows import Rows
 
+PIECE = 200
+"""Applications whose load is added in one go: two milliseconds."""
 QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 
 
 async def scheduler(request: Request) -> Response:
     api = api_of(request)
     again(request, api.replay)
-    return answer(request, wire.scheduler(tree_of(api)))
+    return await answer_many(request, wire.scheduler(await tree_of(api)))
 
 
 async def overview(request: Request) -> Response:
@@ -55,12 +59,13 @@ async def access(request: Request) -> Response:
     return answer(request, shown, root="rmQueueAclInfo")
 
 
-def tree_of(api: Api) -> wire.Tree:
-    """One pass over the live applications; a queue's load counts for its parents too."""
+async def tree_of(api: Api) -> wire.Tree:
+    """One pass over the live applications; a queue's load counts for its parents too.  Others have a turn between."""
     queries = api.services.queries
     rows = queries.rows
-    loads: dict[str, wire.QueueLoad] = {path: wire.QueueLoad() for path in rows.queues}
-    for application in rows.live_applications():
+    queues = dict(rows.queues)
+    loads: dict[str, wire.QueueLoad] = {path: wire.QueueLoad() for path in queues}
+    async for application in taking_turns(rows.live_applications(), PIECE):
         if application.submission.queue not in loads:
             continue
         load = _load(rows, application)
@@ -68,7 +73,7 @@ def tree_of(api: Api) -> wire.Tree:
         while path is not None:
             loads[path].total.add(load)
             loads[path].users.setdefault(application.submission.user, wire.Load()).add(load)
-            path = rows.queues[path].parent_path
+            path = queues[path].parent_path
     return wire.Tree(
         queues=tuple(rows.queues.values()),
         loads=loads,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from yodel.domain.node import Node
@@ -10,6 +10,7 @@ from yodel.domain.node_load import NodeLoad
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import NodeState
 from yodel.hadoop_http.java_numbers import java_float
+from yodel.hadoop_http.many import Many
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import resource
 from yodel.services.views.queries import NodeView
@@ -81,6 +82,11 @@ def partition(nodes: Sequence[Node]) -> dict[str, Any]:
 def label_list(shown: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """NodeLabelsInfo: nothing at all when there is none."""
     return {"nodeLabelInfo": list(shown)} if shown else {}
+
+
+def long_label_list(names: Sequence[str], show: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+    """As ``label_list``, of labels that are shown when they are written."""
+    return {"nodeLabelInfo": Many(names, show)} if names else {}
 
 
 def _percent(used: float, total: float) -> float:

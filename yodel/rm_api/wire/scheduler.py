@@ -21,6 +21,7 @@ from yodel.domain.queues.queue import (
 )
 from yodel.domain.resource import NONE, Resource
 from yodel.hadoop_http.java_numbers import java_float
+from yodel.hadoop_http.many import Many
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.resources import DEFAULT_PARTITION, INT_MAX, resource, usage_by_partition
 
@@ -100,7 +101,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "queuePath": root.path,
                 "maxParallelApps": INT_MAX,
                 "isAbsoluteResource": False,
-                "queues": {"queue": [_queue(tree, child) for child in tree.children(root.path)]},
+                "queues": {"queue": _queues(tree, root)},
                 "capacities": _capacities(tree, root),
                 "health": _health(tree.started_ms),
                 "maximumAllocation": resource(tree.limits.maximum),
@@ -153,7 +154,11 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
     }
     if queue.is_leaf:
         return shown | _leaf(tree, queue)
-    return shown | {"queues": {"queue": [_queue(tree, child) for child in tree.children(queue.path)]}}
+    return shown | {"queues": {"queue": _queues(tree, queue)}}
+
+
+def _queues(tree: Tree, parent: Queue) -> Many:
+    return Many(list(tree.children(parent.path)), lambda child: _queue(tree, child))
 
 
 def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
@@ -161,7 +166,7 @@ def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
     load = found.total
     share = tree.ledger.share(queue.path)
     am_limit = tree.ledger.am_limit(share)
-    users = [_user(tree, queue, name, own) for name, own in sorted(found.users.items())]
+    users = Many(sorted(found.users.items()), lambda named: _user(tree, queue, *named))
     return {
         "numActiveApplications": load.active_apps,
         "numPendingApplications": load.pending_apps,
@@ -169,7 +174,7 @@ def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
         "maxApplications": applications_max(queue, share.capacity),
         "maxApplicationsPerUser": applications_max_of_user(queue, share.capacity),
         "userLimit": java_float(queue.minimum_user_limit_percent),
-        "users": {"user": users} if users else {},
+        "users": {"user": users} if found.users else {},
         "userLimitFactor": java_float(queue.user_limit_factor),
         "configuredMaxAMResourceLimit": java_float(_am_share(tree, queue)),
         "AMResourceLimit": resource(am_limit),

@@ -259,6 +259,11 @@ class Queries:
         wanted = frozenset(states)
         return [self._node_view(n) for n in self._state.nodes.values() if not wanted or n.state in wanted]
 
+    def as_lent(self, node: Node) -> Node:
+        """The row with what it has of all pools that queues draw on."""
+        capability = self._state.pools.capability(node)
+        return node if capability == node.capability else replace(node, capability=capability)
+
     def pools(self) -> list[PoolView]:
         """Those that queues draw on, by name."""
         return pool_views(self._state.pools, self._state.queues)
@@ -348,10 +353,7 @@ class Queries:
         usage = self._state.usage.by_node.get(node.id, Usage())
         pools = self._state.pools
         published = tuple(name for pool in pools.drawn_on if pools.is_published(pool) for name in pools.resources(pool))
-        capability = pools.capability(node)
-        if capability != node.capability:
-            node = replace(node, capability=capability)
-        return NodeView(node=node, used=usage.resource, containers=usage.containers, published=published)
+        return NodeView(node=self.as_lent(node), used=usage.resource, containers=usage.containers, published=published)
 
     def _queue_view(
         self, queue: Queue, by_queue: dict[str, list[Application]], nodes: dict[NodeState, int]

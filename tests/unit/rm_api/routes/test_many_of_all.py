@@ -1,0 +1,65 @@
+"""A large cluster is told of in pieces: whoever asks for all of it is no reason for others to wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
+from tests.support.rest_world import rest_world
+from yodel.domain.queues.queue import Queue
+from yodel.domain.resource import Resource
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
+from yodel.hadoop_http import long_answers
+from yodel.rpc_io.turns import Turns, standing
+
+COUNT = 60
+TREE = (
+    Queue(path="root", is_leaf=False),
+    *(Queue(path=f"root.q{n}", capacity_percent=100.0 / COUNT) for n in range(COUNT)),
+)
+ATTEMPT = "/apps/application_1700000000000_0001/appattempts/appattempt_1700000000000_0001_000001"
+LEAST = {
+    "/ws/v1/cluster/nodes": COUNT,
+    f"/ws/v1/cluster{ATTEMPT}/containers": COUNT,
+    "/ws/v1/cluster/get-node-labels": COUNT,
+    "/ws/v1/cluster/get-rm-node-labels": COUNT,
+    "/ws/v1/cluster/get-node-to-labels": COUNT,
+    "/ws/v1/cluster/label-mappings": COUNT,
+    "/ws/v1/cluster/scheduler": 2 * COUNT,  # as many users as queues
+    "/prom": COUNT,  # families of metrics; the beans of queues are read in pieces as well
+}
+
+
+class Counted(Turns):
+    """Counts how often others came first."""
+
+    count = 0
+
+    async def next_turn(self, caller: str) -> None:
+        self.count += 1
+        await super().next_turn(caller)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/xml"])
+@pytest.mark.parametrize(("path", "least"), LEAST.items())
+async def test_others_have_a_turn_between_elements(
+    monkeypatch: pytest.MonkeyPatch, path: str, least: int, accept: str
+) -> None:
+    """As many as there are elements where an element takes as long as a piece may."""
+    monkeypatch.setattr(long_answers, "PIECE_S", -1.0)
+    nodes = [
+        a_node(f"node-{n}", state=NodeState.RUNNING, capability=Resource(8192, 8), labels=(f"label-{n}",))
+        for n in range(COUNT)
+    ]
+    async with rest_world(queues=TREE) as world:
+        for n in range(1, COUNT + 1):
+            submission = a_submission(queue="root.q1", user=f"user{n}")
+            app = an_application(n, submission=submission, state=ApplicationState.RUNNING, current_attempt=1)
+            row = a_container(container=n + 1, state=ContainerState.RUNNING, node_id=nodes[0].id, queue="root.q1")
+            await world.put(app, an_attempt(n, state=AttemptState.RUNNING), row)
+        await world.put(*nodes)
+        turns = Counted()
+        with standing(turns, "alice"):
+            answer = await world.client.get(path, headers={"accept": accept})
+    assert answer.status_code == 200, answer.text
+    assert turns.count >= least

@@ -1,0 +1,86 @@
+"""Answers that hold long lists (``Many``): written a few milliseconds at a time, and others are answered between.
+
+What is written is byte for byte what it would have been in one go, in both forms.  It is sent as it was written, so
+that who compresses it does that piece by piece too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from yodel.hadoop_http import xml
+from yodel.hadoop_http.many import Many
+from yodel.hadoop_http.negotiate import JSON_UTF8, XML, XML_UTF8, answer_typed, encode, representation
+from yodel.rpc_io.turns import others_first
+
+PIECE_S = 0.003
+"""Of processor time; what one more element takes comes on top."""
+
+
+async def answer_many(request: Request, value: Mapping[str, Any], *, root: str | None = None) -> Response:
+    """As ``negotiate.answer`` of a value that holds ``Many``."""
+    is_xml = representation(request) == XML
+    pieces = await written(map(str.encode, xml.parts(value, root)) if is_xml else json_parts(value))
+    media_type = XML_UTF8 if is_xml else JSON_UTF8
+    return Pieces(pieces, media_type) if len(pieces) > 1 else answer_typed(pieces[0], media_type)
+
+
+async def written(parts: Iterator[bytes], processor_s: Callable[[], float] = time.thread_time) -> list[bytes]:
+    """All of them, in pieces between which others had a turn.  ``processor_s`` is the thread's processor time."""
+    pieces, piece, ends_s = list[bytes](), list[bytes](), processor_s() + PIECE_S
+    for part in parts:
+        piece.append(part)
+        if processor_s() >= ends_s:
+            pieces.append(b"".join(piece))
+            piece.clear()
+            await others_first()
+            ends_s = processor_s() + PIECE_S
+    if piece:
+        pieces.append(b"".join(piece))
+    return pieces
+
+
+def json_parts(value: Any) -> Iterator[bytes]:
+    """Its JSON, each element of each ``Many`` apart."""
+    if isinstance(value, Many):
+        before = b"["
+        for item in value.shown():
+            yield before
+            yield from json_parts(item)
+            before = b","
+        yield b"[]" if before == b"[" else b"]"
+    elif _holds_many(value):
+        before = b"{"
+        for key, inner in value.items():
+            yield before + encode(key) + b":"
+            yield from json_parts(inner)
+            before = b","
+        yield b"}"
+    else:
+        yield encode(value)
+
+
+def _holds_many(value: Any) -> bool:
+    return isinstance(value, Mapping) and any(isinstance(v, Many) or _holds_many(v) for v in value.values())
+
+
+class Pieces(Response):
+    """A body that is there already and is sent a piece at a time."""
+
+    def __init__(self, pieces: list[bytes], media_type: str) -> None:
+        self._pieces = pieces
+        super().__init__(None, media_type=media_type)
+        self.headers["content-length"] = str(sum(map(len, pieces)))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for piece in self._pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await others_first()
+        await send({"type": "http.response.body", "body": b""})
