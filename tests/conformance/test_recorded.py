@@ -235,22 +235,24 @@ def test_calls_of_the_rest_api_are_asked_again_when_they_have_changed_or_have_th
     replace(REST_NOW, answers=REST_ANSWERS).write(tmp_path)
     known = rest.read(tmp_path)
     assert known == replace(REST_NOW, answers=REST_ANSWERS)
-    assert rest.compared(known, REST_NOW, never, [], is_turn=False) == REST_ANSWERS
+    assert rest.compared(known, REST_NOW, never, is_turn=False) == REST_ANSWERS
     for now, is_turn in ((REST_NOW, True), (replace(REST_NOW, source="0ddba11"), False)):
-        assert rest.compared(known, now, asked(REST_ANSWERS), [], is_turn=is_turn) == REST_ANSWERS
+        assert rest.compared(known, now, asked(REST_ANSWERS), is_turn=is_turn) == REST_ANSWERS
         for seen in (
             replace(REST_ANSWERS["GET /a"], body={"n": 2, "elapsedTime": 7}),
             replace(REST_ANSWERS["GET /a"], headers={}),
             replace(REST_ANSWERS["GET /a"], status=500),
         ):
             with pytest.raises(OutOfDate, match="GET /a: "):
-                rest.compared(known, now, asked(REST_ANSWERS | {"GET /a": seen}), [], is_turn=is_turn)
+                rest.compared(known, now, asked(REST_ANSWERS | {"GET /a": seen}), is_turn=is_turn)
         with pytest.raises(OutOfDate, match=r"other calls: .*GET /c"):
-            rest.compared(known, now, asked(REST_ANSWERS | {"GET /c": seen}), [], is_turn=is_turn)
+            rest.compared(known, now, asked(REST_ANSWERS | {"GET /c": seen}), is_turn=is_turn)
     measured = replace(REST_ANSWERS["GET /a"], body={"n": 1, "elapsedTime": 9})
     chance = replace(REST_ANSWERS["GET /b"], body="else")
     later = {"GET /a": measured, "GET /b": chance}
-    assert rest.compared(known, REST_NOW, asked(later), [CHANCE], is_turn=True) == REST_ANSWERS
+    with pytest.raises(OutOfDate, match="GET /b: body"):
+        rest.compared(known, REST_NOW, asked(later), is_turn=True)
+    assert rest.compared(known, REST_NOW, asked(later), is_turn=True, by_chance=[CHANCE]) == REST_ANSWERS
 
 
 def test_recorded_calls_are_of_the_release_and_tell_of_no_machine(tmp_path: Path) -> None:
@@ -259,6 +261,6 @@ def test_recorded_calls_are_of_the_release_and_tell_of_no_machine(tmp_path: Path
     assert known.release == RELEASES["3.5"]
     assert path_of(REST_API).stat().st_size <= rest.BYTES_MAX
     with pytest.raises(OutOfDate, match=r"it is of Hadoop 3\.5\.0"):
-        rest.compared(known, replace(REST_NOW, release="3.6.0"), never, [], is_turn=False)
+        rest.compared(known, replace(REST_NOW, release="3.6.0"), never, is_turn=False)
     with pytest.raises(AssertionError, match="of this machine"):
         replace(known, answers={"GET /a": replace(REST_ANSWERS["GET /b"], body=["/home/me"])}).write(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.clients.table import Row, read_table, write_table
 from tests.conformance.rest.allowed import LINES, Allowed, Ledger
-from tests.conformance.rest.compare import Difference, differences, seen
+from tests.conformance.rest.compare import Difference, differences, seen, settled
 from tests.conformance.rest.section import write_section
 from tests.conformance.rest.sides import Answer, Side
 
@@ -67,6 +67,21 @@ def test_what_is_measured_counts_by_its_type_only() -> None:
     assert told(real, {"elapsedTime": 99, "memorySeconds": 8, "startedTime": 1795322999999}) == []
     assert told({"elapsedTime": 12}, {"elapsedTime": "12"}) == ["body.elapsedTime: integer 12 | text '12'"]
     assert told({"finishedTime": 0}, {"finishedTime": 1795322999999}) == ["body.finishedTime: 0 | 1795322999999"]
+
+
+def test_what_is_settled_is_compared_as_it_was() -> None:
+    measured = {"elapsedTime": 12, "startedTime": 1795322686416, "finishedTime": 0, "memorySeconds": 1.5, "n": 3}
+    body = {"token": {"urlString": "HgAFY"}, "apps": [measured], "name": "a", "ok": True}
+    assert settled(body) == {
+        "token": {"urlString": "TOKEN"},
+        "apps": [{"elapsedTime": 0, "startedTime": 1, "finishedTime": 0, "memorySeconds": 0.0, "n": 3}],
+        "name": "a",
+        "ok": True,
+    }
+    assert told(body, settled(body)) == []
+    assert told({"apps": [{**measured, "finishedTime": 9}]}, settled({"apps": [measured]})) == [
+        "body.apps[].finishedTime: 9 | 0"
+    ]
 
 
 def test_keys_types_and_values_are_compared() -> None:

@@ -26,6 +26,7 @@ HEADERS = (
 )
 SETS = ("Allow", "Vary", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers")
 """Headers whose words have no order."""
+TOKEN = "urlString"
 MEASURED = frozenset(
     {
         *("memorySeconds", "vcoreSeconds", "cpuUtilization", "memUtilization", "nodePhysicalMemoryMB"),
@@ -34,7 +35,7 @@ MEASURED = frozenset(
         *("utilizedVirtualCoresPercent", "rmSchedulerBusyPercent", "schedulerBusy", "containerAssignedPerSecond"),
         *("rmEventQueueSize", "schedulerEventQueueSize", "elapsedTime", "remainingTimeInSeconds", "lastrun"),
         *("rmDispatcherEventQueueSize", "schedulerDispatcherEventQueueSize", "clusterId", "id"),
-        "urlString",  # a token
+        TOKEN,
         "logAggregationStatus",  # a node's next heartbeat brings it
     }
 )
@@ -51,6 +52,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:[+-]\d{4}|Z)?", "DATE"),
     (r"\b1[5-9]\d{11}\b", "MILLIS"),
     (r"\b(?:127\.0\.\d+\.\d+|localhost)\b(?!:)", "HOST"),
+    (r"(ServletContainer-)[0-9a-f]+", r"\1HASH"),
     (r"hdfs://[^\s,\]\"'<]*", "URL"),
     (r"(?<![\w./])/(?:tmp|var|root|home)/[^\s,:\]\"')<]*", "PATH"),
 )
@@ -202,11 +204,13 @@ def _key(path: str) -> str:
 
 
 def settled(value: Any, path: str = "body") -> Any:
-    """A body in which every number that is measured, and every time, is one of two: what is compared is the same."""
+    """A body in which what is measured, times and tokens are one of two values: what is compared is the same."""
     if isinstance(value, dict):
         return {key: settled(item, f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, list):
         return [settled(item, f"{path}[]") for item in value]
+    if _key(path) == TOKEN:
+        return "TOKEN"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     if _counts_by_type(path, value):
