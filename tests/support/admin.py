@@ -10,6 +10,7 @@ from tests.support.playbook import POD_SETTINGS, World
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.queues.queue import default_queues
 from yodel.errors import InvalidValue
+from yodel.host.files import text_of
 from yodel.services.access.rights import Rights
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
 from yodel.translator.profiles import PodProfiles
@@ -48,6 +49,7 @@ class Administration:
         rm = self.world.rm
         reloads = Reloads(
             read=lambda: self.settings,
+            text=text_of,
             proxy_users=self._reload_proxies,
             max_priority=self.priorities.append,
             pod_profiles=self._use_profiles,

@@ -32,6 +32,7 @@ from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType, FinalApplicationStatus
 from yodel.errors import Unavailable
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.host.files import text_of
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.store import EndedKept, Store
 from yodel.services import recovery
@@ -222,6 +223,7 @@ class World:
             agents=self.agents,
             users=NoUsers(),
             read_settings=self.options.admin_settings,
+            text_of=text_of,
             reload_proxy_users=lambda: None,
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from yodel.domain.acl import AccessRules
@@ -71,7 +72,8 @@ class Ports:
 
     ``see_holdings`` hears that nodes are chosen here from now on, so that what others' pods hold has to be seen;
     ``require_kinds`` raises InvalidValue for a kind of group that the cluster lacks, Refused or Unavailable when it
-    does not say.  ``read_settings`` and ``reload_proxy_users`` block, and raise InvalidValue.
+    does not say.  ``read_settings``, ``text_of`` and ``reload_proxy_users`` block, and raise InvalidValue;
+    ``text_of`` raises Refused for a file that cannot be read.
     """
 
     store: Store
@@ -87,6 +89,7 @@ class Ports:
     agents: NodeAgents
     users: Users
     read_settings: Callable[[], AdminSettings]
+    text_of: Callable[[Path], str]
     reload_proxy_users: Callable[[], None]
 
 
@@ -263,6 +266,7 @@ class Core:
         ports, limits = self._ports, self._limits
         reloads = Reloads(
             read=ports.read_settings,
+            text=ports.text_of,
             proxy_users=ports.reload_proxy_users,
             max_priority=self.submission.use_max_priority,
             pod_profiles=self._change_profiles,

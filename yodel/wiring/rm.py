@@ -13,6 +13,7 @@ import structlog
 
 from yodel.errors import Refused, Unavailable
 from yodel.host.clock import LoopTimers
+from yodel.host.files import text_of
 from yodel.host.users import OsUsers
 from yodel.kube.groups import GroupedPods
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
@@ -108,6 +109,7 @@ class Rm:
             agents=RpcNodeAgents(lambda: secrets.token_bytes(16)),
             users=self._users,
             read_settings=self._reloading.read,
+            text_of=text_of,
             reload_proxy_users=self._reloading.reload_proxy_users,
         )
 

@@ -13,7 +13,7 @@ from yodel.domain.queues.queue import QueueState, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.errors import AccessDenied, InvalidValue, Refused
-from yodel.services.nodes import administration as admin_module
+from yodel.host import files
 from yodel.services.nodes.administration import AdminService
 from yodel.translator.profiles import PodProfiles
 
@@ -137,7 +137,7 @@ async def test_unreadable_lists_are_refused(
     administration.change(nodes_include_path=tmp_path / "list")
     with pytest.raises(InvalidValue, match="UTF-8"):
         await admin.refresh_nodes(is_graceful=False, timeout_s=None)
-    monkeypatch.setattr(admin_module, "FILE_BYTES_MAX", 1)
+    monkeypatch.setattr(files, "FILE_BYTES_MAX", 1)
     with pytest.raises(InvalidValue, match="more than 1 bytes"):
         await admin.refresh_nodes(is_graceful=False, timeout_s=None)
 

@@ -26,7 +26,7 @@ from yodel.domain.queues.queue import Queue, differing, with_enforcement
 from yodel.domain.queues.settings_change import by_settings
 from yodel.domain.queues.words import are_said
 from yodel.domain.resource import Resource
-from yodel.errors import AccessDenied, InvalidValue, Refused
+from yodel.errors import AccessDenied, Refused
 from yodel.ports.identity import Groups
 from yodel.services.access.rights import Rights
 from yodel.services.nodes.agents import NodeService
@@ -35,7 +35,6 @@ from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator.profiles import PodProfiles
 
-FILE_BYTES_MAX = 16 * 1024 * 1024
 READ_TIMEOUT_S = 30.0  # the files may be on a network mount
 LABELS_DISABLED = "java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled"
 AUTHORIZATION_DISABLED = "java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled."
@@ -58,11 +57,13 @@ class AdminSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloads:
-    """What the composition root lends.  ``read`` and ``proxy_users`` block: they read files and ask name servers; they
-    raise InvalidValue.  The others take a new value; ``pod_profiles`` raises InvalidValue for what the cluster lacks,
-    and Refused or Unavailable when the cluster does not say."""
+    """What the composition root lends.  ``read``, ``text`` and ``proxy_users`` block: they read files and ask name
+    servers; they raise InvalidValue, and ``text`` Refused where a file cannot be read.  The others take a new value;
+    ``pod_profiles`` raises InvalidValue for what the cluster lacks, and Refused or Unavailable when the cluster does
+    not say."""
 
     read: Callable[[], AdminSettings]
+    text: Callable[[Path], str]
     proxy_users: Callable[[], None]
     max_priority: Callable[[int], None]
     pod_profiles: Callable[[PodProfiles], Awaitable[None]]
@@ -91,8 +92,10 @@ class AdminService:
         """
         settings = await self.settings()
         self._rights.use_admin_acl(Acl.parse(settings.admin_acl))
-        self._nodes.ordered_capabilities = await _blocking(lambda: _node_resources(settings.dynamic_resources_path))
-        await self._decommission.refresh(await _blocking(lambda: _lists(settings)))
+        self._nodes.ordered_capabilities = await _blocking(
+            lambda: self._node_resources(settings.dynamic_resources_path)
+        )
+        await self._decommission.refresh(await _blocking(lambda: self._lists(settings)))
 
     def require_admin(self, user: str, method: str) -> None:
         """Raises AccessDenied, in Hadoop's words."""
@@ -129,7 +132,7 @@ class AdminService:
     async def refresh_nodes(self, *, is_graceful: bool, timeout_s: int | None) -> None:
         """Raises InvalidValue, Refused: a list is malformed or not there; the old ones count."""
         settings = await self.settings()
-        lists = await _blocking(lambda: _lists(settings))
+        lists = await _blocking(lambda: self._lists(settings))
         await self._decommission.refresh(lists, is_graceful=is_graceful, timeout_s=timeout_s)
 
     async def refresh_nodes_forcefully(self) -> None:
@@ -157,7 +160,7 @@ class AdminService:
             InvalidValue, Refused: it is malformed or not there.
         """
         path = (await self.settings()).dynamic_resources_path
-        resources = await _blocking(lambda: _node_resources(path))
+        resources = await _blocking(lambda: self._node_resources(path))
         known = {NodeId.parse(name): amount for name, amount in resources.items()}
         await self._order({node_id: r for node_id, r in known.items() if node_id in self._engine.state.nodes})
         self._nodes.ordered_capabilities = resources
@@ -196,38 +199,19 @@ class AdminService:
     async def settings(self) -> AdminSettings:
         return await _blocking(self._reloads.read)
 
+    def _lists(self, settings: AdminSettings) -> HostLists:
+        return HostLists(
+            included=frozenset(self._hosts(settings.nodes_include_path)),
+            excluded=self._hosts(settings.nodes_exclude_path),
+        )
+
+    def _hosts(self, path: Path | None) -> dict[str, int | None]:
+        return host_lists.parse(self._reloads.text(path), is_xml=path.suffix == ".xml") if path is not None else {}
+
+    def _node_resources(self, path: Path | None) -> dict[str, Resource]:
+        return hadoop_xml.node_resources(hadoop_xml.properties(self._reloads.text(path))) if path is not None else {}
+
 
 async def _blocking(work: Callable[[], ResultT]) -> ResultT:
     async with asyncio.timeout(READ_TIMEOUT_S):
         return await asyncio.to_thread(work)
-
-
-def _lists(settings: AdminSettings) -> HostLists:
-    return HostLists(
-        included=frozenset(_hosts(settings.nodes_include_path)), excluded=_hosts(settings.nodes_exclude_path)
-    )
-
-
-def _hosts(path: Path | None) -> dict[str, int | None]:
-    return host_lists.parse(_text(path), is_xml=path.suffix == ".xml") if path is not None else {}
-
-
-def _node_resources(path: Path | None) -> dict[str, Resource]:
-    return hadoop_xml.node_resources(hadoop_xml.properties(_text(path))) if path is not None else {}
-
-
-def _text(path: Path) -> str:
-    """Raises Refused in Java's words; InvalidValue: too large, or not text."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
-    except FileNotFoundError:
-        raise Refused(f"java.nio.file.NoSuchFileException: {path}") from None
-    except OSError as error:
-        raise Refused(f"java.io.IOException: {error}") from error
-    if len(content) > FILE_BYTES_MAX:
-        raise InvalidValue(str(path), f"more than {FILE_BYTES_MAX} bytes", f"at most {FILE_BYTES_MAX}")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidValue(str(path), str(error), "UTF-8 text") from error
