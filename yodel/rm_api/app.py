@@ -21,10 +21,10 @@ from yodel.hadoop_http.negotiate import JSON_UTF8, answer_error
 from yodel.rm_api.audited import Audited
 from yodel.rm_api.compression import Compressed
 from yodel.rm_api.context import Api, RestServices, RestSettings
-from yodel.rm_api.front import REST_PREFIX, Front
-from yodel.rm_api.gate import Gate
+from yodel.rm_api.filters import Filters
 from yodel.rm_api.proxied_origin import OriginSplit
 from yodel.rm_api.replay import Recording
+from yodel.rm_api.rim import REST_PREFIX, Rim
 from yodel.rm_api.routes import (
     activities,
     app_changes,
@@ -80,10 +80,10 @@ def create_app(services: RestServices) -> FastAPI:
         openapi_url=None,
     )
     app.state.api = api
-    app.add_middleware(Gate, api=api)
+    app.add_middleware(Filters, api=api)
     app.add_middleware(OriginSplit, origins=api.origins)
     app.add_middleware(ProblemRim)
-    app.add_middleware(Front)
+    app.add_middleware(Rim)
     app.add_middleware(Audited)
     app.add_middleware(Compressed)
     app.add_middleware(Recording, replay=api.replay)

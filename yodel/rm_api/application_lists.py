@@ -16,7 +16,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.hadoop_http import xml
 from yodel.hadoop_http.negotiate import JSON, JSON_UTF8, XML_UTF8, answer_encoded, answer_typed, encode
 from yodel.rm_api.context import Api
-from yodel.rm_api.listing import Later, Listing
+from yodel.rm_api.long_answers import Later, Listing
 from yodel.rm_api.rendered import RenderedApplications, RenderedPage
 from yodel.rm_api.wire import apps as wire
 from yodel.services.views.queries import ApplicationFilter, ApplicationView

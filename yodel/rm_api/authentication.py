@@ -24,7 +24,7 @@ from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.pb_convert.delegation_tokens import delegation_content
 from yodel.rm_api import spnego
-from yodel.rm_api.auth import NOBODY, Caller
+from yodel.rm_api.caller import NOBODY, Caller
 from yodel.rm_api.token_text import from_text
 from yodel.rpc_io.http_cookie import CookieSigner, checked_user
 from yodel.rpc_io.proxy_users import ProxyUserRules

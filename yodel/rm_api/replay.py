@@ -16,7 +16,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from yodel.rm_api.auth import caller_in
+from yodel.rm_api.caller import caller_in
 
 QUESTION_BYTES_MAX = 4096
 ANSWER_BYTES_MAX = 256 * 1024

@@ -19,8 +19,8 @@ from yodel.hadoop_http.errors import RestError, bad_request, malformed_body, und
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.pb_convert.times import parse_iso_8601
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text, given, null_pointer, scalar
+from yodel.rm_api.rim import writer
 from yodel.rm_api.routes.apps import application_id, found_application, no_such_application
 from yodel.rm_api.wire.apps import timeout
 from yodel.services.applications.changes import ACTIVE, LIFETIME

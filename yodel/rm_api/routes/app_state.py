@@ -11,8 +11,8 @@ from yodel.errors import AccessDenied, ApplicationNotFound
 from yodel.hadoop_http.errors import bad_request
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.context import api_of
-from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text, given, null_pointer, scalar
+from yodel.rm_api.rim import writer
 from yodel.rm_api.routes.apps import found_application, no_such_application
 
 DIAGNOSTICS_LENGTH_MAX = 4096

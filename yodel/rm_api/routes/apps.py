@@ -16,8 +16,8 @@ from yodel.hadoop_http.errors import RestError, bad_request, not_found
 from yodel.hadoop_http.negotiate import JSON, answer, answer_rendered, representation, require_acceptable
 from yodel.rm_api.application_lists import Selection, listed, pages_of, rendered, without_separator
 from yodel.rm_api.context import api_of
-from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
+from yodel.rm_api.rim import reader
 from yodel.rm_api.routes.filters import (
     application_filter,
     application_states,

@@ -19,7 +19,7 @@ from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import answer
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import reader
+from yodel.rm_api.rim import reader
 from yodel.rm_api.routes.apps import application_id, found_application
 from yodel.rm_api.wire import apps as wire
 from yodel.rm_api.wire.containers import container as container_shape

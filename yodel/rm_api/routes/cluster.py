@@ -10,8 +10,8 @@ from yodel.domain.node_load import NodeLoad
 from yodel.hadoop_http.negotiate import answer
 from yodel.hadoop_http.probe_port import LIVE, READY
 from yodel.rm_api.context import CHANGES_WAITING_GAUGE, RestServices, api_of
-from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
+from yodel.rm_api.rim import reader
 from yodel.rm_api.wire import cluster as wire
 
 

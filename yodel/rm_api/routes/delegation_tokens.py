@@ -19,11 +19,11 @@ from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.pb_convert.delegation_tokens import delegation_content
 from yodel.pb_convert.texts import text
-from yodel.rm_api.auth import caller_in
 from yodel.rm_api.bodies import read_object
+from yodel.rm_api.caller import caller_in
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text
+from yodel.rm_api.rim import writer
 from yodel.rm_api.token_text import from_text, to_text
 
 PATH = "/ws/v1/cluster/delegation-token"

@@ -23,7 +23,7 @@ from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import writer
+from yodel.rm_api.rim import writer
 from yodel.rm_api.wire import nodes as wire
 
 LABELS_DISABLED = "Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled"

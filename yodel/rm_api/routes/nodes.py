@@ -18,8 +18,8 @@ from yodel.hadoop_http.many import Many
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.context import api_of
-from yodel.rm_api.front import writer
 from yodel.rm_api.given import given, null_pointer
+from yodel.rm_api.rim import writer
 from yodel.rm_api.wire import nodes as wire
 from yodel.rm_api.wire.resources import INT_MAX, LONG_MAX, resource
 from yodel.services.views.queries import NodeView

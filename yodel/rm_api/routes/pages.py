@@ -18,8 +18,8 @@ from yodel.errors import ApplicationNotFound, InvalidValue, NotFound, Unavailabl
 from yodel.hadoop_http.errors import RestError
 from yodel.rm_api import pages
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import reader
 from yodel.rm_api.pages import link, text
+from yodel.rm_api.rim import reader
 from yodel.rm_api.routes.filters import application_states
 from yodel.rm_api.v1.container_pages import container_page, kept_container
 from yodel.services.views.queries import ApplicationFilter, ApplicationView, Queries

@@ -20,10 +20,10 @@ from yodel.rm_api import pages
 from yodel.rm_api.authentication import TOKEN_PARAMETER
 from yodel.rm_api.bodies import read_bytes
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import reader
 from yodel.rm_api.proxy import METHODS, WORKER, Target, split_url
 from yodel.rm_api.proxy_addresses import AddressRules
 from yodel.rm_api.proxy_hosts import NOWHERE, allowed_hosts
+from yodel.rm_api.rim import reader
 from yodel.services.views.queries import ApplicationView
 
 PREFIX = "/proxy/"

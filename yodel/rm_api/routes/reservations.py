@@ -15,8 +15,8 @@ from starlette.routing import Route
 from yodel.hadoop_http.errors import RestError, bad_request, illegal_argument, malformed_body
 from yodel.hadoop_http.negotiate import require_acceptable
 from yodel.rm_api.context import api_of
-from yodel.rm_api.front import reader, writer
 from yodel.rm_api.given import given, null_pointer, scalar
+from yodel.rm_api.rim import reader, writer
 
 NOT_ENABLED = "Reservation is not enabled. Please enable & try again"
 INTERPRETERS = 4

@@ -12,8 +12,8 @@ from yodel.hadoop_http.errors import bad_request, forbidden, illegal_argument
 from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.negotiate import answer
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import reader
 from yodel.rm_api.replay import again
+from yodel.rm_api.rim import reader
 from yodel.rm_api.wire import scheduler as wire
 from yodel.rm_api.wire.cluster import overview as overview_shape
 from yodel.rpc_io.pieces import taking_turns

@@ -20,8 +20,8 @@ from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.bodies import read_bytes, read_object
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import reader, writer
 from yodel.rm_api.given import answer_text, is_given
+from yodel.rm_api.rim import reader, writer
 from yodel.rm_api.wire import scheduler_conf as wire
 
 BODY_BYTES_MAX = 4 * 1024 * 1024

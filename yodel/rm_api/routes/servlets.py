@@ -21,7 +21,7 @@ from yodel.hadoop_http.jetty import error_page
 from yodel.hadoop_http.stacks import thread_dump
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.context import api_of
-from yodel.rm_api.front import reader
+from yodel.rm_api.rim import reader
 from yodel.telemetry import logs
 
 DUMPS_MAX = 10

@@ -12,8 +12,8 @@ from starlette.routing import Route
 from yodel.domain.ids import ContainerId
 from yodel.errors import InvalidValue
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import writer
 from yodel.rm_api.given import answer_text
+from yodel.rm_api.rim import writer
 from yodel.rm_api.routes.attempts import invalid
 
 

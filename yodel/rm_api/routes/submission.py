@@ -20,8 +20,8 @@ from yodel.pb_convert.rest_submission import InvalidReservationId
 from yodel.rm_api.audited import note
 from yodel.rm_api.bodies import read_bytes, reading_object
 from yodel.rm_api.context import api_of
-from yodel.rm_api.front import asker, writer
 from yodel.rm_api.given import answer_text, is_given, null_pointer
+from yodel.rm_api.rim import asker, writer
 from yodel.rm_api.routes.reservations import require_reservation_id
 from yodel.rm_api.wire.resources import resource
 

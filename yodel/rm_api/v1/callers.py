@@ -11,9 +11,9 @@ from starlette.requests import Request
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.errors import AccessDenied
-from yodel.rm_api.auth import caller_in
+from yodel.rm_api.caller import caller_in
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import reader
+from yodel.rm_api.rim import reader
 from yodel.rm_api.v1.cursors import CURSOR_LENGTH_MAX
 from yodel.services.views.queries import ApplicationView
 from yodel.services.views.transitions import ReaderOwner

@@ -22,7 +22,7 @@ from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
 from yodel.rm_api.admin_network import require_network
 from yodel.rm_api.bodies import read_object
 from yodel.rm_api.context import Api, api_of
-from yodel.rm_api.front import reader, writer
+from yodel.rm_api.rim import reader, writer
 from yodel.rm_api.v1 import cursors, shapes
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor

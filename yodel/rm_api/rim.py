@@ -1,5 +1,5 @@
 """The ASGI rim of the web side: one spelling of every path, and the headers every answer carries; who calls was found
-by ``gate``.
+by ``filters``.
 
 A plain ASGI shell and no BaseHTTPMiddleware: answers stream through it untouched.
 """
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yodel.hadoop_http.errors import not_authenticated
-from yodel.rm_api.auth import caller_in
+from yodel.rm_api.caller import caller_in
 from yodel.rm_api.context import Api
 from yodel.services.applications.given_ids import Asker
 
@@ -26,7 +26,7 @@ ALWAYS = (
 )
 
 
-class Front:
+class Rim:
     """Wraps the application."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -17,8 +17,8 @@ from yodel.hadoop_http.added_headers import add_headers
 from yodel.hadoop_http.errors import RestError, forbidden, translated
 from yodel.hadoop_http.jetty import refused_by_filter
 from yodel.rm_api import token_operations
-from yodel.rm_api.auth import NOBODY, Caller, with_caller
 from yodel.rm_api.authentication import Asked, Authenticator, FilterRefusal, Unauthenticated
+from yodel.rm_api.caller import NOBODY, Caller, with_caller
 from yodel.rm_api.context import Api, RestSettings
 from yodel.rm_api.own_pages import OwnPages
 from yodel.rm_api.proxy import MARK
@@ -28,7 +28,7 @@ OPEN_PREFIX = "/health/"
 """For Kubernetes' probes, which have no name: they are told alive or not, nothing else."""
 
 
-class Gate:
+class Filters:
     """Wraps the application; ``api`` gives settings, tokens and the clock."""
 
     def __init__(self, app: ASGIApp, api: Api) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from starlette.types import Message
 
-from yodel.rm_api.listing import Later, Listing
+from yodel.rm_api.long_answers import Later, Listing
 from yodel.rm_api.rendered import RenderedPage
 
 Part = RenderedPage | Later
