@@ -1,4 +1,4 @@
-"""Who a caller is, as the gate found it and routes ask for it."""
+"""Who a caller is, as the filters found it and routes ask for it."""
 
 from __future__ import annotations
 
