@@ -22,6 +22,7 @@ from yodel.rm_api.wire import jmx as wire
 from yodel.rm_api.wire.scheduler import Tree
 from yodel.rpc_io.pieces import taking_turns
 from yodel.rpc_io.server import RpcServer
+from yodel.rpc_io.turns import others_first
 
 PIECE = 20
 """Beans of queues that are made in one go: two milliseconds."""
@@ -37,6 +38,7 @@ async def metric_beans(api: Api) -> list[Bean]:
     services = api.services
     host = api.web_address.rpartition(":")[0]
     cluster = wire.cluster_metrics(services.queries.metrics(), loads(services), host)
+    await others_first()
     return [cluster, *[bean async for bean in taking_turns(_queue_beans(api, await tree_of(api), host), PIECE)]]
 
 

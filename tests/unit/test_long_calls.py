@@ -1,0 +1,103 @@
+"""Every call that tells of the cluster has been judged: what it keeps the loop for where the cluster is large.
+
+A route or method that is new fails here until somebody has measured it.  The sizes: 5,000 nodes with a label each,
+1,000 queues, 9,000 live applications, 20,000 containers of one of them; what is written beside a call is the processor
+time of its longest turn then, in milliseconds.
+"""
+
+from __future__ import annotations
+
+from starlette.routing import Route
+
+from tests.support.playbook import World
+from tests.support.rpc_calls import client_protocol
+from tests.unit.rm_api.routes.test_many_of_all import ATTEMPT, LEAST
+from yodel.rm_api.app import ROUTES
+from yodel.rm_api.v1.app import ROUTERS
+from yodel.rpc_io.dispatch import RpcMethod
+
+CLUSTER = "/ws/v1/cluster"
+IN_PIECES = {"/ws/v1/cluster/apps", *LEAST}
+"""Shown to be written in pieces (``test_many_of_all``, ``test_application_lists``)."""
+LONG = {
+    "/api/v1/applications/{application_id}/containers": 33,
+    "/api/v1/applications/{application_id}/logs": 147,
+    "/api/v1/queues": 54,
+    "/jmx": 240,
+    "/prom": 25,
+    "/cluster": 22,
+    "/cluster/": 22,
+    "/cluster/app/{application_id}": 33,
+    "/cluster/cluster": 21,
+    "/cluster/nodes": 35,
+    "/cluster/nodes/{_}": 35,
+    f"{CLUSTER}/metrics": 18,
+    f"{CLUSTER}/scheduler-conf": 23,
+    f"{CLUSTER}/scheduler-conf/format": 19,
+}
+"""Not in pieces, and beyond or near 20 ms at such sizes."""
+OF_ONE = frozenset({"application_id", "attempt_id", "container_id", "node_id", "queue", "path", "version", "rest"})
+"""Whatever has one of these in its path tells of one."""
+PAGED = {
+    "/api/v1/applications",
+    "/api/v1/nodes",
+    "/api/v1/pools",
+    "/api/v1/queue-configuration",
+    "/api/v1/queue-history",
+    "/api/v1/events",
+    "/api/v1/events/stream",
+}
+BRIEF = {
+    *("/", "/conf", "/favicon.ico", "/health/live", "/health/ready", "/isActive", "/logLevel", "/logs", "/stacks"),
+    *("/cluster/apps", "/cluster/apps/{states}", "/static/hadoop-st.png"),
+    CLUSTER,
+    *(f"{CLUSTER}/{name}" for name in ("info", "userinfo", "appstatistics", "reservation/list", "jstack/{count}")),
+    *(f"{CLUSTER}/scheduler{name}" for name in ("-overview", "-conf/version", "/activities", "/bulk-activities")),
+}
+"""The same however large the cluster is, or what is kept rendered."""
+METHODS_IN_PIECES = {
+    "getApplications",
+    "getClusterNodeLabels",
+    "getClusterNodes",
+    "getContainers",
+    "getLabelsToNodes",
+    "getNodeToLabels",
+}
+METHODS_LONG = {
+    "failApplicationAttempt": 1215,
+    "forceKillApplication": 121,
+    "getQueueInfo": 70,
+    "getClusterMetrics": 17,
+}
+METHODS_BRIEF = {
+    *("getApplicationReport", "getApplicationAttemptReport", "getApplicationAttempts", "getContainerReport"),
+    *("getQueueUserAcls", "getResourceTypeInfo", "getNewApplication", "submitApplication", "signalToContainer"),
+    *("moveApplicationAcrossQueues", "updateApplicationPriority", "updateApplicationTimeouts"),
+    *("getDelegationToken", "renewDelegationToken", "cancelDelegationToken"),
+    *("getClusterNodeAttributes", "getAttributesToNodes", "getNodesToAttributes"),
+    *("getResourceProfiles", "getResourceProfile", "getNewReservation", "submitReservation", "updateReservation"),
+    *("deleteReservation", "listReservations"),
+}
+
+
+def told() -> set[str]:
+    """Paths that somebody may read."""
+    routes = [route for module in ROUTES for route in module.ROUTES if isinstance(route, Route)]
+    ours = [(f"/api/v1{route.path}", route.methods) for router in ROUTERS for route in router.routes]
+    return {path for path, methods in [*((r.path, r.methods or ()) for r in routes), *ours] if "GET" in methods}
+
+
+def is_of_one(path: str) -> bool:
+    return any(f"{{{name}" in path for name in OF_ONE)
+
+
+def test_every_route_is_judged() -> None:
+    containers = f"{CLUSTER}{ATTEMPT}/containers"
+    judged = {*IN_PIECES, *LONG, *PAGED, *BRIEF} - {containers}
+    assert {path for path in told() if not is_of_one(path)} == {path for path in judged if not is_of_one(path)}
+
+
+async def test_every_method_is_judged() -> None:
+    async with World() as world:
+        methods: dict[str, RpcMethod] = dict(client_protocol(world).protocol().methods)
+    assert set(methods) == {*METHODS_IN_PIECES, *METHODS_LONG, *METHODS_BRIEF}
