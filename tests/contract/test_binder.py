@@ -28,9 +28,10 @@ from yodel.domain.states import NodeState
 from yodel.host.clock import SystemClock
 from yodel.kube.api import Request
 from yodel.kube.client import KubeClient, open_kube
-from yodel.kube.holdings import watch_holdings
-from yodel.kube.nodes import watch_nodes
+from yodel.kube.holdings import watched_holdings
+from yodel.kube.nodes import watched_nodes
 from yodel.kube.pod_driver import PodDriver
+from yodel.kube.watch_loop import watch
 from yodel.ports.pods import Manifest
 from yodel.ports.store import Identity
 from yodel.services.pods.binder import UNKNOWN, Binder, NoPlace
@@ -62,10 +63,10 @@ class Desk:
         clock: dict[str, Any] = {"clock": time.monotonic, "random": lambda: 0.5}
         if self._is_deaf:
             self.binder.holdings_listed([])
-            await watch_nodes(self.kube, "", self.binder, **clock)
+            await watch(self.kube, watched_nodes("", self.binder), **clock)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(watch_nodes(self.kube, "", self.binder, **clock))
-            tasks.create_task(watch_holdings(self.kube, self.binder, **clock))
+            tasks.create_task(watch(self.kube, watched_nodes("", self.binder), **clock))
+            tasks.create_task(watch(self.kube, watched_holdings(self.binder), **clock))
 
     async def place(self, container: Container) -> str | NoPlace:
         """As the reconciler does; the node, or why there is none."""

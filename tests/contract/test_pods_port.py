@@ -24,7 +24,7 @@ from yodel.kube.api import Request
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.nodes import list_nodes
 from yodel.kube.pod_driver import PodDriver
-from yodel.kube.watch_loop import WatchLimits, watch_pods
+from yodel.kube.watch_loop import WatchLimits, watch, watched_pods
 from yodel.ports.pods import PodPhase
 
 NAMESPACE = "contract"
@@ -95,7 +95,9 @@ async def end(client: KubeClient, name: str, exit_code: int) -> None:
 @asynccontextmanager
 async def watching(client: KubeClient) -> AsyncIterator[RecordingSink]:
     sink = RecordingSink()
-    loop = watch_pods(client, NAMESPACE, SELECTOR, sink, clock=time.monotonic, random=lambda: 0.5, limits=LIMITS)
+    loop = watch(
+        client, watched_pods(NAMESPACE, SELECTOR, sink), clock=time.monotonic, random=lambda: 0.5, limits=LIMITS
+    )
     task = asyncio.create_task(loop)
     try:
         yield sink

@@ -32,7 +32,7 @@ from yodel.kube.api import Request
 from yodel.kube.client import KubeClient, check_reachable, open_kube
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.kube.retrying import RetryLimits
-from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
+from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch, watched_pods
 
 QUICK = WatchLimits(
     page_size=2,
@@ -72,11 +72,9 @@ contexts: [{{name: test, context: {{cluster: c, user: u}}}}]
 async def watching(server: FakeKubernetes, directory: Path) -> AsyncIterator[tuple[RecordingSink, WatchHealth]]:
     sink, health = RecordingSink(), WatchHealth(time.monotonic)
     async with connected(server, directory) as client:
-        loop = watch_pods(
+        loop = watch(
             client,
-            "jobs",
-            "app=yodel",
-            sink,
+            watched_pods("jobs", "app=yodel", sink),
             clock=time.monotonic,
             random=lambda: 0.5,
             limits=QUICK,

@@ -24,11 +24,11 @@ from yodel.host.clock import SystemClock
 from yodel.kube import inspection
 from yodel.kube.api import Request
 from yodel.kube.groups import GroupedPods
-from yodel.kube.holdings import watch_holdings
-from yodel.kube.nodes import list_nodes, watch_nodes
+from yodel.kube.holdings import watched_holdings
+from yodel.kube.nodes import list_nodes, watched_nodes
 from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import PodDriver
-from yodel.kube.watch_loop import watch_pods
+from yodel.kube.watch_loop import watch, watched_pods
 from yodel.ports.inspection import ApplicationSummary, PodEvent
 from yodel.translator.dialects import GangKind
 from yodel.translator.pod_spec import Group
@@ -421,11 +421,11 @@ async def asked_by(module: str) -> set[tuple[str, str]]:
         assert await OwnPod(api, SystemClock(), namespace="n", name="p").look() is None
     elif module == "watch_loop":
         with pytest.raises(_Recorded):
-            await watch_pods(api, "n", "", _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
+            await watch(api, watched_pods("n", "", _Sink()), clock=lambda: 0.0, random=lambda: 0.5)
         with pytest.raises(_Recorded):
-            await watch_nodes(api, "", _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
+            await watch(api, watched_nodes("", _Sink()), clock=lambda: 0.0, random=lambda: 0.5)
         with pytest.raises(_Recorded):
-            await watch_holdings(api, _Sink(), clock=lambda: 0.0, random=lambda: 0.5)
+            await watch(api, watched_holdings(_Sink()), clock=lambda: 0.0, random=lambda: 0.5)
     return set().union(*map(asked_for, api.asked))
 
 

@@ -5,31 +5,18 @@ It needs the right to list and watch the pods of the whole cluster, and is run o
 
 from __future__ import annotations
 
-from typing import NoReturn
-
-from yodel.domain.backoff import Random
-from yodel.kube.api import KubeApi
 from yodel.kube.decode import decode_holding, decode_holding_page
-from yodel.kube.limiter import Clock
-from yodel.kube.watch_loop import ListWatch, Watched, WatchHealth, WatchLimits
-from yodel.ports.pods import HoldingSink
+from yodel.kube.watch_loop import Watched
+from yodel.ports.pods import HoldingSink, PodHolding
 
 ALL_PODS_PATH = "/api/v1/pods"
 HOLDING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of pods that take room of a node.  One that ends leaves the selection, which is told as a deletion."""
 
 
-async def watch_holdings(
-    client: KubeApi,
-    sink: HoldingSink,
-    *,
-    clock: Clock,
-    random: Random,
-    limits: WatchLimits | None = None,
-    health: WatchHealth | None = None,
-) -> NoReturn:
-    """Feed ``sink`` with the bound pods that have not ended, until cancelled."""
-    watched = Watched(
+def watched_holdings(sink: HoldingSink) -> Watched[PodHolding]:
+    """Bound pods that have not ended."""
+    return Watched(
         kind="bound pods",
         path=ALL_PODS_PATH,
         selector="",
@@ -40,4 +27,3 @@ async def watch_holdings(
         seen=sink.holding_seen,
         gone=sink.holding_gone,
     )
-    await ListWatch(client, watched, random, limits or WatchLimits(), health or WatchHealth(clock)).run()

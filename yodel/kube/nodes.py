@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NoReturn
 
 import msgspec
 
-from yodel.domain.backoff import Random
 from yodel.errors import Unavailable
 from yodel.kube.api import KubeApi, Request
 from yodel.kube.decode import decode_node, decode_node_page
-from yodel.kube.limiter import Clock
 from yodel.kube.retrying import RetryLimits, retried
-from yodel.kube.watch_loop import PAGES_MAX, ListWatch, Watched, WatchHealth, WatchLimits
+from yodel.kube.watch_loop import PAGES_MAX, Watched
 from yodel.ports.kube_nodes import NodeObservation, NodeSink
 
 NODES_PATH = "/api/v1/nodes"
@@ -43,18 +40,9 @@ async def list_nodes(
     raise Unavailable(f"Listing nodes: more than {PAGES_MAX} pages")
 
 
-async def watch_nodes(
-    client: KubeApi,
-    selector: str,
-    sink: NodeSink,
-    *,
-    clock: Clock,
-    random: Random,
-    limits: WatchLimits | None = None,
-    health: WatchHealth | None = None,
-) -> NoReturn:
-    """Feed ``sink`` with the nodes that ``selector`` selects ("" selects all), until cancelled."""
-    watched = Watched(
+def watched_nodes(selector: str, sink: NodeSink) -> Watched[NodeObservation]:
+    """Nodes that ``selector`` selects; "" selects all."""
+    return Watched(
         kind="nodes",
         path=NODES_PATH,
         selector=selector,
@@ -63,10 +51,8 @@ async def watch_nodes(
         listed=sink.nodes_listed,
         seen=sink.node_seen,
         gone=sink.node_gone,
+        page_size=PAGE_SIZE,
     )
-    await ListWatch(
-        client, watched, random, limits or WatchLimits(page_size=PAGE_SIZE), health or WatchHealth(clock)
-    ).run()
 
 
 def _list_request(selector: str, continuation: str) -> Request:

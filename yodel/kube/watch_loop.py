@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, NoReturn, TypeVar
 
 import msgspec
@@ -85,21 +85,13 @@ class Watched(Generic[_Observed]):
     listed: Callable[[Sequence[_Observed]], None]
     seen: Callable[[_Observed], None]
     gone: Callable[[_Observed], None]
+    page_size: int | None = None
+    """Of objects that are larger than a pod; None: that of the limits."""
 
 
-async def watch_pods(
-    client: KubeApi,
-    namespace: str,
-    selector: str,
-    sink: PodSink,
-    *,
-    clock: Clock,
-    random: Random,
-    limits: WatchLimits | None = None,
-    health: WatchHealth | None = None,
-) -> NoReturn:
-    """Feed ``sink`` with the pods that ``selector`` selects, until cancelled.  To be run as a task of its own."""
-    watched = Watched(
+def watched_pods(namespace: str, selector: str, sink: PodSink) -> Watched[PodObservation]:
+    """Pods of a namespace that ``selector`` selects."""
+    return Watched(
         kind="pods",
         path=pods_path(namespace),
         selector=selector,
@@ -109,7 +101,22 @@ async def watch_pods(
         seen=sink.pod_seen,
         gone=sink.pod_gone,
     )
-    await ListWatch(client, watched, random, limits or WatchLimits(), health or WatchHealth(clock)).run()
+
+
+async def watch(
+    client: KubeApi,
+    watched: Watched[_Observed],
+    *,
+    clock: Clock,
+    random: Random,
+    limits: WatchLimits | None = None,
+    health: WatchHealth | None = None,
+) -> NoReturn:
+    """Tell of what is watched, until cancelled.  To be run as a task of its own."""
+    limits = limits or WatchLimits()
+    if watched.page_size is not None:
+        limits = replace(limits, page_size=min(limits.page_size, watched.page_size))
+    await ListWatch(client, watched, random, limits, health or WatchHealth(clock)).run()
 
 
 class ListWatch(Generic[_Observed]):

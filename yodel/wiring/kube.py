@@ -8,12 +8,12 @@ import random
 from collections.abc import Awaitable, Callable
 
 from yodel.kube.api import KubeApi
-from yodel.kube.holdings import watch_holdings
+from yodel.kube.holdings import watched_holdings
 from yodel.kube.late import LateKube
 from yodel.kube.led import LedKube
-from yodel.kube.nodes import watch_nodes
+from yodel.kube.nodes import watched_nodes
 from yodel.kube.paced import PacedKube, PaceLimits
-from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch_pods
+from yodel.kube.watch_loop import WatchHealth, WatchLimits, watch, watched_pods
 from yodel.ports.clock import Clock
 from yodel.ports.pods import PodSink
 from yodel.services.nodes.sinks import NodeSinks
@@ -52,11 +52,9 @@ class KubeSide:
             self.late.open(kube)
             garbage.take_over()
             await opened()
-            await watch_pods(
+            await watch(
                 self.api,
-                settings.namespace,
-                names.selector(settings.cluster_name),
-                sink,
+                watched_pods(settings.namespace, names.selector(settings.cluster_name), sink),
                 clock=self._clock.monotonic_s,
                 random=random.random,
                 limits=WatchLimits(page_size=settings.pod_list_page_size),
@@ -67,10 +65,9 @@ class KubeSide:
         """Where nobody may list nodes unless this RM chooses among them, ``sinks`` do not hear of them."""
         if not self._settings.watch_nodes:
             await self._is_binding.wait()
-        await watch_nodes(
+        await watch(
             self.api,
-            "",
-            sinks if self._settings.watch_nodes else NodeSinks(binder),
+            watched_nodes("", sinks if self._settings.watch_nodes else NodeSinks(binder)),
             clock=self._clock.monotonic_s,
             random=random.random,
             health=self._nodes,
@@ -79,9 +76,9 @@ class KubeSide:
     async def watch_holdings(self, binder: Binder) -> None:
         """Once a queue wants its nodes chosen here: it takes the right to list and watch all pods of the cluster."""
         await self._is_binding.wait()
-        await watch_holdings(
+        await watch(
             self.api,
-            binder,
+            watched_holdings(binder),
             clock=self._clock.monotonic_s,
             random=random.random,
             limits=WatchLimits(page_size=self._settings.pod_list_page_size),

@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.fake_kubernetes import Answer, FakeApi, Stream, event, listing
 from yodel.kube.decode import decode_holding, decode_holding_page
-from yodel.kube.holdings import watch_holdings
+from yodel.kube.holdings import watched_holdings
+from yodel.kube.watch_loop import watch
 from yodel.ports.pods import PodHolding
 
 pytestmark = pytest.mark.looptime
@@ -50,7 +51,7 @@ async def test_bound_pods_of_all_namespaces_are_watched() -> None:
         Stream(chunks=(event("ADDED", pod("b", "2")), event("DELETED", pod("a")))),
     )
     sink, loop = Sink(), asyncio.get_running_loop()
-    task = asyncio.create_task(watch_holdings(api, sink, clock=loop.time, random=lambda: 0.0))
+    task = asyncio.create_task(watch(api, watched_holdings(sink), clock=loop.time, random=lambda: 0.0))
     async with asyncio.timeout(10):
         await sink.gone.wait()
     task.cancel()

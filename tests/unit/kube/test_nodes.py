@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.fake_kubernetes import Answer, FakeApi, RecordingSink, Stream, event, listing, refusal
 from yodel.errors import Refused, Unavailable
-from yodel.kube.nodes import list_nodes, watch_nodes
+from yodel.kube.nodes import list_nodes, watched_nodes
+from yodel.kube.watch_loop import watch
 
 pytestmark = pytest.mark.looptime
 
@@ -44,7 +45,7 @@ async def test_nodes_are_watched() -> None:
         Stream(chunks=(event("ADDED", node("n2", 10)), event("DELETED", node("n1", 11)))),
     )
     sink, loop = RecordingSink(), asyncio.get_running_loop()
-    task = asyncio.create_task(watch_nodes(api, "", sink, clock=loop.time, random=lambda: 0.0))
+    task = asyncio.create_task(watch(api, watched_nodes("", sink), clock=loop.time, random=lambda: 0.0))
     assert await sink.heard(3) == [("listed", ["n1"]), ("seen", "n2"), ("gone", "n1")]
     task.cancel()
     with suppress(asyncio.CancelledError):

@@ -23,7 +23,7 @@ from tests.support.playbook import World
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, dns_name
 from yodel.host.clock import LoopTimers
-from yodel.kube.watch_loop import WatchHealth, watch_pods
+from yodel.kube.watch_loop import WatchHealth, watch, watched_pods
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
 
@@ -111,8 +111,10 @@ async def longest_piece_of_two_listings() -> float:
         reconciler = Reconciler(
             rm.engine, world.pods, world.clock, rm.maker.manifest_of, ReconcilerSettings(), queue.add
         )
-        watch = watch_pods(FakeApi(*script), "n", "s", reconciler, clock=time.monotonic, random=float, health=health)
-        tasks = [asyncio.create_task(work) for work in (queue.run(), watch, piece.run())]
+        watching = watch(
+            FakeApi(*script), watched_pods("n", "s", reconciler), clock=time.monotonic, random=float, health=health
+        )
+        tasks = [asyncio.create_task(work) for work in (queue.run(), watching, piece.run())]
         async with asyncio.timeout(60):
             while health.listings < 2 or len(queue) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

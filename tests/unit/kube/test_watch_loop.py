@@ -22,7 +22,7 @@ from tests.support.fake_kubernetes import (
     status_body,
 )
 from yodel.domain.backoff import Backoff
-from yodel.kube.watch_loop import LineBuffer, WatchHealth, WatchLimits, watch_pods
+from yodel.kube.watch_loop import LineBuffer, WatchHealth, WatchLimits, watch, watched_pods
 
 pytestmark = pytest.mark.looptime
 
@@ -44,11 +44,9 @@ class Watching:
         return self.api.server.kinds
 
     async def run(self) -> None:
-        await watch_pods(
+        await watch(
             self.api,
-            "jobs",
-            "app=yodel",
-            self.sink,
+            watched_pods("jobs", "app=yodel", self.sink),
             clock=now_s,
             random=lambda: 1.0,
             limits=LIMITS,
