@@ -415,7 +415,8 @@ def serve(pipe: Connection) -> None:
             name="fuzzed",
             dispatcher=dispatcher,
             security=security,
-            limits=RpcLimits(handshake_timeout_s=5.0),
+            # A client without a processor for seconds is told why too: the shorter times have tests of their own.
+            limits=RpcLimits(handshake_timeout_s=60.0, linger_s=60.0),
             nonce=lambda: base64.b64encode(secrets.token_bytes(30)).decode(),
         )
         _, port = await server.start("127.0.0.1", 0)
