@@ -3,7 +3,8 @@
 Seconds of a machine say little about another one, or about the same one while others use it.  So the unit is this loop,
 of which half stays in a core's cache and half leaves it, as programs do.  ``tests/cost.toml`` keeps what each file cost
 when it was last recorded (``python -m tests.runs --record-cost RUN``); a run prints the sums beside it, and what grew
-most.  Nothing is failed by it: see docs/decisions/0062 for what fails a run.
+most.  A run fails that costs more than GROWTH_MAX times what is recorded of its parts, all together: by then a commit
+should have recorded it, and said why.
 
 Counted is a test process with all children that it has waited for.  What lives longer than a test, as daemons of a
 fixture, counts for the test at whose end it was waited for; what is never waited for, as the daemons of the cluster
@@ -27,6 +28,8 @@ BYTES = 64 << 20
 TOUCHES = 500_000
 TRIES = 3
 GREW_MOST = 5
+GROWTH_MAX = 1.3
+"""The same tests cost up to a tenth more or less on a machine that others use too."""
 HEAD = """# What each file of tests costs, in loops of processor time (tests/runs/cost.py).
 # Written by `python -m tests.runs --record-cost RUN`; a commit that changes it says why.
 """
@@ -84,6 +87,18 @@ def told(known: Costs, new: Costs) -> Iterator[str]:
         sums = sum(files.values()), sum(before.values())
         yield f"cost {part}: {sums[0]:.0f} loops, recorded {sums[1]:.0f}: {sums[0] / max(sums[1], 1):.2f} of it"
         yield from _grown(files, before)
+
+
+def excess(known: Costs, new: Costs) -> str:
+    """Why the run costs too much, or nothing.  Parts of which nothing is recorded do not count."""
+    parts = known.keys() & new.keys()
+    spent, recorded = (sum(sum(costs[part].values()) for part in parts) for costs in (new, known))
+    if spent <= GROWTH_MAX * recorded:
+        return ""
+    return (
+        f"cost: {spent:.0f} loops where {recorded:.0f} are recorded; expected at most {GROWTH_MAX} times that.  "
+        "Make the tests cheaper, or record them with --record-cost and say why"
+    )
 
 
 def _grown(files: Mapping[str, float], before: Mapping[str, float]) -> Iterable[str]:

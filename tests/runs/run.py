@@ -190,16 +190,17 @@ def _run(words: Sequence[Rows], folder: Path, root: Path, loop_s: Callable[[], f
     verdicts = [judged(outcome, again[name][1] if name in again else None) for name, (_, outcome) in first.items()]
     for line in _told(verdicts, {**first, **{f"{name}-again": ended for name, ended in again.items()}}):
         print(line)
-    _tell_costs({name: outcome for name, (_, outcome) in first.items()}, loops_s, root / COSTS, keeps_cost=keeps_cost)
+    outcomes = {name: outcome for name, (_, outcome) in first.items()}
+    excess = _tell_costs(outcomes, loops_s, root / COSTS, keeps_cost=keeps_cost)
     failed = sum(len(verdict.failed) + len(verdict.faults) for verdict in verdicts)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{time.monotonic() - started_s:.0f} s in all, {used.ru_utime + used.ru_stime:.0f} s of processors")
     print(f"{sum(verdict.passed for verdict in verdicts)} passed, {failed} failed", flush=True)
-    return 1 if failed else 0
+    return 1 if failed or excess else 0
 
 
-def _tell_costs(outcomes: Mapping[str, Outcome], loops_s: Sequence[float], path: Path, *, keeps_cost: bool) -> None:
-    """Beside what was recorded."""
+def _tell_costs(outcomes: Mapping[str, Outcome], loops_s: Sequence[float], path: Path, *, keeps_cost: bool) -> bool:
+    """Beside what was recorded.  Whether it is too much, and not recorded now."""
     unit_s = sum(loops_s) / len(loops_s)
     known = cost.read(path)
     new = {name: cost.of_files(outcome.processor_s, unit_s) for name, outcome in outcomes.items()}
@@ -208,6 +209,10 @@ def _tell_costs(outcomes: Mapping[str, Outcome], loops_s: Sequence[float], path:
         print(line)
     if keeps_cost:
         path.write_text(cost.written(known, new))
+        return False
+    if said := cost.excess(known, new):
+        print(said)
+    return bool(said)
 
 
 def say(line: str) -> None:

@@ -34,6 +34,14 @@ def test_other_parts_stay_as_they_were_recorded(tmp_path: Path) -> None:
     assert cost.read(path) == {"a": {"x": 1.0}, "b": {"y": 5.0}}
 
 
+def test_a_run_may_cost_a_little_more_than_recorded_in_all_parts_that_are_recorded() -> None:
+    known = {"quick": {"a": 90.0}, "slow": {"d": 10.0}, "other": {"e": 1000.0}}
+    assert cost.excess(known, {"quick": {"a": 100.0, "b": 20.0}, "slow": {"d": 10.0}, "new": {"f": 500.0}}) == ""
+    said = cost.excess(known, {"quick": {"a": 100.0, "b": 20.0}, "slow": {"d": 11.0}})
+    assert said.startswith("cost: 131 loops where 100 are recorded; expected at most 1.3 times that.")
+    assert cost.excess({}, known) == ""
+
+
 def test_the_loop_is_a_unit_of_time() -> None:
     assert 0.01 < cost.loop_s() < 5
 

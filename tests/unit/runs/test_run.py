@@ -96,7 +96,12 @@ def test_costs_are_told_and_kept_when_asked_for(
     assert first.endswith(" loops, nothing recorded")
     assert 5 <= float(first.split()[2]) < 100
     assert ": " in second.partition("recorded ")[2]
-    assert '"test_one.py" = ' in (tmp_path / "tests" / "cost.toml").read_text()
+    record = tmp_path / "tests" / "cost.toml"
+    assert '"test_one.py" = ' in record.read_text()
+    record.write_text('[one]\n"test_one.py" = 0.1\n')
+    assert main(["all"], tmp_path / "parts.toml", tmp_path, lambda: 0.1) == 1
+    (said,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("cost: ")]
+    assert "loops where 0 are recorded" in said
 
 
 NICENESS = "import os\ndef test_niceness():\n    assert os.nice(0) == {}\n"
