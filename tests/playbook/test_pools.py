@@ -109,7 +109,7 @@ async def test_nothing_is_lent_and_nothing_starts_until_something_is(world: Worl
     assert held(world, "root.batch") == 0
     found = world.rm.queries.application(application_id).application
     assert found.state is ApplicationState.ACCEPTED
-    assert found.diagnostics.startswith(f"Pool koordinator ({CPU}, {MEMORY}) has no room: free <memory:0, vCores:0>")
+    assert f"AM. Pool koordinator ({CPU}, {MEMORY}) has no room: free <memory:0, vCores:0>" in found.diagnostics
     assert world.rm.state.reasons.misfits == {}
     publish(world, 1)
     await world.settle()

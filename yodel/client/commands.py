@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -104,6 +105,32 @@ def show_application(application: Application, server: Server = None, as_json: A
         screen.table(show.CONTAINER_HEADS, [show.container_row(container) for container in containers])
         if screen.is_terminal:
             show.hint(f"\nLogs: yodel app logs {found['id']}")
+
+    run(server, work)
+
+
+@applications.command("why")
+def why_application(application: Application, server: Server = None, as_json: AsJson = False) -> None:
+    r"""Say why an application waits: what is in the way, who holds it, and what would change it.
+
+    For everything that it asks for and has not, the chain of what is in the way, nearest first: limits of queues, of
+    the user and of ApplicationMasters, a full pool, nodes, labels, constraints, and what Kubernetes says of its pods.
+    Of one that waits for nothing it is said so.
+
+    Example: yodel app why application_1700000000000_0007
+
+    Example: yodel app why application_1700000000000_0007 --json | jq -r '.asks\[].chain\[0].what'
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client.show_why import why_lines
+
+        found = await client.get(f"/applications/{_application_id(application)}/why")
+        if as_json:
+            screen.json(found)
+            return
+        for line in why_lines(found, int(time.time() * 1000)):
+            screen.line(line)
 
     run(server, work)
 

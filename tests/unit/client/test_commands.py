@@ -31,6 +31,7 @@ RUNNER = CliRunner(env={"TERM": "dumb", "COLUMNS": "200", "HADOOP_USER_NAME": "a
 COMMANDS = (
     "app list",
     "app show",
+    "app why",
     "app kill",
     "app logs",
     "app watch",
@@ -222,6 +223,19 @@ def test_unknown_application_is_a_failure(net: Net, command: str) -> None:
     result = run("app", command, UNKNOWN)
     assert (result.exit_code, result.stdout) == (1, "")
     assert UNKNOWN in result.stderr
+
+
+def test_application_says_why_it_waits(net: Net) -> None:
+    result = run("app", "why", RUNNING.id)
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        0,
+        [
+            f"{RUNNING.id} (RUNNING, queue root.default, user alice)",
+            "It waits for nothing: it has all that its ApplicationMaster asked for.",
+        ],
+    )
+    assert json.loads(run("app", "why", RUNNING.id, "--json").stdout)["asks"] == []
+    assert run("app", "why", UNKNOWN).exit_code == 1
 
 
 def test_application_is_shown_with_its_containers(net: Net) -> None:

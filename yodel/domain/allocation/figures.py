@@ -37,9 +37,17 @@ class Figures:
         of = ledger.hindrances_of_am if unserved.what is None else ledger.hindrances
         limits = tuple(of(queue, user, size))
         room = () if size.fits_in(self.free) else (self._room(size),)
+        if room:
+            limits = tuple(one for one in limits if not self._is_all(one))
         pods = () if self.are_pods_left else (self._pods(size),)
         found = (*room, *limits, *pods) if self.pool else (*limits, *room, *pods)
         return found or (Hindrance(Hurdle.TURN, size, said=SERVED_NEXT),)
+
+    def _is_all(self, limit: Hindrance) -> bool:
+        """Of a queue or a user who may hold all there is: that there is no more is said of the pool."""
+        return limit.hurdle in (Hurdle.QUEUE_LIMIT, Hurdle.USER_LIMIT) and self.ledger.share(limit.path).whole.fits_in(
+            limit.limit
+        )
 
     def _room(self, size: Resource) -> Hindrance:
         return Hindrance(Hurdle.ROOM, size, self.total, self.total - self.free, said=self.pool)

@@ -22,6 +22,7 @@ from yodel.rm_api.pages import link, text
 from yodel.rm_api.rim import reader
 from yodel.rm_api.routes.filters import application_states
 from yodel.rm_api.v1.container_pages import container_page, kept_container
+from yodel.rm_api.why_page import why_section
 from yodel.services.views.queries import ApplicationFilter, ApplicationView, Queries
 
 LISTED_MAX = 200
@@ -68,6 +69,7 @@ async def application(request: Request) -> Response:
     body = _facts(view, may_view=may_view)
     if may_view:
         body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
+        body += why_section(await api.services.queries.why.asked(view.application))
         body += _attempts(api.services.queries, view)
         try:
             body += await _containers(api, view.application, request.query_params.get("containers"))

@@ -68,6 +68,15 @@ class Preemption:
     def rules(self) -> PreemptionRules:
         return self._quotas.preemption
 
+    def on_notice(self, queue: str) -> list[tuple[ContainerId, float]]:
+        """Containers that are to go for a leaf, each with the seconds after which it is ended."""
+        now_s, wait_s = self._clock.monotonic_s(), self.rules.max_wait_before_kill_s
+        return [
+            (container_id, max(0.0, notice.given_s + wait_s - now_s))
+            for container_id, notice in self.notices.items()
+            if notice.for_queue == queue
+        ]
+
     async def run(self) -> None:
         while True:
             await asyncio.sleep(self.rules.monitoring_interval_s)

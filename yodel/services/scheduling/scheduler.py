@@ -28,6 +28,7 @@ from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerStat
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.services.scheduling.activities import Activities
+from yodel.services.scheduling.looks import Looks
 from yodel.services.scheduling.misfits import Misfits
 from yodel.services.scheduling.surroundings import Surroundings
 from yodel.services.writer.attempt_runtime import AttemptRuntime
@@ -65,6 +66,8 @@ class Scheduler:
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
         self.activities.wake = self.wake
+        self.looks = Looks(engine.state, clock, self.wake)
+        """Made for those who ask why something waits."""
         self._wanted, self._stirs = wanted, engine.state.standing.stirs
         self.again_in_s = inf
         """When the last tick wants another, whatever happens."""
@@ -117,6 +120,7 @@ class Scheduler:
         decision = decide_by_pool(parts, self.limits, watched, self.ledger())
         self._quotas.note(decision)
         self._engine.state.reasons.explain_decision(decision, self._clock.now_ms())
+        self.looks.made()
         again_in_s = self._misfits.note(demands, decision)
         self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
         stranded = self._stranded()

@@ -174,7 +174,8 @@ class Queries:
         self.quotas = quotas
         """What queues and users may hold, as the scheduler sees it."""
         self.rows = Rows(state)
-        self.why = Why(state)
+        self.why = Why(state, quotas)
+        """Why applications wait, as every view says it."""
 
     @property
     def limits(self) -> AllocationLimits:

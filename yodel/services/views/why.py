@@ -1,23 +1,103 @@
 """Why applications wait, for all who show it: of the last decision, and of what Kubernetes says of pods without a node.
 
-Reads committed state and the book of what waits; never waits itself.
+Reads committed state and the book of what waits; never waits itself.  Who holds what is read from the same books that
+the decision read, at most one look later.
 """
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
 from yodel.domain.application import Application
-from yodel.domain.states import ApplicationState
+from yodel.domain.ask_book import AskKey
+from yodel.domain.attempt import Attempt
+from yodel.domain.container import Container
+from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.queues.queue import Ordering
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState
+from yodel.domain.waiting import Hindrance, Told
+from yodel.domain.waiting_words import What, change_of, what_of
+from yodel.pb_convert.reports import diagnostics_of
+from yodel.pb_convert.times import user_time
+from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 
 LINES_MAX = 5
 """In the diagnostics of an application whose asks wait."""
+HOLDERS_MAX = 5
+"""Named of one limit, those that hold most; of more it is said how many."""
+AHEAD_MAX = 5
+"""Applications named that are served before."""
+SAID_MAX = 3
+"""Different words of Kubernetes' scheduler about pods of one ask."""
+DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who holds a part of what is full: a user of a queue, a queue or an application, by ``kind``."""
+
+    kind: str
+    name: str
+    queue: str
+    held: Resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One thing in the way, with its figures where it has some.  ``change`` says what would have to happen."""
+
+    what: What
+    text: str
+    change: str
+    queue: str = ""
+    user: str = ""
+    limit: Resource | None = None
+    used: Resource | None = None
+    held_by: tuple[Holder, ...] = ()
+    more_holders: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskView:
+    """Containers of one size that an application waits for; ``size`` is rounded as it will be taken.
+
+    ``is_under_way``: their pods are made, and have no node yet.  ``priority`` is None of what is no ask of an
+    ApplicationMaster.
+    """
+
+    name: str
+    priority: int | None
+    allocation_request_id: int | None
+    count: int
+    size: Resource
+    is_under_way: bool
+    chain: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyView:
+    application: Application
+    summary: str
+    looked_at_ms: int
+    asks: tuple[AskView, ...] = ()
+    more_asks: int = 0
 
 
 class Why:
     """Reads; one instance for the process."""
 
-    def __init__(self, state: ClusterState) -> None:
-        self._state = state
+    def __init__(self, state: ClusterState, quotas: Quotas) -> None:
+        self._state, self._quotas = state, quotas
+        self.look: Callable[[], Awaitable[None]] = _nothing
+        """Has the scheduler look where its last look is older than a second."""
+        self.on_notice: Callable[[str], Sequence[tuple[ContainerId, float]]] = lambda _: ()
+        """Containers that are to go for a queue, each with the seconds after which it is ended."""
+
+    # --- diagnostics ------------------------------------------------------------------------------------------------
 
     def diagnostics(self, app: Application) -> str:
         """Why the ApplicationMaster does not run yet, or why some of what it asked for does not; empty when nothing is
@@ -25,15 +105,241 @@ class Why:
         attempt_id, reasons = app.current_attempt_id, self._state.reasons
         if not reasons.has_any or app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
             return ""
-        if attempt_id not in self._state.attempts:
+        attempt = self._state.attempts.get(attempt_id)
+        if attempt is None:
             return ""
         waits, told = reasons.waits, reasons.waiting.told(attempt_id)
         own = [c for c in self._state.containers_of(attempt_id) if c.id in waits] if waits else []
         if app.state is ApplicationState.ACCEPTED:
-            return next((waits[c.id] for c in own if c.is_am), told[0].reason if told else "")
+            return next((waits[c.id] for c in own if c.is_am), self._of_master(app, attempt, told[0]) if told else "")
         lines = [one.reason for one in told if one.is_placeless]
         # A limit of the queue or of the user is one line, however many wishes it keeps waiting.
         lines += dict.fromkeys(one.reason for one in told if not one.is_placeless)
         lines += [waits[c.id] for c in own]
         more = f"\n… and {len(lines) - LINES_MAX} more" if len(lines) > LINES_MAX else ""
         return "\n".join(lines[:LINES_MAX]) + more
+
+    def _of_master(self, app: Application, attempt: Attempt, told: Told) -> str:
+        """As SchedulerApplicationAttempt.AMState and FiCaSchedulerApp.getActivedAppDiagnosticMessage say it."""
+        nearest = told.chain[0]
+        if nearest.masters is not None or told.is_placeless:
+            return told.reason
+        return (
+            f"[{user_time(attempt.started_ms)}] Application is Activated, waiting for resources to be assigned for AM. "
+            f"{told.reason} {self._details(app)}"
+        )
+
+    def _details(self, app: Application) -> str:
+        path, label = app.submission.queue, app.submission.am_node_label
+        share = self._quotas.tree.shares.get(path)
+        if share is None:
+            return ""
+        use = self._state.queue_use.by_queue.get(path)
+        used, whole = use.resource if use is not None else NONE, share.whole
+        part = used.memory_mib / whole.memory_mib if whole.memory_mib else 0.0
+        return (
+            f"Details : AM Partition = {label or DEFAULT_PARTITION} ; Partition Resource = {whole} ; "
+            f"Queue's Absolute capacity = {share.capacity * 100:.1f} % ; Queue's Absolute used capacity = "
+            f"{part * 100:.1f} % ; Queue's Absolute max capacity = {share.maximum_capacity * 100:.1f} % ; "
+            f"Queue's capacity (absolute resource) = {share.guaranteed} ; Queue's used capacity (absolute resource) = "
+            f"{used} ; Queue's max capacity (absolute resource) = {share.maximum} ; "
+        )
+
+    # --- the whole answer -------------------------------------------------------------------------------------------
+
+    async def asked(self, app: Application) -> WhyView:
+        """The chain of what is in the way of all that an application waits for, as it was within the last second."""
+        if not app.state.is_final:
+            await self.look()
+        return self.of(self._state.applications.get(app.id, app))
+
+    def of(self, app: Application) -> WhyView:
+        """The same of the last look."""
+        attempt = self._state.attempts.get(app.current_attempt_id)
+        waiting = self._state.reasons.waiting
+        asks: list[AskView] = []
+        kept = None
+        if attempt is not None and not app.state.is_final and not attempt.state.is_final:
+            kept = waiting.of(attempt.id)
+            asks = [*self._not_planned(app, waiting.told(attempt.id)), *self._under_way(attempt)]
+        return WhyView(
+            application=app,
+            summary=self._summary(app, attempt, asks),
+            looked_at_ms=waiting.looked_at_ms,
+            asks=tuple(asks),
+            more_asks=kept.more if kept is not None else 0,
+        )
+
+    def _summary(self, app: Application, attempt: Attempt | None, asks: Sequence[AskView]) -> str:
+        if app.state.is_final:
+            return f"It waits for nothing: it has ended ({app.state.value})."
+        if asks:
+            count = sum(ask.count for ask in asks)
+            what = "its ApplicationMaster" if app.state is ApplicationState.ACCEPTED else f"{count} containers"
+            return f"It waits for {what}: {asks[0].chain[0].text}"
+        if attempt is None or attempt.state in (AttemptState.ALLOCATED, AttemptState.LAUNCHED):
+            said = diagnostics_of(app, attempt).strip()
+            return said or "Its ApplicationMaster is on its way."
+        if app.state in (ApplicationState.KILLING, ApplicationState.FINISHING):
+            return "It waits for nothing: it is ending."
+        return "It waits for nothing: it has all that its ApplicationMaster asked for."
+
+    def _not_planned(self, app: Application, all_told: Sequence[Told]) -> Iterator[AskView]:
+        """Who holds a limit, and who comes before, is looked for once however many asks wait for the same."""
+        held: dict[tuple[What, str, str], Sequence[Holder]] = {}
+        is_limited = any(told.unserved.own is None for told in all_told)
+        beside = [*self._ahead(app), *self._given_back(app)] if is_limited else []
+        for told in all_told:
+            chain = [self._link(app, hindrance, held) for hindrance in told.chain]
+            yield self._ask(told, [*chain, *beside] if told.unserved.own is None else chain)
+
+    def _ask(self, told: Told, chain: Sequence[Link]) -> AskView:
+        unserved, what = told.unserved, told.unserved.what
+        return AskView(
+            name=unserved.name,
+            priority=what.priority if isinstance(what, AskKey) else None,
+            allocation_request_id=what.allocation_request_id if isinstance(what, AskKey) else None,
+            count=unserved.number,
+            size=unserved.size,
+            is_under_way=False,
+            chain=tuple(chain),
+        )
+
+    def _link(
+        self, app: Application, hindrance: Hindrance, held: dict[tuple[What, str, str], Sequence[Holder]]
+    ) -> Link:
+        what = what_of(hindrance)
+        which = what, hindrance.path, hindrance.user
+        if which not in held:
+            held[which] = sorted(self._holders(app, what, hindrance), key=_size, reverse=True)
+        holders = held[which]
+        has_figures = hindrance.path != "" or what is What.POOL_FULL
+        return Link(
+            what=what,
+            text=hindrance.reason.strip(),
+            change=change_of(what, hindrance.path, hindrance.user),
+            queue=hindrance.path,
+            user=hindrance.user,
+            limit=hindrance.limit if has_figures else None,
+            used=hindrance.used if has_figures else None,
+            held_by=tuple(holders[:HOLDERS_MAX]),
+            more_holders=max(0, len(holders) - HOLDERS_MAX),
+        )
+
+    # --- who holds it -----------------------------------------------------------------------------------------------
+
+    def _holders(self, app: Application, what: What, hindrance: Hindrance) -> Iterator[Holder]:
+        path, by_user = hindrance.path, self._state.queue_use.by_user
+        match what:
+            case What.QUEUE_MAX_CAPACITY:
+                for (queue, user), usage in by_user.items():
+                    if queue == path or queue.startswith(f"{path}."):
+                        yield Holder(kind="user", name=user, queue=queue, held=usage.resource)
+            case What.POOL_FULL:
+                pools = self._state.pools.pools
+                own = pools.of(app.submission.queue)
+                leaves: dict[str, Resource] = {}
+                for (queue, _), usage in by_user.items():
+                    if pools.of(queue) == own:
+                        leaves[queue] = leaves.get(queue, NONE) + usage.resource
+                for queue, held in leaves.items():
+                    yield Holder(kind="queue", name=queue, queue=queue, held=held)
+            case What.USER_LIMIT | What.USER_AM_LIMIT | What.QUEUE_AM_LIMIT:
+                yield from self._applications(app.submission.queue, hindrance.user, is_am=what is not What.USER_LIMIT)
+
+    def _applications(self, queue: str, user: str, *, is_am: bool) -> Iterator[Holder]:
+        """Of a queue, and of one user where one is named; what their ApplicationMasters hold, or all."""
+        for application_id, usage in self._state.usage.by_application.items():
+            submission = self._state.applications[application_id].submission
+            held = usage.am_resource if is_am else usage.resource
+            if held != NONE and submission.queue == queue and user in ("", submission.user):
+                yield Holder(kind="application", name=str(application_id), queue=queue, held=held)
+
+    def _ahead(self, app: Application) -> Iterator[Link]:
+        """Applications of the queue that wait too, and are served before."""
+        path = app.submission.queue
+        row = self._state.queues.get(path)
+        if row is None or row.ordering is not Ordering.FIFO or not self._quotas.is_enforced:
+            return
+        ids = (attempt_id.application_id for attempt_id in self._state.reasons.waiting)
+        waiting = (self._state.applications[i] for i in ids if i in self._state.applications)
+        before = [one for one in waiting if one.submission.queue == path and _turn(one) < _turn(app)]
+        if not before:
+            return
+        first = heapq.nsmallest(AHEAD_MAX, before, key=_turn)
+        names = ", ".join(f"{one.id} (priority {one.submission.priority})" for one in first)
+        more = f" and {len(before) - len(first)} more" if len(before) > len(first) else ""
+        text = f"Served before it in queue {path}, and waiting too: {names}{more}."
+        yield Link(what=What.PRIORITY, text=text, change=change_of(What.PRIORITY), queue=path)
+
+    def _given_back(self, app: Application) -> Iterator[Link]:
+        """Containers of others that are to go for its queue."""
+        path = app.submission.queue
+        notices = self.on_notice(path)
+        held: dict[ApplicationId, Resource] = {}
+        for container_id, _ in notices:
+            container = self._state.containers.get(container_id)
+            if container is not None:
+                own = container_id.application_id
+                held[own] = held.get(own, NONE) + container.reserved
+        if not held:
+            return
+        last_s = max(left_s for _, left_s in notices)
+        holders = [
+            Holder(kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount)
+            for one, amount in held.items()
+        ]
+        text = f"{len(notices)} containers of others are on notice for queue {path}, and ended within {last_s:.0f} s."
+        yield Link(
+            what=What.PREEMPTION,
+            text=text,
+            change=change_of(What.PREEMPTION),
+            queue=path,
+            held_by=tuple(heapq.nlargest(HOLDERS_MAX, holders, key=_size)),
+            more_holders=max(0, len(holders) - HOLDERS_MAX),
+        )
+
+    # --- what is planned --------------------------------------------------------------------------------------------
+
+    def _under_way(self, attempt: Attempt) -> Iterator[AskView]:
+        """Containers whose pods have no node yet, with what Kubernetes says of them."""
+        state, runtime = self._state, self._state.masters.runtimes.get(attempt.id)
+        wishes: list[tuple[AskKey | None, Iterable[ContainerId]]] = []
+        if attempt.am_container_id is not None:
+            wishes.append((None, (attempt.am_container_id,)))
+        if runtime is not None:
+            wishes += runtime.wishes.in_flight.items()
+        for key, container_ids in wishes:
+            found = [state.containers[i] for i in sorted(container_ids) if i in state.containers]
+            planned = [container for container in found if container.state is ContainerState.PLANNED]
+            if planned:
+                yield self._pods(key, planned)
+
+    def _pods(self, key: AskKey | None, planned: Sequence[Container]) -> AskView:
+        waits = self._state.reasons.waits
+        said = list(dict.fromkeys(waits[container.id] for container in planned if container.id in waits))
+        links = [Link(what=What.UNSCHEDULABLE, text=text, change=change_of(What.UNSCHEDULABLE)) for text in said]
+        if not links:
+            text = "Its pod is made, and has no node yet."
+            links = [Link(what=What.STARTING, text=text, change=change_of(What.STARTING))]
+        return AskView(
+            name="the ApplicationMaster" if key is None else f"priority {key.priority}",
+            priority=key.priority if key is not None else None,
+            allocation_request_id=key.allocation_request_id if key is not None else None,
+            count=len(planned),
+            size=planned[0].reserved,
+            is_under_way=True,
+            chain=tuple(links[:SAID_MAX]),
+        )
+
+
+async def _nothing() -> None:
+    """Who has no scheduler has nothing to look."""
+
+
+def _size(holder: Holder) -> tuple[int, int, str]:
+    return holder.held.memory_mib, holder.held.vcores, holder.name
+
+
+def _turn(app: Application) -> tuple[int, int, ApplicationId]:
+    return -app.submission.priority, app.submitted_ms, app.id

@@ -37,6 +37,7 @@ async def test_document_describes_every_call(world: RestWorld) -> None:
         "get /applications/{application_id}",
         "get /applications/{application_id}/containers",
         "get /applications/{application_id}/logs",
+        "get /applications/{application_id}/why",
         "post /applications/{application_id}/kill",
         "get /queues",
         "post /queues",

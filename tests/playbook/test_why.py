@@ -1,0 +1,302 @@
+"""Why it waits: for each thing that may be in the way the chain, its figures, who holds it, what would change it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.playbook.test_placement_constraints import WITH_ZK, requests
+from tests.playbook.test_resizing import update
+from tests.support.fakes import NODE
+from tests.support.playbook import SMALL, Am, Options, World, ask, running
+from yodel.domain.allocation.demands import AllocationLimits
+from yodel.domain.ask_book import Ask
+from yodel.domain.ids import ApplicationId
+from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.queue import Queue
+from yodel.domain.resource import Resource
+from yodel.domain.waiting_words import What
+from yodel.services.applications.submission import SubmissionLimits
+from yodel.services.views.why import AskView, Link, WhyView
+
+ROOT = Queue(path="root", is_leaf=False)
+P = Queue(path="root.p", capacity_percent=50.0, maximum_capacity_percent=75.0, is_leaf=False)
+A = Queue(path="root.p.a", capacity_percent=50.0, maximum_capacity_percent=100.0, user_limit_factor=-1.0)
+C = Queue(path="root.p.c", capacity_percent=50.0, maximum_capacity_percent=50.0, user_limit_factor=-1.0)
+B = Queue(path="root.b", capacity_percent=50.0, user_limit_factor=-1.0)
+"""Sixteen small containers: p may hold twelve, a all of these, c six."""
+
+
+def options(*queues: Queue, **changes: Any) -> Options:
+    submission = SubmissionLimits(max_priority=10)
+    return Options(queues=(ROOT, *(queues or (P, A, C, B))), submission=submission, **changes)
+
+
+def why(world: World, application_id: ApplicationId) -> WhyView:
+    found = world.rm.queries.why.of(world.application(application_id))
+    for one in (waited for waited in found.asks if not waited.is_under_way):
+        for link in one.chain:
+            check_figures(world, link)
+    return found
+
+
+def check_figures(world: World, link: Link) -> None:
+    """What is said to be used is what is held."""
+    use = world.rm.state.queue_use
+    if link.what is What.QUEUE_MAX_CAPACITY:
+        assert link.used == use.by_queue[link.queue].resource
+    if link.what is What.USER_LIMIT:
+        assert link.used == use.by_user[link.queue, link.user].resource
+    if link.what is What.QUEUE_AM_LIMIT:
+        assert link.used == use.by_queue[link.queue].am_resource
+    if link.held_by and not link.more_holders and link.used is not None:
+        assert sum(one.held.memory_mib for one in link.held_by) == link.used.memory_mib
+
+
+def only(view: WhyView) -> AskView:
+    """The one that no pods were made for."""
+    (found,) = (waited for waited in view.asks if not waited.is_under_way)
+    return found
+
+
+def names(found: AskView) -> list[What]:
+    return [link.what for link in found.chain]
+
+
+async def full(world: World, count: int, queue: str) -> Am:
+    am = await world.running_am(queue=queue)
+    tasks = await am.obtain(count - 1)
+    await world.beat(*map(running, tasks), running(am.container.id))
+    return am
+
+
+async def test_every_full_queue_above_is_a_link_nearest_first_with_those_who_hold_it() -> None:
+    async with World(options()) as world:
+        await full(world, 6, "root.p.a")
+        other = await world.running_am(queue="root.p.c", user="bob")
+        await other.beat(ask(9))
+        await world.settle()
+        found = only(why(world, other.application_id))
+        assert (found.count, found.size, found.priority) == (4, SMALL, 1)
+        assert [(link.what, link.queue) for link in found.chain] == [
+            (What.QUEUE_MAX_CAPACITY, "root.p.c"),
+            (What.QUEUE_MAX_CAPACITY, "root.p"),
+        ]
+        leaf, above = found.chain
+        assert (leaf.limit, leaf.used) == (SMALL * 6, SMALL * 6)
+        assert (above.limit, above.used) == (SMALL * 12, SMALL * 12)
+        assert [(one.kind, one.name, one.queue, one.held) for one in above.held_by] == [
+            ("user", "bob", "root.p.c", SMALL * 6),
+            ("user", "alice", "root.p.a", SMALL * 6),
+        ]
+        assert above.change.startswith("containers of root.p end, or its maximum-capacity is raised")
+        text = world.rm.queries.application(other.application_id).application.diagnostics
+        assert text == leaf.text
+
+
+async def test_ask_is_shown_rounded_as_it_is_taken() -> None:
+    async with World(options()) as world:
+        am = await full(world, 12, "root.p.a")
+        await am.beat(ask(1, capability=Resource(1500, 1)))
+        await world.settle()
+        found = only(why(world, am.application_id))
+        assert found.size == Resource(2048, 1)
+        assert "asked <memory:2048, vCores:1>" in found.chain[0].text
+
+
+async def test_user_at_his_limit_sees_his_applications() -> None:
+    async with World(options(replace(P, maximum_capacity_percent=100.0), replace(A, user_limit_factor=1.0), C, B)) as w:
+        first = await full(w, 3, "root.p.a")
+        await first.beat(ask(5))
+        await w.settle()
+        found = only(why(w, first.application_id))
+        assert names(found) == [What.USER_LIMIT]
+        (link,) = found.chain
+        assert (link.user, link.queue, link.limit, link.used) == ("alice", "root.p.a", SMALL * 4, SMALL * 4)
+        assert [(one.kind, one.name) for one in link.held_by] == [("application", str(first.application_id))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"am_share": 0.1}, What.QUEUE_AM_LIMIT),
+        ({"am_share": 1.0, "user_limit_factor": 0.1}, What.USER_AM_LIMIT),
+    ],
+)
+async def test_master_over_a_share_says_whose_masters_hold_it(changes: dict[str, float], what: What) -> None:
+    async with World(options(replace(B, **changes))) as world:  # type: ignore[arg-type]
+        first = await world.running_am(queue="b")
+        waiting = await world.submit(queue="b")
+        await world.settle()
+        found = why(world, waiting)
+        assert found.summary.startswith(
+            "It waits for its ApplicationMaster: Application is added to the scheduler and "
+        )
+        link = only(found).chain[0]
+        assert (only(found).name, link.what) == ("the ApplicationMaster", what)
+        assert [one.name for one in link.held_by] == [str(first.application_id)]
+        assert link.user == ("alice" if what is What.USER_AM_LIMIT else "")
+        text = world.rm.queries.application(waiting).application.diagnostics
+        assert "Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:1024, vCores:1>; " in text
+
+
+async def test_full_cluster_names_the_queues_that_hold_it_and_who_is_served_before() -> None:
+    async with World(options(B)) as world:
+        await full(world, 16, "b")
+        ids = [await world.submit(queue="b") for _ in range(2)]
+        ids.append(await world.submit(queue="b", priority=5))
+        await world.settle()
+        found = only(why(world, ids[1]))
+        assert names(found) == [What.POOL_FULL, What.PRIORITY]
+        room, before = found.chain
+        assert (room.limit, room.used) == (SMALL * 16, SMALL * 16)
+        assert [(one.kind, one.name, one.held) for one in room.held_by] == [("queue", "root.b", SMALL * 16)]
+        assert before.text == (
+            f"Served before it in queue root.b, and waiting too: {ids[2]} (priority 5), {ids[0]} (priority 0)."
+        )
+        assert names(only(why(world, ids[2]))) == [What.POOL_FULL]
+        text = world.rm.queries.application(ids[2]).application.diagnostics
+        assert (
+            "Application is Activated, waiting for resources to be assigned for AM. The cluster has no room: " in text
+        )
+        assert "Partition Resource = <memory:16384, vCores:16> ; Queue's Absolute capacity = 50.0 % ; " in text
+
+
+async def test_cluster_without_a_node_says_so() -> None:
+    async with World() as world:
+        waiting = await world.submit()
+        await world.settle()
+        assert names(only(why(world, waiting))) == [What.NO_NODE]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "what"),
+    [
+        ([ask(2, capability=Resource(8192, 4))], What.NODE_TOO_SMALL),
+        ([ask(2, "nowhere"), ask(2, relax_locality=False)], What.STRICT_LOCALITY),
+    ],
+)
+async def test_ask_that_no_node_can_take_says_what_is_wrong(wishes: list[Ask], what: What) -> None:
+    async with World() as world:
+        await world.register_node(capability=Resource(4096, 4))
+        am = await world.running_am()
+        await am.beat(*wishes)
+        await world.settle()
+        found = only(why(world, am.application_id))
+        assert names(found) == [what]
+        assert world.rm.queries.application(am.application_id).application.diagnostics.startswith(
+            f"Cannot be placed: 2 of {found.size} (priority 1): "
+        )
+
+
+async def test_as_many_pods_under_way_as_may_be() -> None:
+    limits = AllocationLimits(minimum=SMALL, maximum=Resource(8192, 4), in_flight_max=3)
+    async with World(options(allocation=limits)) as world:
+        am = await world.running_am(queue="b")
+        await am.beat(ask(5))
+        await world.settle()
+        waiting, under_way = why(world, am.application_id).asks
+        assert (waiting.count, names(waiting)) == (2, [What.PODS_UNDER_WAY])
+        assert waiting.chain[0].text == "As many pods are under way as may be at once: 3 of 3 have no node yet."
+        assert (under_way.count, under_way.is_under_way, names(under_way)) == (3, True, [What.STARTING])
+
+
+async def test_pod_that_kubernetes_finds_no_node_for_says_it_in_the_schedulers_words() -> None:
+    async with World(options()) as world:
+        am = await world.running_am(queue="b")
+        await am.beat(ask(1))
+        await world.settle()
+        (task,) = [c for c in world.rm.state.live_containers() if not c.is_am]
+        words = "0/3 nodes are available: 3 Insufficient cpu."
+        world.rm.state.reasons.explain_wait(task.id, words)
+        (found,) = why(world, am.application_id).asks
+        assert found.is_under_way
+        assert (names(found), found.chain[0].text) == ([What.UNSCHEDULABLE], words)
+        assert world.rm.queries.application(am.application_id).application.diagnostics == words
+
+
+async def test_constraint_that_holds_nowhere_says_so() -> None:
+    async with World() as world:
+        am = await world.running_am()
+        await am.beat(scheduling_asks=requests("hbase", 1, WITH_ZK))
+        await world.settle()
+        assert names(only(why(world, am.application_id))) == [What.PLACEMENT_CONSTRAINT]
+
+
+async def test_patience_with_its_hosts_is_said() -> None:
+    async with World() as world:
+        await world.register_node()
+        am = await full(world, 16, "default")
+        await world.register_node(replace(NODE, host="node-2"))
+        await am.beat(ask(1, resource_name=NODE.host), ask(1))
+        await world.settle()
+        assert names(only(why(world, am.application_id))) == [What.LOCALITY_DELAY]
+
+
+async def test_container_that_has_no_room_to_grow_says_it_of_its_node() -> None:
+    async with World() as world:
+        am = await full(world, 16, "default")
+        await world.register_node(replace(NODE, host="node-2"))
+        task = next(c for c in world.rm.state.live_containers() if not c.is_am)
+        await am.beat(updates=[update(task.id, 3072)])
+        await world.settle()
+        found = only(why(world, am.application_id))
+        assert (found.name, names(found)) == (f"to enlarge {task.id}", [What.NODE_FULL])
+
+
+async def test_containers_on_notice_for_the_queue_are_named() -> None:
+    rules = PreemptionRules(is_enabled=True, total_per_round=1.0, natural_termination_factor=1.0)
+    queues = (replace(B, path="root.a"), B)
+    async with World(options(*queues, preemption=rules)) as world:
+        borrower = await full(world, 16, "a")
+        waiting = await world.submit(queue="b")
+        await world.settle()
+        assert names(only(why(world, waiting))) == [What.POOL_FULL]
+        await world.run(world.rm.preemption.look())
+        found = only(why(world, waiting))
+        assert names(found) == [What.POOL_FULL, What.PREEMPTION]
+        link = found.chain[1]
+        assert link.text.startswith("1 containers of others are on notice for queue root.b, and ended within ")
+        assert [one.name for one in link.held_by] == [str(borrower.application_id)]
+
+
+async def test_nothing_is_said_of_who_wants_nothing_more_and_of_who_has_ended() -> None:
+    async with World(options()) as world:
+        am = await full(world, 12, "root.p.a")
+        await am.beat(ask(3))
+        await world.settle()
+        assert why(world, am.application_id).asks
+        await world.pass_time(1)
+        await am.beat(ask(0))
+        await world.settle()
+        found = why(world, am.application_id)
+        assert (found.asks, found.summary) == (
+            (),
+            "It waits for nothing: it has all that its ApplicationMaster asked for.",
+        )
+        assert len(world.rm.state.reasons.waiting) == 0
+        await am.finish()
+        await am.exit()
+        await world.settle()
+        ended = why(world, am.application_id)
+        assert (ended.asks, ended.summary) == ((), "It waits for nothing: it has ended (FINISHED).")
+
+
+async def test_look_is_made_anew_for_who_asks_after_a_second() -> None:
+    async with World(options()) as world:
+        am = await full(world, 12, "root.p.a")
+        await am.beat(ask(3))
+        await world.settle()
+        app, book = world.application(am.application_id), world.rm.state.reasons.waiting
+        looked_ms = book.looked_at_ms
+        assert (await world.run(world.rm.queries.why.asked(app))).looked_at_ms == looked_ms
+        world.clock.advance(2)
+        asked = asyncio.create_task(world.rm.queries.why.asked(app))
+        await asyncio.sleep(0)
+        await world.settle()
+        found = await asked
+        assert found.looked_at_ms == looked_ms + 2000
+        assert names(only(found)) == [What.QUEUE_MAX_CAPACITY, What.QUEUE_MAX_CAPACITY]

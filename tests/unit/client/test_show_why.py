@@ -1,0 +1,54 @@
+"""Why an application waits, in plain English."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yodel.client.show_why import why_lines
+
+SMALL = {"memory_mib": 1024, "vcores": 1, "others": {}}
+LINK = {
+    "what": "QUEUE_MAX_CAPACITY",
+    "text": "Queue root.a is full.",
+    "held_by": [
+        {"kind": "user", "name": "bob", "queue": "root.a", "held": SMALL},
+        {"kind": "queue", "name": "root.b", "queue": "root.b", "held": SMALL},
+    ],
+    "more_holders": 3,
+    "until": "containers of root.a end.",
+}
+ASK = {"name": "priority 1", "containers": 2, "size": SMALL, "is_under_way": False, "chain": [LINK]}
+WHY: dict[str, Any] = {
+    "id": "application_1_0001",
+    "queue": "root.a",
+    "user": "alice",
+    "state": "RUNNING",
+    "summary": "It waits for 2 containers: Queue root.a is full.",
+    "looked_at_ms": 1000,
+    "asks": [ASK],
+    "more_asks": 0,
+}
+
+
+def test_chain_is_numbered_with_holders_and_what_would_change_it() -> None:
+    assert list(why_lines(WHY, 1500)) == [
+        "application_1_0001 (RUNNING, queue root.a, user alice)",
+        "It waits for 2 containers: Queue root.a is full.",
+        "",
+        "2 containers of 1024 MiB, 1 vcores (priority 1) are waited for:",
+        "  1. QUEUE_MAX_CAPACITY: Queue root.a is full.",
+        "     held by: bob in root.a 1024 MiB, 1 vcores; root.b 1024 MiB, 1 vcores; 3 more",
+        "     until: containers of root.a end.",
+    ]
+
+
+def test_pods_under_way_more_asks_and_an_old_look_are_said() -> None:
+    ask = {**ASK, "containers": 1, "is_under_way": True, "chain": [{**LINK, "held_by": []}]}
+    lines = list(why_lines({**WHY, "asks": [ask], "more_asks": 7}, 9000))
+    assert lines[3] == "1 container of 1024 MiB, 1 vcores (priority 1) is on the way:"
+    assert not any("held by" in line for line in lines)
+    assert lines[-2:] == ["and 7 more asks", "The scheduler looked 8s ago."]
+
+
+def test_who_waits_for_nothing_has_two_lines_whenever_the_scheduler_looked() -> None:
+    assert len(list(why_lines({**WHY, "asks": []}, 10**9))) == 2

@@ -1,0 +1,66 @@
+"""Why an application waits, over HTTP: shapes, refusals, and the page that shows the same."""
+
+from __future__ import annotations
+
+from tests.support.api_rows import FAILED, RUNNING, api_get
+from tests.support.playbook import a_submission
+from tests.support.records import a_container, a_node, an_application, an_attempt
+from tests.support.rest_world import RestWorld
+from yodel.domain.resource import Resource
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
+
+LIST = "/api/v1/applications"
+SMALL = {"memory_mib": 1024, "vcores": 1, "others": {}}
+
+
+async def test_one_that_has_all_it_asked_for_waits_for_nothing(filled: RestWorld) -> None:
+    found = await api_get(filled, f"{LIST}/{RUNNING.id}/why")
+    assert (found["id"], found["state"], found["is_waiting"]) == (str(RUNNING.id), "RUNNING", False)
+    assert found["summary"] == "It waits for nothing: it has all that its ApplicationMaster asked for."
+
+
+async def test_master_that_waits_has_the_chain_with_its_figures(world: RestWorld) -> None:
+    holder = an_application(4, state=ApplicationState.RUNNING, current_attempt=1)
+    node = a_node(state=NodeState.RUNNING, capability=Resource(4096, 4), kubernetes_node_name="kube-1")
+    task = a_container(4, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(4096, 4))
+    await world.put(node, holder, an_attempt(4, state=AttemptState.RUNNING), task)
+    waiting = await world.rm.submission.new_application_id()
+    await world.rm.submission.submit(waiting, a_submission())
+    await world.rm.scheduler.tick()
+    found = await api_get(world, f"{LIST}/{waiting}/why")
+    (ask,) = found["asks"]
+    assert found["is_waiting"]
+    assert (ask["name"], ask["containers"], ask["is_under_way"]) == ("the ApplicationMaster", 1, False)
+    assert ask["size"] == SMALL
+    (link,) = ask["chain"]
+    assert link["what"] == "POOL_FULL"
+    assert link["text"] == "The cluster has no room: free <memory:0, vCores:0> of <memory:4096, vCores:4>, asked " + (
+        "<memory:1024, vCores:1>."
+    )
+    assert link["limit"] == link["used"] == {"memory_mib": 4096, "vcores": 4, "others": {}}
+    assert [(one["kind"], one["name"]) for one in link["held_by"]] == [("queue", "root.default")]
+    assert link["until"].startswith("containers end")
+
+    page = await world.client.get(f"/cluster/app/{waiting}")
+    assert "Why it waits" in page.text
+    assert "POOL_FULL" in page.text
+    assert "The cluster has no room: free &lt;memory:0, vCores:0&gt;" in page.text
+    rest = (await world.json(f"/apps/{waiting}"))["app"]
+    assert "waiting for resources to be assigned for AM. The cluster has no room: " in rest["diagnostics"]
+
+
+async def test_ended_one_waits_for_nothing_and_its_page_says_nothing(filled: RestWorld) -> None:
+    found = await api_get(filled, f"{LIST}/{FAILED.id}/why")
+    assert (found["is_waiting"], found["asks"]) == (False, [])
+    assert found["summary"] == "It waits for nothing: it has ended (FAILED)."
+    assert "Why it waits" not in (await filled.client.get(f"/cluster/app/{FAILED.id}")).text
+
+
+async def test_unknown_one_is_not_found_and_nonsense_is_refused(filled: RestWorld) -> None:
+    assert (await api_get(filled, f"{LIST}/application_1_0009/why", 404))["status"] == 404
+    assert (await api_get(filled, f"{LIST}/x/why", 400))["errors"][0]["where"] == "path.application_id"
+
+
+async def test_who_may_not_see_it_is_not_told_why(guarded: RestWorld) -> None:
+    problem = await api_get(guarded, f"{LIST}/{RUNNING.id}/why?user.name=eve", 403)
+    assert "VIEW_APP" in problem["detail"]

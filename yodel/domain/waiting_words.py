@@ -1,0 +1,98 @@
+"""What is in the way of what waits, by name, and what would change it: for people and programs that ask.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from yodel.domain.allocation.outcomes import Hurdle
+from yodel.domain.waiting import Hindrance
+
+
+class What(StrEnum):
+    """In the words of YARN where it has one.  The last four are of the view: of pods that were made, of who is served
+    before, and of containers that others are to give back."""
+
+    QUEUE_MAX_CAPACITY = "QUEUE_MAX_CAPACITY"
+    USER_LIMIT = "USER_LIMIT"
+    QUEUE_AM_LIMIT = "QUEUE_AM_LIMIT"
+    USER_AM_LIMIT = "USER_AM_LIMIT"
+    POOL_FULL = "POOL_FULL"
+    PODS_UNDER_WAY = "PODS_UNDER_WAY"
+    NO_NODE = "NO_NODE"
+    NODE_TOO_SMALL = "NODE_TOO_SMALL"
+    NODE_LABEL = "NODE_LABEL"
+    STRICT_LOCALITY = "STRICT_LOCALITY"
+    BLACKLIST = "BLACKLIST"
+    PLACEMENT_CONSTRAINT = "PLACEMENT_CONSTRAINT"
+    NEIGHBOURS = "NEIGHBOURS"
+    LOCALITY_DELAY = "LOCALITY_DELAY"
+    NODE_FULL = "NODE_FULL"
+    TURN = "TURN"
+    UNSCHEDULABLE = "UNSCHEDULABLE"
+    STARTING = "STARTING"
+    PRIORITY = "PRIORITY"
+    PREEMPTION = "PREEMPTION"
+
+
+_WHAT: Mapping[Hurdle, What] = {
+    Hurdle.QUEUE_LIMIT: What.QUEUE_MAX_CAPACITY,
+    Hurdle.USER_LIMIT: What.USER_LIMIT,
+    Hurdle.ROOM: What.POOL_FULL,
+    Hurdle.PODS: What.PODS_UNDER_WAY,
+    Hurdle.NODES: What.NO_NODE,
+    Hurdle.SIZE: What.NODE_TOO_SMALL,
+    Hurdle.LABEL: What.NODE_LABEL,
+    Hurdle.PLACES: What.STRICT_LOCALITY,
+    Hurdle.BLACKLIST: What.BLACKLIST,
+    Hurdle.CONSTRAINT: What.PLACEMENT_CONSTRAINT,
+    Hurdle.NEIGHBOURS: What.NEIGHBOURS,
+    Hurdle.LOCALITY: What.LOCALITY_DELAY,
+    Hurdle.OWN_NODE: What.NODE_FULL,
+    Hurdle.TURN: What.TURN,
+}
+_CHANGES: Mapping[What, str] = {
+    What.POOL_FULL: "containers end, nodes lend more, or a node comes.",
+    What.PODS_UNDER_WAY: "Kubernetes finds nodes for them, or in_flight_max is raised.",
+    What.NO_NODE: "a node agent registers, or its node can be used again (yodel node list).",
+    What.NODE_TOO_SMALL: "the application asks for smaller containers, or a larger node comes.",
+    What.NODE_LABEL: "a node gets the label, or the application asks for another (yarn cluster --list-node-labels).",
+    What.STRICT_LOCALITY: "one of these nodes comes, or the application may go elsewhere (relaxLocality).",
+    What.BLACKLIST: "the ApplicationMaster takes a node off its blacklist, or another node comes.",
+    What.PLACEMENT_CONSTRAINT: "containers with these tags come or go, or a node comes.",
+    What.NEIGHBOURS: "the pods beside which it may stand have a node, or there is room there.",
+    What.LOCALITY_DELAY: "there is room on the hosts or racks asked for, or its patience ends (node_locality_delay_s).",
+    What.NODE_FULL: "containers on the node end: one becomes larger where it is.",
+    What.TURN: "the next round comes, at once.",
+    What.UNSCHEDULABLE: "Kubernetes' scheduler finds a node; what it says is of its own view (kubectl describe pod).",
+    What.STARTING: "its pod has a node, and the node agent has launched it.",
+    What.PRIORITY: "they have what they wait for, or the priority is raised (yarn application -updatePriority).",
+    What.PREEMPTION: "they end, by themselves or at the end of their time.",
+}
+
+
+def what_of(hindrance: Hindrance) -> What:
+    if hindrance.hurdle is Hurdle.AM_SHARE:
+        return What.USER_AM_LIMIT if hindrance.user else What.QUEUE_AM_LIMIT
+    return _WHAT[hindrance.hurdle]
+
+
+def change_of(what: What, path: str = "", user: str = "") -> str:
+    """What would have to happen, to be read after "until"."""
+    match what:
+        case What.QUEUE_MAX_CAPACITY:
+            return f"containers of {path} end, or its maximum-capacity is raised (yodel queue set {path} …)."
+        case What.USER_LIMIT:
+            return f"containers of {user} in {path} end, or its user-limit-factor is raised (yodel queue set {path} …)."
+        case What.QUEUE_AM_LIMIT:
+            return (
+                f"an application of {path} ends, or the queue's maximum-am-resource-percent is raised (yodel queue set "
+                f"{path} …)."
+            )
+        case What.USER_AM_LIMIT:
+            return (
+                f"an application of {user} in {path} ends, or its user-limit-factor or maximum-am-resource-percent is "
+                f"raised (yodel queue set {path} …)."
+            )
+        case _:
+            return _CHANGES[what]

@@ -1,0 +1,72 @@
+"""``/applications/{id}/why``: what an application waits for, what is in the way, who holds it, what would change it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+
+from yodel.rm_api.context import api_of
+from yodel.rm_api.v1 import why_models as models
+from yodel.rm_api.v1.callers import ApplicationPath, visible_application
+from yodel.rm_api.v1.shapes import amount
+from yodel.services.views.why import AskView, Holder, Link, WhyView
+
+router = APIRouter(prefix="/applications", tags=["applications"])
+
+
+@router.get("/{application_id}/why")
+async def why_it_waits(request: Request, application_id: ApplicationPath) -> models.Why:
+    """Why an application waits: of all it asks for and has not, the chain of what is in the way.
+
+    It is what the scheduler found when it last looked, at most a second ago.  Of an application that has ended, or has
+    all that it asked for, it is said that it waits for nothing.
+    """
+    _, view = visible_application(request, application_id)
+    found = await api_of(request).services.queries.why.asked(view.application)
+    return shape(found)
+
+
+def shape(view: WhyView) -> models.Why:
+    row, submission = view.application, view.application.submission
+    return models.Why(
+        id=str(row.id),
+        queue=submission.queue,
+        user=submission.user,
+        state=row.state,
+        is_waiting=bool(view.asks),
+        summary=view.summary,
+        looked_at_ms=view.looked_at_ms,
+        asks=[_ask(ask) for ask in view.asks],
+        more_asks=view.more_asks,
+    )
+
+
+def _ask(ask: AskView) -> models.WaitingAsk:
+    return models.WaitingAsk(
+        name=ask.name,
+        priority=ask.priority,
+        allocation_request_id=ask.allocation_request_id,
+        containers=ask.count,
+        size=amount(ask.size),
+        is_under_way=ask.is_under_way,
+        chain=[_link(link) for link in ask.chain],
+    )
+
+
+def _link(link: Link) -> models.Link:
+    return models.Link(
+        what=link.what,
+        text=link.text,
+        queue=link.queue or None,
+        user=link.user or None,
+        limit=amount(link.limit) if link.limit is not None else None,
+        used=amount(link.used) if link.used is not None else None,
+        held_by=[_holder(holder) for holder in link.held_by],
+        more_holders=link.more_holders,
+        until=link.change,
+    )
+
+
+def _holder(holder: Holder) -> models.Holder:
+    kind = models.HolderKind(holder.kind)
+    return models.Holder(kind=kind, name=holder.name, queue=holder.queue, held=amount(holder.held))
