@@ -48,7 +48,8 @@ class BeatJudge:
     def judged(self, request: AllocateRequest, runtime: AttemptRuntime) -> JudgedBeat:
         """Raises InvalidResourceRequest, InvalidBlacklistRequest, InvalidReleaseRequest."""
         progress = request.progress
-        progress = 0.0 if progress != progress or progress < 0 else min(progress, 1.0)
+        if not 0.0 <= progress <= 1.0:
+            progress = 1.0 if progress > 1.0 else 0.0  # what is no number too
         if not _says_more(request):
             return JudgedBeat(progress=progress, tracking_url=request.tracking_url)
         _check_lengths(request)

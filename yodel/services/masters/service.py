@@ -66,6 +66,8 @@ RESPONSE_ID_MASK = 0x7FFFFFFF  # ApplicationMasterService: response ids wrap at 
 GRANTS_PER_BEAT_MAX = 1_000
 CONSTRAINTS_MAX = 1_000
 """Constraints that one ApplicationMaster may register."""
+SERVED = (AttemptState.RUNNING, AttemptState.FINISHING)
+"""Attempts whose heartbeats are answered."""
 HELD = (ContainerState.ACQUIRED, ContainerState.RUNNING)
 TEXT_LENGTH_MAX = 4_096
 
@@ -225,11 +227,14 @@ class MasterService:
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest
     ) -> tuple[Attempt, AttemptRuntime, AllocateResult | None]:
         """Who calls, and the response id; a repeat of the last beat gets the stored response."""
-        attempt, runtime = self._live(attempt_id)
+        state = self._engine.state
+        attempt, runtime = state.attempts.get(attempt_id), state.masters.runtimes.get(attempt_id)
         if attempt is None or runtime is None:
             raise AttemptNotServed(attempt_id)
         dialogue = runtime.dialogue
-        if not dialogue.is_registered or attempt.state not in (AttemptState.RUNNING, AttemptState.FINISHING):
+        if not dialogue.is_registered or attempt.state not in SERVED:
+            if attempt.state.is_final:
+                raise AttemptNotServed(attempt_id)
             raise NotRegistered(
                 f"AM is not registered for known application attempt: {attempt_id} or RM had restarted "
                 "after AM registered.  AM should re-register."

@@ -33,6 +33,8 @@ class Quotas:
         self._tree = Tree((), state.total_resource)
         self._active: Mapping[str, Collection[str]] = {}
         self._headrooms: dict[tuple[str, str], Resource] = {}
+        self._headrooms_at = -1
+        """The version they were last found to hold at: every heartbeat comes by, and most change nothing."""
         self._headrooms_of: tuple[object, ...] = ()
         self._headroom_ledger: Ledger | None = None
 
@@ -96,7 +98,7 @@ class Quotas:
         """What the last decision found: who wants something."""
         if decision.active != self._active:
             self._active = decision.active
-            self._headrooms_of = ()
+            self._headrooms_at, self._headrooms_of = -1, ()
 
     def refusal(
         self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()
@@ -141,11 +143,12 @@ class Quotas:
         (CapacityHeadroomProvider.getHeadroom).  The same for all applications of a user in a queue; kept until
         somebody holds more or less."""
         state = self._state
-        tree = self.tree
-        of = (state.queue_use.version, tree)
-        if of != self._headrooms_of:
-            self._headrooms_of, self._headroom_ledger = of, None
-            self._headrooms.clear()
+        if self._headrooms_at != state.standing.version:
+            self._headrooms_at = state.standing.version
+            of = (state.queue_use.version, self.tree)
+            if of != self._headrooms_of:
+                self._headrooms_of, self._headroom_ledger = of, None
+                self._headrooms.clear()
         found = self._headrooms.get((queue, user))
         if found is None:
             pool = state.pools.pools.of(queue)
