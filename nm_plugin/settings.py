@@ -50,14 +50,20 @@ UID_MAX = 2**32 - 2
 class SparkShuffle(BaseModel):
     """Spark's shuffle service beside the agent, ``[aux_services.NAME]``: see ``aux.spark_shuffle``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(use_attribute_docstrings=True, frozen=True, extra="forbid")
 
     kind: Literal["spark"] = "spark"
-    class_path: tuple[str, ...] = Field(min_length=1, description="jars and folders/*, as java -cp takes them")
-    port: int = Field(default=7337, ge=1, le=65535, description="spark.shuffle.service.port")
-    memory_mib: int = Field(default=512, ge=64, description="heap; buffers may take as much again")
-    user: str = Field(default="", description="account it runs as; needed when the agent is root")
-    conf: Mapping[str, str] = Field(default_factory=dict, description="more spark.… properties")
+    """The kind of service."""
+    class_path: tuple[str, ...] = Field(min_length=1)
+    """Its class path: jars and folders/*, as `java -cp` takes them."""
+    port: int = Field(default=7337, ge=1, le=65535)
+    """Its port (spark.shuffle.service.port)."""
+    memory_mib: int = Field(default=512, ge=64)
+    """Its heap; buffers may take as much again."""
+    user: str = ""
+    """Account that it runs as; needed if the agent runs as root."""
+    conf: Mapping[str, str] = Field(default_factory=dict)
+    """Further spark.… properties."""
 
     @field_validator("class_path")
     @classmethod
@@ -78,186 +84,221 @@ class SparkShuffle(BaseModel):
 class Settings(BaseSettings):
     """What one node agent needs to know."""
 
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
 
-    host: str = Field(default_factory=socket.getfqdn, description="name the RM and ApplicationMasters dial")
-    host_cidr: str = Field(
-        default="", description="network (CIDR) of nodes with several addresses: the one in it is the host"
-    )
+    host: str = Field(default_factory=socket.getfqdn)
+    """Host name at which the ResourceManager and ApplicationMasters reach this agent."""
+    host_cidr: str = ""
+    """Network (CIDR) for nodes with several addresses: the address in it is used as the host."""
     bind_host: str = "0.0.0.0"
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="the least that is written to stderr"
-    )
-    log_format: Literal["json", "console"] = Field(default="json", description="a line of JSON each, or for people")
-    rpc_port: int = Field(default=8041, ge=0, le=65535, description="ContainerManagement; 0 takes any free port")
-    http_port: int = Field(default=8042, ge=0, le=65535, description="logs and REST; 0 takes any free port")
-    rpc: AgentRpcSettings = Field(
-        default_factory=AgentRpcSettings,
-        description="what callers may send and hold on the RPC port, `[rpc]`: see below",
-    )
-    probe_port: int | None = Field(
-        default=None,
-        ge=0,
-        le=65535,
-        description="/health/live and /health/ready for Kubernetes' probes; by default there is none",
-    )
+    """Address that the ports listen on."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe messages written to stderr."""
+    log_format: Literal["json", "console"] = "json"
+    """`json`: one JSON object a line. `console`: for people."""
+    rpc_port: int = Field(default=8041, ge=0, le=65535)
+    """Port for ApplicationMasters (ContainerManagementProtocol); 0: any free port."""
+    http_port: int = Field(default=8042, ge=0, le=65535)
+    """Port for logs and REST; 0: any free port."""
+    rpc: AgentRpcSettings = Field(default_factory=AgentRpcSettings)
+    """What callers may send and hold on the RPC port: table `[rpc]` below."""
+    probe_port: int | None = Field(default=None, ge=0, le=65535)
+    """Extra HTTP port that serves only /health/live and /health/ready, for Kubernetes' probes. Unset: none."""
     resource_tracker_host: str = "127.0.0.1"
+    """Host of the ResourceManager."""
     resource_tracker_port: int = Field(default=8031, ge=1, le=65535)
+    """The ResourceManager's port for node agents (its `tracker_port`)."""
     kubernetes_node_name: str = ""
-    node_token_file: Path | None = Field(default=None, description="shared secret for the connection to the RM")
+    """Name of the Kubernetes node that this agent runs on."""
+    node_token_file: Path | None = None
+    """File with the secret that proves this agent to the ResourceManager."""
 
     memory_mib: int = Field(default=8192, ge=0)
+    """Memory that this node offers to containers."""
     vcores: int = Field(default=8, ge=0)
+    """Vcores that this node offers to containers."""
 
     local_dirs: tuple[Path, ...] = (Path("/var/lib/yodel/local"),)
+    """Directories for applications' files and containers' working directories, best one per disk."""
     log_dirs: tuple[Path, ...] = (Path("/var/log/yodel/containers"),)
+    """Directories for containers' logs, best one per disk."""
     handover_dir: Path = Path("/var/lib/yodel/handover")
+    """Directory through which a pod is handed the script it runs. The ResourceManager's setting must be the same."""
     state_dir: Path = Path("/var/lib/yodel/state")
+    """Directory in which the agent keeps what it must remember over a restart."""
 
-    user_mode: Literal["os", "single"] = Field(
-        default_factory=lambda: "os" if os.geteuid() == 0 else "single",
-        description="os: containers belong to the submitting user's uid; single: everything is the agent's own",
-    )
-    min_user_id: int = Field(default=1000, ge=0, description="container-executor.cfg min.user.id")
+    user_mode: Literal["os", "single"] = Field(default_factory=lambda: "os" if os.geteuid() == 0 else "single")
+    """`os`: containers run with the submitting user's uid. `single`: everything runs as the agent's user."""
+    min_user_id: int = Field(default=1000, ge=0)
+    """Smallest uid that containers may run with (min.user.id of container-executor.cfg)."""
     allowed_system_users: tuple[str, ...] = ()
+    """Users below `min_user_id` whose containers may run all the same."""
 
-    heartbeat_interval_s: float = Field(default=1.0, gt=0, description="until the RM names its own interval")
+    heartbeat_interval_s: float = Field(default=1.0, gt=0)
+    """Interval between heartbeats until the ResourceManager sets another."""
     rpc_timeout_s: float = Field(default=30.0, gt=0)
+    """Longest time that a call to the ResourceManager may take."""
     reconnect_min_s: float = Field(default=0.2, gt=0)
+    """First pause before connecting to the ResourceManager again."""
     reconnect_max_s: float = Field(default=2.0, gt=0)
-    launch_deadline_s: float = Field(default=600.0, gt=0, description="how long a pod may take to pick up its script")
-    sigkill_delay_ms: int = Field(default=250, ge=0, description="yarn.nodemanager.sleep-delay-before-sigkill.ms")
-    kill_wait_s: float = Field(default=5.0, gt=0, description="yarn.nodemanager.process-kill-wait.ms")
-    deletion_delay_s: float = Field(default=0.0, ge=0, description="yarn.nodemanager.delete.debug-delay-sec")
-    log_retain_s: float = Field(default=10800.0, ge=0, description="yarn.nodemanager.log.retain-seconds")
-    log_aggregation_enable: bool = Field(default=False, description="yarn.log-aggregation-enable")
-    remote_app_log_dir: str = Field(default="/tmp/logs", description="yarn.nodemanager.remote-app-log-dir")
-    remote_app_log_dir_suffix: str = Field(default="logs", description="yarn.nodemanager.remote-app-log-dir-suffix")
-    remote_app_log_dir_group: str = Field(default="", description="….remote-app-log-dir.groupname")
-    log_aggregation_format: Literal["tfile", "ifile"] = Field(
-        default="tfile", description="yarn.log-aggregation.file-formats, the first"
-    )
-    log_aggregation_compression: Literal["none", "gz"] = Field(
-        default="none", description="yarn.nodemanager.log-aggregation.compression-type"
-    )
-    log_aggregation_roll_interval_s: float = Field(
-        default=-1.0, description="….log-aggregation.roll-monitoring-interval-seconds; none when not positive"
-    )
-    log_aggregation_files_per_app: int = Field(
-        default=30, gt=0, description="….log-aggregation.num-log-files-per-app, on one node"
-    )
-    log_aggregation_retain_s: float = Field(
-        default=-1.0, description="yarn.log-aggregation.retain-seconds; negative is for ever: decision 0016"
-    )
-    log_upload_processes: int = Field(default=4, ge=1, le=64, description="uploads at one time, each a process")
-    log_upload_silence_s: float = Field(default=60.0, gt=0, description="an upload that tells no progress is stuck")
-    log_upload_give_up_s: float = Field(default=86400.0, ge=0, description="how long a failed upload is repeated")
-    log_server_url: str = Field(default="", description="yarn.log.server.url, where pages of finished ones lead")
-    acl_enabled: bool = Field(default=False, description="yarn.acl.enable, for the web port")
-    admin_acl: str = Field(default="*", description="yarn.admin.acl, for the web port")
-    http_static_user: str = Field(default="dr.who", description="hadoop.http.staticuser.user")
-    web_authentication: Literal["simple", "kerberos"] = Field(
-        default="simple",
-        description="hadoop.http.authentication.type; with kerberos nobody is let in, as tickets are not judged yet",
-    )
-    web_anonymous_allowed: bool = Field(default=True, description="hadoop.http.authentication.simple.anonymous.allowed")
-    web_cross_origin_enabled: bool = Field(
-        default=False, description="yarn.nodemanager.webapp.cross-origin.enabled: other sites' pages may read answers"
-    )
-    web_cross_origin_origins: tuple[str, ...] = Field(
-        default=("*",),
-        description="hadoop.http.cross-origin.allowed-origins; `*` is any text, `regex:` begins an expression",
-    )
-    web_cross_origin_methods: tuple[Method, ...] = Field(
-        default=("GET", "POST", "HEAD"), description="hadoop.http.cross-origin.allowed-methods"
-    )
-    web_cross_origin_headers: tuple[HeaderName, ...] = Field(
-        default=("X-Requested-With", "Content-Type", "Accept", "Origin"),
-        description="hadoop.http.cross-origin.allowed-headers",
-    )
-    web_cross_origin_max_age_s: int = Field(default=1800, ge=0, description="hadoop.http.cross-origin.max-age")
-    web_connections_max: int = Field(
-        default=256, ge=8, le=100_000, description="connections to the web port; the oldest idle one goes first"
-    )
-    web_connections_per_address_max: int = Field(
-        default=128, ge=4, le=100_000, description="… of one address, or of one IPv6 network of 64 bits"
-    )
-    web_frames_enabled: bool = Field(
-        default=True, description="yarn.webapp.xfs-filter.enabled: answers say who may show them in a frame"
-    )
-    web_frame_options: str = Field(
-        default="SAMEORIGIN",
-        pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$",
-        description="yarn.nodemanager.webapp.xfs-filter.xframe-options",
-    )
+    """Longest pause before connecting again."""
+    launch_deadline_s: float = Field(default=600.0, gt=0)
+    """How long a pod may take to pick up its script."""
+    sigkill_delay_ms: int = Field(default=250, ge=0)
+    """Time between SIGTERM and SIGKILL (yarn.nodemanager.sleep-delay-before-sigkill.ms)."""
+    kill_wait_s: float = Field(default=5.0, gt=0)
+    """How long to wait for a killed process to end (yarn.nodemanager.process-kill-wait.ms)."""
+    deletion_delay_s: float = Field(default=0.0, ge=0)
+    """How long to keep the files of ended containers, for debugging (yarn.nodemanager.delete.debug-delay-sec)."""
+    log_retain_s: float = Field(default=10800.0, ge=0)
+    """How long to keep logs on the node when they are not aggregated (yarn.nodemanager.log.retain-seconds)."""
+    log_aggregation_enable: bool = False
+    """Upload the logs of ended applications (yarn.log-aggregation-enable)."""
+    remote_app_log_dir: str = "/tmp/logs"
+    """Where aggregated logs go: a path, or a URL of file:, hdfs: or viewfs: (yarn.nodemanager.remote-app-log-dir)."""
+    remote_app_log_dir_suffix: str = "logs"
+    """Directory below each user's that holds the logs (yarn.nodemanager.remote-app-log-dir-suffix)."""
+    remote_app_log_dir_group: str = ""
+    """Group that owns the aggregated logs (….remote-app-log-dir.groupname)."""
+    log_aggregation_format: Literal["tfile", "ifile"] = "tfile"
+    """File format of aggregated logs: the first of yarn.log-aggregation.file-formats."""
+    log_aggregation_compression: Literal["none", "gz"] = "none"
+    """Compression of aggregated logs (yarn.nodemanager.log-aggregation.compression-type)."""
+    log_aggregation_roll_interval_s: float = -1.0
+    """How often logs of running applications are uploaded; 0 or less: only at the end
+    (….log-aggregation.roll-monitoring-interval-seconds)."""
+    log_aggregation_files_per_app: int = Field(default=30, gt=0)
+    """Aggregated files kept per application and node (….log-aggregation.num-log-files-per-app)."""
+    log_aggregation_retain_s: float = -1.0
+    """How long aggregated logs are kept; negative: forever (yarn.log-aggregation.retain-seconds; decision 0016)."""
+    log_upload_processes: int = Field(default=4, ge=1, le=64)
+    """Uploads at the same time; each is a process."""
+    log_upload_silence_s: float = Field(default=60.0, gt=0)
+    """An upload that reports no progress for this long is considered stuck."""
+    log_upload_give_up_s: float = Field(default=86400.0, ge=0)
+    """How long a failed upload is tried again."""
+    log_server_url: str = ""
+    """Server to which pages of ended containers redirect (yarn.log.server.url)."""
+    acl_enabled: bool = False
+    """Check ACLs on the web port (yarn.acl.enable)."""
+    admin_acl: str = "*"
+    """Administrators on the web port: users, a space, groups (yarn.admin.acl)."""
+    http_static_user: str = "dr.who"
+    """Name of callers over HTTP who give none (hadoop.http.staticuser.user)."""
+    web_authentication: Literal["simple", "kerberos"] = "simple"
+    """Authentication of callers over HTTP (hadoop.http.authentication.type). With `kerberos` nobody is let in so far:
+    tickets are not checked yet."""
+    web_anonymous_allowed: bool = True
+    """Accept callers who give no name (hadoop.http.authentication.simple.anonymous.allowed)."""
+    web_cross_origin_enabled: bool = False
+    """Let pages of other sites read answers: CORS (yarn.nodemanager.webapp.cross-origin.enabled)."""
+    web_cross_origin_origins: tuple[str, ...] = ("*",)
+    """Origins that may; `*` matches any text, `regex:` starts a regular expression
+    (hadoop.http.cross-origin.allowed-origins)."""
+    web_cross_origin_methods: tuple[Method, ...] = ("GET", "POST", "HEAD")
+    """HTTP methods that they may use (hadoop.http.cross-origin.allowed-methods)."""
+    web_cross_origin_headers: tuple[HeaderName, ...] = ("X-Requested-With", "Content-Type", "Accept", "Origin")
+    """Request headers that they may send (hadoop.http.cross-origin.allowed-headers)."""
+    web_cross_origin_max_age_s: int = Field(default=1800, ge=0)
+    """How long browsers may remember this answer (hadoop.http.cross-origin.max-age)."""
+    web_connections_max: int = Field(default=256, ge=8, le=100_000)
+    """Open connections to the web port; above that the oldest idle one is closed."""
+    web_connections_per_address_max: int = Field(default=128, ge=4, le=100_000)
+    """Open connections from one address, or from one IPv6 /64 network."""
+    web_frames_enabled: bool = True
+    """Send the header X-Frame-Options (yarn.webapp.xfs-filter.enabled)."""
+    web_frame_options: str = Field(default="SAMEORIGIN", pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$")
+    """Value of that header (yarn.nodemanager.webapp.xfs-filter.xframe-options)."""
 
     pmem_check_enabled: bool = True
+    """Kill containers that use more physical memory than they were granted (yarn.nodemanager.pmem-check-enabled)."""
     vmem_check_enabled: bool = False
+    """Kill containers that use more virtual memory than allowed (yarn.nodemanager.vmem-check-enabled)."""
     vmem_pmem_ratio: float = Field(default=2.1, gt=0)
+    """Virtual memory allowed for each unit of physical memory (yarn.nodemanager.vmem-pmem-ratio)."""
     monitor_interval_s: float = Field(default=3.0, gt=0)
+    """How often containers' memory is measured (yarn.nodemanager.container-monitor.interval-ms)."""
 
-    disk_check_enabled: bool = Field(default=True, description="yarn.nodemanager.disk-health-checker.enable")
-    disk_check_interval_s: float = Field(default=120.0, gt=0, description="….disk-health-checker.interval-ms")
-    disk_min_healthy: float = Field(default=0.25, ge=0, le=1, description="….min-healthy-disks, a share")
-    disk_max_utilization_percent: float = Field(
-        default=90.0, ge=0, le=100, description="….max-disk-utilization-per-disk-percentage"
-    )
-    disk_low_watermark_percent: float = Field(
-        default=0.0, ge=0, le=100, description="a full disk is good again below it; 0 is the maximum itself"
-    )
-    disk_min_free_mib: int = Field(default=0, ge=0, description="….min-free-space-per-disk-mb")
+    disk_check_enabled: bool = True
+    """Check the disks (yarn.nodemanager.disk-health-checker.enable)."""
+    disk_check_interval_s: float = Field(default=120.0, gt=0)
+    """How often disks are checked (….disk-health-checker.interval-ms)."""
+    disk_min_healthy: float = Field(default=0.25, ge=0, le=1)
+    """Part of the disks that must be healthy for the node to be, 0 to 1 (….min-healthy-disks)."""
+    disk_max_utilization_percent: float = Field(default=90.0, ge=0, le=100)
+    """A disk that is fuller than this is not used (….max-disk-utilization-per-disk-percentage)."""
+    disk_low_watermark_percent: float = Field(default=0.0, ge=0, le=100)
+    """A full disk is used again once it is less full than this; 0: than `disk_max_utilization_percent`."""
+    disk_min_free_mib: int = Field(default=0, ge=0)
+    """A disk with less free space than this is not used (….min-free-space-per-disk-mb)."""
 
-    health_script_path: Path | None = Field(default=None, description="yarn.nodemanager.health-checker.script.path")
-    health_script_args: tuple[str, ...] = Field(default=(), description="….health-checker.script.opts")
-    health_script_interval_s: float = Field(default=600.0, gt=0, description="….health-checker.interval-ms")
-    health_script_timeout_s: float = Field(default=1200.0, gt=0, description="….health-checker.timeout-ms")
+    health_script_path: Path | None = None
+    """Script that tells whether the node is healthy (yarn.nodemanager.health-checker.script.path)."""
+    health_script_args: tuple[str, ...] = ()
+    """Its arguments (….health-checker.script.opts)."""
+    health_script_interval_s: float = Field(default=600.0, gt=0)
+    """How often it runs (….health-checker.interval-ms)."""
+    health_script_timeout_s: float = Field(default=1200.0, gt=0)
+    """Longest time that it may take (….health-checker.timeout-ms)."""
 
     java_home: str = ""
+    """JAVA_HOME of containers; empty: the agent's own."""
     hadoop_conf_dir: Path | None = None
+    """HADOOP_CONF_DIR of containers; unset: the agent's own."""
     env_whitelist: tuple[str, ...] = DEFAULT_ENV_WHITELIST
-    env_defaults: Mapping[str, str] = Field(default_factory=dict, description="values for whitelisted names")
+    """Environment variables that a container takes from the agent unless it sets them itself
+    (yarn.nodemanager.env-whitelist)."""
+    env_defaults: Mapping[str, str] = Field(default_factory=dict)
+    """Values for whitelisted variables, in place of the agent's own."""
     admin_env: Mapping[str, str] = Field(default_factory=lambda: {"MALLOC_ARENA_MAX": "4"})
+    """Environment variables set for every container (yarn.nodemanager.admin-env)."""
     user_home_dir: str = "/home/"
-    add_opens: str | None = Field(
-        default=None,
-        description="replaces <ADD_OPENS> in commands; unset: Hadoop's flags when JAVA_HOME has 17 or newer",
-    )
-    log_container_debug_info: bool = Field(
-        default=False, description="copy launch_container.sh to the log dir: environment values may be secret"
-    )
+    """Value of HOME in containers (yarn.nodemanager.user-home-dir)."""
+    add_opens: str | None = None
+    """Text that replaces <ADD_OPENS> in commands. Unset: Hadoop's flags if JAVA_HOME is Java 17 or newer."""
+    log_container_debug_info: bool = False
+    """Copy launch_container.sh to the log directory. It may hold secret environment values."""
 
     localizer_concurrency: int = Field(default=8, ge=1, le=256)
+    """Resources downloaded at the same time."""
     file_threads: int = Field(default=8, ge=2, le=256)
-    fetch_timeout_s: float = Field(default=1800.0, gt=0, description="for one resource")
-    cache_target_size_mib: int = Field(default=10240, ge=0, description="…localizer.cache.target-size-mb")
+    """Threads for work on files."""
+    fetch_timeout_s: float = Field(default=1800.0, gt=0)
+    """Longest time that one resource may take to download."""
+    cache_target_size_mib: int = Field(default=10240, ge=0)
+    """Size to which the cache of downloaded resources is cut back (…localizer.cache.target-size-mb)."""
     cache_interval_s: float = Field(default=60.0, gt=0)
-    resource_bytes_max: int = Field(default=64 << 30, gt=0, description="one downloaded resource")
+    """How often the cache is cut back."""
+    resource_bytes_max: int = Field(default=64 << 30, gt=0)
+    """Largest downloaded resource."""
     archive_entries_max: int = Field(default=500_000, gt=0)
-    archive_bytes_max: int = Field(default=64 << 30, gt=0, description="content of one archive")
-    archive_ratio_max: int = Field(default=2000, gt=0, description="content over compressed size, above 64 MiB")
-    unpack_uid: int = Field(
-        default=DEFAULT_UNPACK_UID,
-        ge=1,
-        le=UID_MAX,
-        description="uid and gid that unpacks what would be root's: PUBLIC archives, and those that root submits; "
-        "containers never get it",
-    )
-    containers_max: int = Field(default=2000, gt=0, description="known containers, finished ones included")
+    """Most entries of one archive."""
+    archive_bytes_max: int = Field(default=64 << 30, gt=0)
+    """Most content of one archive, unpacked."""
+    archive_ratio_max: int = Field(default=2000, gt=0)
+    """Largest ratio of unpacked to packed size, checked above 64 MiB."""
+    unpack_uid: int = Field(default=DEFAULT_UNPACK_UID, ge=1, le=UID_MAX)
+    """Uid and gid that unpack archives which root would otherwise unpack: PUBLIC ones, and those of root. No container
+    gets it."""
+    containers_max: int = Field(default=2000, gt=0)
+    """Containers that the agent keeps track of, ended ones included."""
 
-    shuffle_enabled: bool = Field(default=True, description="the auxiliary service mapreduce_shuffle")
-    shuffle_port: int = Field(
-        default=13562, ge=0, le=65535, description="mapreduce.shuffle.port; 0 takes the last run's or any free port"
-    )
-    shuffle_connections_max: int = Field(
-        default=1000, gt=0, description="mapreduce.shuffle.max.connections; more are answered 429"
-    )
-    shuffle_keep_alive: bool = Field(default=False, description="mapreduce.shuffle.connection-keep-alive.enable")
-    shuffle_keep_alive_s: int = Field(default=5, gt=0, description="mapreduce.shuffle.connection-keep-alive.timeout")
-    shuffle_index_cache_mib: int = Field(default=10, ge=0, description="mapreduce.tasktracker.indexcache.mb")
-    shuffle_threads: int = Field(default=4, gt=0, le=256, description="mapreduce.shuffle.max.threads")
-    aux_services: Mapping[AuxServiceName, SparkShuffle] = Field(
-        default_factory=dict, description="more auxiliary services as side processes, by name: decision 0014"
-    )
+    shuffle_enabled: bool = True
+    """Run the auxiliary service mapreduce_shuffle."""
+    shuffle_port: int = Field(default=13562, ge=0, le=65535)
+    """Its port; 0: the last run's, or any free port (mapreduce.shuffle.port)."""
+    shuffle_connections_max: int = Field(default=1000, gt=0)
+    """Its open connections; more are answered with 429 (mapreduce.shuffle.max.connections)."""
+    shuffle_keep_alive: bool = False
+    """Keep connections open between requests (mapreduce.shuffle.connection-keep-alive.enable)."""
+    shuffle_keep_alive_s: int = Field(default=5, gt=0)
+    """How long an idle connection is kept open (mapreduce.shuffle.connection-keep-alive.timeout)."""
+    shuffle_index_cache_mib: int = Field(default=10, ge=0)
+    """Memory for index files (mapreduce.tasktracker.indexcache.mb)."""
+    shuffle_threads: int = Field(default=4, gt=0, le=256)
+    """Threads that read map outputs (mapreduce.shuffle.max.threads)."""
+    aux_services: Mapping[AuxServiceName, SparkShuffle] = Field(default_factory=dict)
+    """Further auxiliary services, each a process of its own, by name (decision 0014)."""
 
     @field_validator("web_cross_origin_origins")
     @classmethod

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import getpass
 import socket
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -27,11 +29,37 @@ from yodel.settings.web import WebSettings
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 COMPUTED = {socket.getfqdn: "this machine's full name", getpass.getuser: "the user who runs it"}
 COMPUTED_BY_NAME = {"user_mode": "os as root, else single"}
+READ_AGAIN = {
+    **dict.fromkeys(("admin_acl",), "-refreshAdminAcls"),
+    **dict.fromkeys(("max_priority",), "-refreshClusterMaxPriority"),
+    **dict.fromkeys(("nodes_include_path", "nodes_exclude_path"), "-refreshNodes"),
+    **dict.fromkeys(("dynamic_resources_path",), "-refreshNodesResources"),
+    **dict.fromkeys(("proxy_users",), "-refreshSuperUserGroupsConfiguration"),
+    **dict.fromkeys(
+        (
+            *("queues", "queue_maximum_lifetime_s", "queue_default_lifetime_s", "image"),
+            *("dialect", "dialects", "handover_dir", "host_paths", "milli_per_vcore", "scheduler_name", "pod_grace_s"),
+            *("host_network", "queue_defaults", "queue_settings"),
+        ),
+        "-refreshQueues",
+    ),
+}
+"""Settings of the ResourceManager that count anew without a restart, with the command of ``yarn rmadmin``."""
+UNITS = (
+    ("_per_second", "per second"),
+    ("_percent", "percent"),
+    ("_mib", "MiB"),
+    ("_mib_max", "MiB"),
+    ("_bytes_max", "bytes"),
+    ("_ms", "ms"),
+    ("_s", "s"),
+)
+KINDS = {bool: "true or false", int: "integer", float: "number", str: "text", Path: "path"}
 INTRODUCTION = """# Configuration
 Made by `scripts/configuration.py` from the fields in the code; not edited by hand.
 
-A setting is looked for in this order: environment, TOML file, default. A file is a list of `name = value`, and the
-tables named below:
+A setting is looked for in this order: environment, TOML file, default. The file has lines `name = value`, and the
+tables that are named below:
 
 ```toml
 store_url = "postgresql+asyncpg://yodel@db/yodel"
@@ -41,15 +69,18 @@ allowed_system_users = ["hdfs"]
 
 In the environment the name is upper case behind a prefix; lists and tables are JSON: `YODEL_CLIENT_PORT=18032`,
 `YODEL_ALLOWED_SYSTEM_USERS='["hdfs"]'`. An unknown name is an error, not a warning. Secrets are never settings: where
-one is needed, the setting names the file it is in."""
+one is needed, the setting names the file it is in.
+
+The last column but one names the command of `yarn rmadmin` that reads a setting of the ResourceManager again while it
+runs. All others, and all of the node agent, count from the next start."""
 
 
 TABLES: tuple[tuple[str, str, type[BaseModel]], ...] = (
     (
         'Queues: `[queue_defaults]` and `[queue_settings."root.default"]`',
-        """How the pods of a queue look and who places them. What a queue does not say, `queue_defaults` says; what
-these do not say either is the ResourceManager's own setting above, or nothing. A queue is named by its full path.
-What may be in a `pod_template`, and how it is merged: [decision 0032](decisions/0032-pod-templates.md).
+        """How a queue's pods look and who chooses their nodes. A value that a queue does not set comes from
+`queue_defaults`, or else from the ResourceManager's setting above, if there is one. Queues are named by full path.
+What a `pod_template` may hold, and how it is merged: [decision 0032](decisions/0032-pod-templates.md).
 
 ```toml
 [queue_settings."root.default"]
@@ -64,15 +95,19 @@ operator = "Exists"
         QueueSettings,
     ),
     (
-        "Dialects of the house: `[dialects.NAME]`",
-        "An engine with resource names of its own; [dialects](dialects.md) shows an example and the known ones.",
+        "Dialects of your own: `[dialects.NAME]`",
+        "For an engine with resource names of its own. [Dialects](dialects.md) shows an example and the built-in ones.",
         CustomDialect,
     ),
-    ("Groups of such a dialect: `[dialects.NAME.gang]`", "The object that its scheduler places together.", CustomGang),
+    (
+        "Groups of such a dialect: `[dialects.NAME.gang]`",
+        "The group object whose pods the engine's scheduler places together.",
+        CustomGang,
+    ),
     (
         "Callers over HTTP: `[web]`",
-        """By whom the web port is believed to be called, and what browsers are told about it. Hadoop's property is
-named beside each; a list there is one here.
+        """Who may call the web port, and what browsers are told. Each setting names Hadoop's property; a list
+in Hadoop is a list here.
 
 ```toml
 [web]
@@ -84,7 +119,7 @@ cross_origin_origins = ["https://*.example.com"]
     ),
     (
         "Callers over RPC: `[rpc]`",
-        """What callers may send and hold. Refusals name the setting; all limits are in
+        """What callers may send and hold. A refusal names the setting that caused it; all limits are listed in
 [compatibility](compatibility.md#limits).
 
 ```toml
@@ -96,8 +131,8 @@ connections_per_address_max = 20000
     ),
     (
         "Giving back: `[preemption]`",
-        """How queues give back what they hold above their guarantee; [queues](queues.md#giving-back) tells how. A queue
-that is not to be asked says `disable_preemption` among its properties.
+        """How queues give back what they hold above their guarantee: see [queues](queues.md#giving-back). A queue with
+the property `disable_preemption` is left alone.
 
 ```toml
 [preemption]
@@ -106,8 +141,12 @@ natural_termination_factor = 1.0
 ```""",
         PreemptionSettings,
     ),
-    ("Users: `[user_ids.NAME]`", "Who a user is on the nodes.", UserIds),
+    ("Users: `[user_ids.NAME]`", "A user's ids on the nodes.", UserIds),
 )
+
+
+SPARK = "It runs beside the agent: [decision 0014](decisions/0014-side-processes-for-other-services.md)."
+READ_AGAIN_TABLES = (QueueSettings, CustomDialect, CustomGang)
 
 
 def render() -> str:
@@ -120,6 +159,7 @@ def render() -> str:
                 *(_table(heading, text, model) for heading, text, model in TABLES),
                 _section("Node agent", "`yodel-nm --config FILE`; one setting: `--set name=value`", nm_plugin.settings),
                 _table("Callers over RPC: `[rpc]`", "What ApplicationMasters may send and hold.", AgentRpcSettings),
+                _table("Spark's shuffle service: `[aux_services.NAME]`", SPARK, nm_plugin.settings.SparkShuffle),
             )
         )
         + "\n"
@@ -128,15 +168,53 @@ def render() -> str:
 
 def _section(title: str, how: str, module: Any) -> str:
     settings: type[BaseSettings] = module.Settings
-    fields = settings.model_fields.items()
-    rows = [f"| `{name}` | {_default(name, field)} | {_meaning(field)} |" for name, field in fields]
+    is_read_again = module is yodel.settings.rm
     head = f"## {title}\n{how}. Fields: `{module.__name__.replace('.', '/')}.py`. Prefix: `{module.ENV_PREFIX}`."
-    return "\n".join((head, "", "| Setting | Default | Meaning |", "|---|---|---|", *rows))
+    rows = [
+        (name, _kind(name, field), _default(name, field), READ_AGAIN.get(name, ""), _meaning(field))
+        for name, field in settings.model_fields.items()
+    ]
+    return "\n".join((head, "", *_rows(rows, is_read_again=is_read_again)))
 
 
 def _table(title: str, text: str, model: type[BaseModel]) -> str:
-    rows = [f"| `{name}` | {_inner_default(field)} | {_meaning(field)} |" for name, field in model.model_fields.items()]
-    return "\n".join((f"### {title}", text, "", "| Setting | Default | Meaning |", "|---|---|---|", *rows))
+    again = "-refreshQueues" if model in READ_AGAIN_TABLES else ""
+    rows = [
+        (name, _kind(name, field), _inner_default(field), again, _meaning(field))
+        for name, field in model.model_fields.items()
+    ]
+    return "\n".join((f"### {title}", text, "", *_rows(rows, is_read_again=bool(again))))
+
+
+def _rows(rows: Iterable[tuple[str, str, str, str, str]], *, is_read_again: bool) -> Iterator[str]:
+    """A column of commands only where there are some."""
+    head = ("Setting", "Type", "Default", *(("Read again by",) if is_read_again else ()), "Meaning")
+    yield f"| {' | '.join(head)} |"
+    yield "|---" * len(head) + "|"
+    for name, kind, default, again, meaning in rows:
+        cells = (f"`{name}`", kind, default, *((f"`{again}`" if again else "",) if is_read_again else ()), meaning)
+        yield f"| {' | '.join(cells)} |"
+
+
+def _kind(name: str, field: FieldInfo) -> str:
+    """The type for people, with the unit that the name says."""
+    kind = _words(field.annotation)
+    unit = next((unit for ending, unit in UNITS if name.endswith(ending)), "")
+    return f"{kind}, {unit}" if unit and kind in ("integer", "number") else kind
+
+
+def _words(annotation: Any) -> str:
+    """A type for people; of an optional one what it is where it is given."""
+    origin, inner = get_origin(annotation), [part for part in get_args(annotation) if part is not NoneType]
+    if origin is Annotated or origin in (Union, UnionType):
+        return _words(inner[0])
+    if origin is Literal:
+        return " or ".join(f"`{word}`" for word in inner)
+    if origin in (tuple, frozenset):
+        return "list of paths" if inner[0] is Path else "list"
+    if origin is not None or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return "table"
+    return KINDS[annotation]
 
 
 def _inner_default(field: FieldInfo) -> str:
@@ -153,13 +231,15 @@ def _default(name: str, field: FieldInfo) -> str:
         return "empty"
     if value is None or value is PydanticUndefined:
         return "none"
-    if isinstance(value, tuple):
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple | frozenset):
         return ", ".join(f"`{part}`" for part in value) or "empty"
     return f"`{value}`" if str(value) not in ("", "{}") else "empty"
 
 
 def _meaning(field: FieldInfo) -> str:
-    return (field.description or "").replace("|", "\\|")
+    return " ".join((field.description or "").split()).replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import runpy
 from pathlib import Path
 
 import pytest
 
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
+from yodel.host.users import OsUsers
 from yodel.settings.queues import QueueSettings
 from yodel.settings.rm import Settings
 from yodel.wiring import from_settings
+from yodel.wiring.reloading import Reloading
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_limits_of_allocation_come_from_the_settings() -> None:
@@ -57,3 +62,22 @@ def test_node_agent_proves_itself_by_an_hmac_of_its_name(tmp_path: Path) -> None
 
 def test_without_a_secret_node_agents_need_no_proof() -> None:
     assert from_settings.node_passwords(None) is None
+
+
+class Watched:
+    """Settings, and which of them were asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self.asked = settings, set[str]()
+
+    def __getattr__(self, name: str) -> object:
+        self.asked.add(name)
+        return getattr(self._settings, name)
+
+
+def test_the_page_says_which_settings_are_read_again_while_it_runs() -> None:
+    """But for the namespace and the name in pods' labels, by which the pods that run are found."""
+    said = runpy.run_path(str(ROOT / "scripts/configuration.py"))["READ_AGAIN"]
+    settings = Watched(Settings())
+    Reloading(Settings(), lambda: settings, OsUsers(mapped={})).read()  # type: ignore[arg-type, return-value]
+    assert {*said, "cluster_name", "namespace"} == settings.asked | {"proxy_users"}

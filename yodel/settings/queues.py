@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 UID_MAX = 2**31 - 1
-_STRICT = ConfigDict(extra="forbid", frozen=True)
+_STRICT = ConfigDict(use_attribute_docstrings=True, extra="forbid", frozen=True)
 
 ObjectName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")]
 """What Kubernetes takes as the name of an object."""
@@ -34,11 +34,16 @@ class CustomGang(BaseModel):
 
     model_config = _STRICT
 
-    api_version: str = Field(pattern=r"^[a-z0-9.-]+/v[0-9a-z]+$", description="as `scheduling.x-k8s.io/v1alpha1`")
+    api_version: str = Field(pattern=r"^[a-z0-9.-]+/v[0-9a-z]+$")
+    """API version of the group object, such as `scheduling.x-k8s.io/v1alpha1`."""
     kind: str = Field(default="PodGroup", pattern=r"^[A-Z][A-Za-z]*$")
-    plural: str = Field(default="podgroups", pattern=r"^[a-z]+$", description="the kind in addresses")
-    pod_label: str = Field(default="", description="label by which a pod names its group")
-    pod_annotation: str = Field(default="", description="or the annotation")
+    """Kind of the group object."""
+    plural: str = Field(default="podgroups", pattern=r"^[a-z]+$")
+    """The kind's plural name in API paths."""
+    pod_label: str = ""
+    """Pod label that names the group."""
+    pod_annotation: str = ""
+    """Pod annotation that names the group, in place of a label."""
 
     @model_validator(mode="after")
     def _one_name(self) -> Self:
@@ -48,18 +53,26 @@ class CustomGang(BaseModel):
 
 
 class CustomDialect(BaseModel):
-    """An engine of the house: the names of its resources and what else it looks for."""
+    """An engine that is not built in: the names of its resources and what else it looks for."""
 
     model_config = _STRICT
 
-    cpu_resource: ResourceName = Field(description="extended resource for processor time")
-    cpu_unit: Literal["milli", "core"] = Field(default="milli", description="what 1 of it means; cores are rounded up")
-    memory_resource: ResourceName = Field(description="extended resource for memory")
-    memory_unit: Literal["byte", "mib"] = Field(default="byte", description="what 1 of it means")
-    priority_class_name: str = Field(default="", description="PriorityClass of its pods")
-    labels: Mapping[str, str] = Field(default_factory=dict, description="labels of every pod, as a QoS class")
-    annotations: Mapping[str, str] = Field(default_factory=dict, description="annotations of every pod")
-    gang: CustomGang | None = Field(default=None, description="its group object: a table, below")
+    cpu_resource: ResourceName
+    """Extended resource for CPU."""
+    cpu_unit: Literal["milli", "core"] = "milli"
+    """What one unit of it means; cores are rounded up."""
+    memory_resource: ResourceName
+    """Extended resource for memory."""
+    memory_unit: Literal["byte", "mib"] = "byte"
+    """What one unit of it means."""
+    priority_class_name: str = ""
+    """PriorityClass of the pods."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """Labels of every pod, such as a QoS class."""
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+    """Annotations of every pod."""
+    gang: CustomGang | None = None
+    """The dialect's group object: table `[dialects.NAME.gang]` below."""
 
     @model_validator(mode="after")
     def _two_resources(self) -> Self:
@@ -73,9 +86,12 @@ class UserIds(BaseModel):
 
     model_config = _STRICT
 
-    uid: Id = Field(description="runAsUser; at least `min_user_id`")
-    gid: Id = Field(description="runAsGroup")
-    groups: Annotated[tuple[Id, ...], Field(max_length=64)] = Field(default=(), description="supplementalGroups")
+    uid: Id
+    """Uid of the user's processes (`runAsUser`); at least `min_user_id`."""
+    gid: Id
+    """Gid of the user's processes (`runAsGroup`)."""
+    groups: Annotated[tuple[Id, ...], Field(max_length=64)] = ()
+    """Further groups (`supplementalGroups`)."""
 
 
 class QueueSettings(BaseModel):
@@ -83,40 +99,42 @@ class QueueSettings(BaseModel):
 
     model_config = _STRICT
 
-    dialect: str | None = Field(default=None, description="as the setting of the RM; or one of `[dialects]`")
-    scheduler_name: ObjectName | None = Field(default=None, description="schedulerName of the pods")
-    priority_class_am: ObjectName | None = Field(
-        default=None, description="PriorityClass of ApplicationMasters, instead of the dialect's"
-    )
-    priority_class_task: ObjectName | None = Field(default=None, description="PriorityClass of all others")
-    image: str | None = Field(default=None, min_length=1, description="image of the pods")
-    images_allowed: tuple[ImagePattern, ...] | None = Field(
-        default=None, description="images that applications may ask for; `*` stands for any letters"
-    )
-    image_pull_secrets: tuple[ObjectName, ...] | None = Field(default=None, description="names of secrets")
-    network: Literal["host", "pod"] | None = Field(default=None, description="host: the node's; pod: one of its own")
-    termination_grace_period_s: int | None = Field(default=None, ge=0, le=86_400, description="of the pods")
-    gang: bool | None = Field(default=None, description="pods carry their application's group")
-    gang_min_member: int | None = Field(
-        default=None,
-        ge=1,
-        le=10_000,
-        description="placed together or not at all; over 1, ApplicationMasters stand apart",
-    )
-    gang_spec: Mapping[str, Any] | None = Field(
-        default=None, description="further fields of the group's spec, as Volcano's `queue`"
-    )
-    placement: Literal["kubernetes", "bind"] | None = Field(
-        default=None,
-        description="who chooses the node: kubernetes: the scheduler; bind: this RM, from what is free on the nodes, "
-        "which takes the right to list and watch nodes and the pods of all namespaces",
-    )
-    read_only_root: bool | None = Field(default=None, description="readOnlyRootFilesystem, with an empty /tmp")
-    ephemeral_storage_request_mib: int | None = Field(default=None, ge=0, description="0: none")
-    ephemeral_storage_limit_mib: int | None = Field(default=None, ge=0, description="0: none")
-    pod_template: Mapping[str, Any] | None = Field(
-        default=None, description="part of a Kubernetes pod; the nearest counts whole"
-    )
+    dialect: str | None = None
+    """Dialect of the pods; by default the ResourceManager's `dialect`."""
+    scheduler_name: ObjectName | None = None
+    """`schedulerName` of the pods."""
+    priority_class_am: ObjectName | None = None
+    """PriorityClass of ApplicationMasters' pods, in place of the dialect's."""
+    priority_class_task: ObjectName | None = None
+    """PriorityClass of all other pods, in place of the dialect's."""
+    image: str | None = Field(default=None, min_length=1)
+    """Container image of the pods."""
+    images_allowed: tuple[ImagePattern, ...] | None = None
+    """Images that applications may ask for; `*` matches any text."""
+    image_pull_secrets: tuple[ObjectName, ...] | None = None
+    """Names of the pods' image pull secrets."""
+    network: Literal["host", "pod"] | None = None
+    """`host`: pods use the node's network. `pod`: each pod has its own."""
+    termination_grace_period_s: int | None = Field(default=None, ge=0, le=86_400)
+    """`terminationGracePeriodSeconds` of the pods."""
+    gang: bool | None = None
+    """Pods carry the group of their application."""
+    gang_min_member: int | None = Field(default=None, ge=1, le=10_000)
+    """Pods that must be placed together. Above 1, the ApplicationMaster's pod is not part of the group."""
+    gang_spec: Mapping[str, Any] | None = None
+    """Further fields of the group's spec, such as Volcano's `queue`."""
+    placement: Literal["kubernetes", "bind"] | None = None
+    """Who chooses the node. `kubernetes`: the pods' scheduler. `bind`: the ResourceManager, from what is free; it then
+    needs the right to list and watch nodes and the pods of all namespaces."""
+    read_only_root: bool | None = None
+    """Pods have a read-only root file system, and an empty /tmp."""
+    ephemeral_storage_request_mib: int | None = Field(default=None, ge=0)
+    """Ephemeral storage that each pod requests; 0: none."""
+    ephemeral_storage_limit_mib: int | None = Field(default=None, ge=0)
+    """Limit of each pod's ephemeral storage; 0: none."""
+    pod_template: Mapping[str, Any] | None = None
+    """Part of a Kubernetes pod that is merged into the pods. A queue's own template replaces the default one as a
+    whole."""
 
     def over(self, lower: QueueSettings) -> QueueSettings:
         """These settings, with the lower layer's where nothing is said."""

@@ -29,241 +29,245 @@ ENV_PREFIX = "YODEL_"
 class Settings(BaseSettings):
     """What one ResourceManager needs to know."""
 
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(use_attribute_docstrings=True, env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
 
     # --- store and Kubernetes
-    store_url: str = Field(
-        default="sqlite+aiosqlite:////var/lib/yodel/rm.db",
-        description="sqlite+aiosqlite:///… or postgresql+asyncpg://…",
-    )
-    leader_lease_s: float = Field(
-        default=6.0,
-        ge=2,
-        le=60,
-        description="a leader that is silent for this long is replaced by a standby; PostgreSQL only. A database that "
-        "is away for longer ends the lead too, and is waited for",
-    )
-    leader_handover_s: float = Field(
-        default=0.0, ge=0, description="at an orderly end, how long to lead on while no standby waits"
-    )
-    own_pod_namespace: str = Field(default="", description="of the pod that this program runs in")
-    own_pod_name: str = Field(
-        default="",
-        description="once this pod is gone, or its grace period over, the program ends: a kubelet that does not answer "
-        "ends nothing. Empty: it runs in no pod",
-    )
-    kubeconfig: Path | None = Field(default=None, description="None: in-cluster, or $KUBECONFIG")
+    store_url: str = "sqlite+aiosqlite:////var/lib/yodel/rm.db"
+    """Database that keeps the state: `sqlite+aiosqlite:///…` (a file on this machine) or `postgresql+asyncpg://…`."""
+    leader_lease_s: float = Field(default=6.0, ge=2, le=60)
+    """A leader that has not renewed its lease for this long is replaced by a standby (PostgreSQL only). A database
+    outage of this length ends the lead too; the ResourceManager then waits for the database."""
+    leader_handover_s: float = Field(default=0.0, ge=0)
+    """On an orderly shutdown: how long to keep leading while no standby is ready to take over."""
+    own_pod_namespace: str = ""
+    """Namespace of the pod that this process runs in."""
+    own_pod_name: str = ""
+    """Name of the pod that this process runs in. The process ends once that pod is gone or its grace period is over,
+    so that a node whose kubelet does not answer cannot keep it alive. Empty: it does not run in a pod."""
+    kubeconfig: Path | None = None
+    """Kubeconfig file. By default the pod's service account, or `$KUBECONFIG`."""
     kube_context: str | None = None
+    """Context of the kubeconfig; by default its current one."""
     namespace: str = "default"
-    cluster_name: str = Field(default="yodel", description="label that tells this RM's pods from another's")
+    """Kubernetes namespace in which containers' pods are created."""
+    cluster_name: str = "yodel"
+    """Value of the label that tells this ResourceManager's pods from those of another."""
 
     # --- addresses
     bind_host: str = "0.0.0.0"
-    host: str = Field(default_factory=socket.getfqdn, description="yarn.resourcemanager.hostname")
-    client_port: int = Field(default=8032, ge=0, le=65535, description="yarn.resourcemanager.address")
-    scheduler_port: int = Field(default=8030, ge=0, le=65535, description="yarn.resourcemanager.scheduler.address")
-    tracker_port: int = Field(default=8031, ge=0, le=65535, description="yarn.resourcemanager.resource-tracker.address")
-    admin_port: int = Field(default=8033, ge=0, le=65535, description="yarn.resourcemanager.admin.address")
-    webapp_port: int = Field(default=8088, ge=0, le=65535, description="yarn.resourcemanager.webapp.address")
-    probe_port: int | None = Field(
-        default=None,
-        ge=0,
-        le=65535,
-        description="/health/live and /health/ready for Kubernetes' probes, apart from the web port, which has them "
-        "too; by default there is none",
-    )
+    """Address that the ports listen on."""
+    host: str = Field(default_factory=socket.getfqdn)
+    """Host name that clients and agents use (yarn.resourcemanager.hostname)."""
+    client_port: int = Field(default=8032, ge=0, le=65535)
+    """RPC port for clients (yarn.resourcemanager.address)."""
+    scheduler_port: int = Field(default=8030, ge=0, le=65535)
+    """RPC port for ApplicationMasters (yarn.resourcemanager.scheduler.address)."""
+    tracker_port: int = Field(default=8031, ge=0, le=65535)
+    """RPC port for node agents (yarn.resourcemanager.resource-tracker.address)."""
+    admin_port: int = Field(default=8033, ge=0, le=65535)
+    """RPC port for administrators (yarn.resourcemanager.admin.address)."""
+    webapp_port: int = Field(default=8088, ge=0, le=65535)
+    """HTTP port: REST API and web pages (yarn.resourcemanager.webapp.address)."""
+    probe_port: int | None = Field(default=None, ge=0, le=65535)
+    """Extra HTTP port that serves only /health/live and /health/ready, for Kubernetes' probes. Unset: only the web
+    port serves them."""
 
-    rpc: RmRpcSettings = Field(
-        default_factory=RmRpcSettings, description="what callers may send and hold on the RPC ports, `[rpc]`: see below"
-    )
+    rpc: RmRpcSettings = Field(default_factory=RmRpcSettings)
+    """What callers may send and hold on the RPC ports: table `[rpc]` below."""
 
     # --- allocation
-    minimum_allocation_mib: int = Field(default=1024, ge=1, description="yarn.scheduler.minimum-allocation-mb")
-    minimum_allocation_vcores: int = Field(default=1, ge=1, description="yarn.scheduler.minimum-allocation-vcores")
-    maximum_allocation_mib: int = Field(default=8192, ge=1, description="yarn.scheduler.maximum-allocation-mb")
-    maximum_allocation_vcores: int = Field(default=4, ge=1, description="yarn.scheduler.maximum-allocation-vcores")
-    am_share: float = Field(default=0.5, gt=0, le=1, description="yarn.scheduler.capacity.maximum-am-resource-percent")
-    queue_enforcement: Literal["observe", "limit"] | None = Field(
-        default=None,
-        description="whether capacities and limits of queues count; observe: all applications stand in one line, and "
-        "`/api/v1/queues` shows what is over its limit; without it a new installation limits, and one that had several "
-        "queues before limits existed observes",
-    )
-    preemption: PreemptionSettings = Field(
-        default_factory=PreemptionSettings, description="how queues give back, `[preemption]`: see below"
-    )
-    opportunistic_containers: Literal["as-guaranteed", "refused"] = Field(
-        default="as-guaranteed", description="what becomes of an ask for an opportunistic container"
-    )
-    node_labels_enabled: bool = Field(
-        default=False, description="yarn.node-labels.enabled; a node's is its Kubernetes label `yodel.io/node-label`"
-    )
+    minimum_allocation_mib: int = Field(default=1024, ge=1)
+    """Smallest container; smaller requests are rounded up (yarn.scheduler.minimum-allocation-mb)."""
+    minimum_allocation_vcores: int = Field(default=1, ge=1)
+    """Fewest vcores of a container (yarn.scheduler.minimum-allocation-vcores)."""
+    maximum_allocation_mib: int = Field(default=8192, ge=1)
+    """Largest container; larger requests are refused (yarn.scheduler.maximum-allocation-mb)."""
+    maximum_allocation_vcores: int = Field(default=4, ge=1)
+    """Most vcores of a container (yarn.scheduler.maximum-allocation-vcores)."""
+    am_share: float = Field(default=0.5, gt=0, le=1)
+    """Part of a queue that ApplicationMasters may use, 0 to 1 (yarn.scheduler.capacity.maximum-am-resource-percent)."""
+    queue_enforcement: Literal["observe", "limit"] | None = None
+    """`limit`: capacities and limits of queues are enforced. `observe`: they are only reported, in `/api/v1/queues`,
+    and all applications share one line. Unset: a new installation enforces them; one that had several queues before
+    limits existed only observes."""
+    preemption: PreemptionSettings = Field(default_factory=PreemptionSettings)
+    """How queues give back what they borrowed: table `[preemption]` below."""
+    opportunistic_containers: Literal["as-guaranteed", "refused"] = "as-guaranteed"
+    """How a request for an OPPORTUNISTIC container is handled: as a GUARANTEED one, or refused."""
+    node_labels_enabled: bool = False
+    """Use node labels (yarn.node-labels.enabled). A node's label is the value of its Kubernetes label
+    `yodel.io/node-label`."""
     rack_label: str = Field(
         default="topology.kubernetes.io/rack",
         pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
-        description="label of Kubernetes nodes that names their rack; `topology.kubernetes.io/zone` makes zones racks",
     )
-    node_locality_delay_s: float = Field(
-        default=1.0, ge=0, description="how long asks wait for room on their hosts (…capacity.node-locality-delay)"
-    )
-    rack_locality_delay_s: float = Field(
-        default=1.0, ge=0, description="and then in their racks (…capacity.rack-locality-additional-delay)"
-    )
-    placement_constraints_handler: Literal["disabled", "scheduler", "placement-processor"] = Field(
-        default="scheduler", description="yarn.resourcemanager.placement-constraints.handler"
-    )
-    in_flight_max: int = Field(default=1000, ge=1, description="pods planned and not yet bound")
-    asked_containers_per_key_max: int = Field(
-        default=100_000,
-        ge=1,
-        le=2**31 - 1,
-        description="containers of one priority, size and allocation request id that an ApplicationMaster may wait for",
-    )
-    asked_containers_max: int = Field(
-        default=1_000_000, ge=1, le=2**31 - 1, description="containers that one ApplicationMaster may wait for in all"
-    )
-    am_max_attempts: int = Field(default=2, ge=1, description="yarn.resourcemanager.am.max-attempts")
-    max_priority: int = Field(default=0, ge=0, description="yarn.cluster.max-application-priority")
-    queues: tuple[str, ...] = Field(
-        default=("default",),
-        description="leaf queues under root, until changed over REST; they share one line, first in, first out",
-    )
-    queue_maximum_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.maximum-application-lifetime")
-    queue_default_lifetime_s: int = Field(default=-1, description="…capacity.<queue>.default-application-lifetime")
-    completed_max: int = Field(default=1000, ge=1, description="yarn.resourcemanager.max-completed-applications")
-    submission_mib_max: int = Field(default=4, ge=1, le=64, description="bytes of one submission's context")
-    submission_entries_max: int = Field(
-        default=10_000,
-        ge=100,
-        le=10_000,
-        description="variables, local resources, commands and other entries of one submission",
-    )
-    user_submissions_mib_max: int = Field(
-        default=64, ge=1, description="bytes of the contexts of all applications of one user that have not ended"
-    )
-    ended_containers_per_application_max: int = Field(
-        default=1_000, ge=0, le=1_000_000, description="containers that ended and can still be looked up, the last ones"
-    )
-    ended_containers_max: int = Field(default=100_000, ge=0, le=10_000_000, description="the same, of all applications")
-    ended_containers_kept_s: int = Field(
-        default=7 * 24 * 3600, ge=0, le=10 * 365 * 24 * 3600, description="and for how long after their end"
-    )
+    """Kubernetes node label whose value is the node's rack. `topology.kubernetes.io/zone` treats zones as racks."""
+    node_locality_delay_s: float = Field(default=1.0, ge=0)
+    """How long a request waits for room on the hosts that it names (…capacity.node-locality-delay)."""
+    rack_locality_delay_s: float = Field(default=1.0, ge=0)
+    """How much longer it then waits for room in their racks (…capacity.rack-locality-additional-delay)."""
+    placement_constraints_handler: Literal["disabled", "scheduler", "placement-processor"] = "scheduler"
+    """Who handles placement constraints (yarn.resourcemanager.placement-constraints.handler). `placement-processor`
+    rejects a request that cannot be placed; `scheduler` lets it wait."""
+    in_flight_max: int = Field(default=1000, ge=1)
+    """Pods that may be planned and not yet bound to a node."""
+    asked_containers_per_key_max: int = Field(default=100_000, ge=1, le=2**31 - 1)
+    """Containers of the same priority, size and allocation request id that one ApplicationMaster may wait for."""
+    asked_containers_max: int = Field(default=1_000_000, ge=1, le=2**31 - 1)
+    """Containers that one ApplicationMaster may wait for in total."""
+    am_max_attempts: int = Field(default=2, ge=1)
+    """Attempts that an application may have (yarn.resourcemanager.am.max-attempts)."""
+    max_priority: int = Field(default=0, ge=0)
+    """Highest priority of an application (yarn.cluster.max-application-priority)."""
+    queues: tuple[str, ...] = ("default",)
+    """Leaf queues under root. They count until queues are changed through the ResourceManager (`/api/v1`,
+    `scheduler-conf`)."""
+    queue_maximum_lifetime_s: int = -1
+    """Longest lifetime of an application in these queues; -1: no limit
+    (…capacity.<queue>.maximum-application-lifetime)."""
+    queue_default_lifetime_s: int = -1
+    """Lifetime of an application that sets none; -1: no limit (…capacity.<queue>.default-application-lifetime)."""
+    completed_max: int = Field(default=1000, ge=1)
+    """Ended applications that are kept (yarn.resourcemanager.max-completed-applications)."""
+    submission_mib_max: int = Field(default=4, ge=1, le=64)
+    """Largest submission context."""
+    submission_entries_max: int = Field(default=10_000, ge=100, le=10_000)
+    """Environment variables, local resources, commands and other list entries of one submission, in total."""
+    user_submissions_mib_max: int = Field(default=64, ge=1)
+    """Submission contexts of one user's applications that have not ended, in total."""
+    ended_containers_per_application_max: int = Field(default=1_000, ge=0, le=1_000_000)
+    """Ended containers of one application that can still be looked up; the latest are kept."""
+    ended_containers_max: int = Field(default=100_000, ge=0, le=10_000_000)
+    """The same, for all applications together."""
+    ended_containers_kept_s: int = Field(default=7 * 24 * 3600, ge=0, le=10 * 365 * 24 * 3600)
+    """How long an ended container can be looked up."""
 
     # --- pods
-    dialect: str = Field(default="native", description="native, koordinator, katalyst, volcano, or one of `[dialects]`")
+    dialect: str = "native"
+    """How resources are written into pods: `native`, `koordinator`, `katalyst`, `volcano`, or the name of a table in
+    `[dialects]`."""
     image: str = "yodel/hadoop-runtime:latest"
+    """Container image of the pods."""
     milli_per_vcore: int = Field(default=1000, ge=1)
+    """Thousandths of a CPU core that one vcore stands for."""
     scheduler_name: str = "default-scheduler"
+    """`schedulerName` of the pods."""
     handover_dir: str = "/var/lib/yodel/handover"
+    """Directory on each node through which the node agent hands a pod the script it runs. The agent's setting must be
+    the same."""
     host_paths: tuple[str, ...] = ("/var/lib/yodel/local", "/var/log/yodel/containers")
+    """Directories of the node that are mounted into every pod: the agent's `local_dirs` and `log_dirs`."""
     host_network: bool = True
+    """Pods use the network of their node."""
     pod_grace_s: int = Field(default=5, ge=0)
-    pod_retention_s: float = Field(default=600.0, ge=0, description="pods of containers that ended by themselves stay")
+    """`terminationGracePeriodSeconds` of the pods."""
+    pod_retention_s: float = Field(default=600.0, ge=0)
+    """How long the pod of a container that ended by itself is kept."""
     pod_creates_per_second: float = Field(default=50.0, gt=0)
-    pod_creates_burst: int = Field(default=100, ge=1, description="pods created at once after a quiet time")
-    kube_requests_per_second: float = Field(
-        default=400.0,
-        gt=0,
-        description="requests to the API server of every kind but watches, on average; more than pods are created",
-    )
-    kube_requests_burst: int = Field(default=800, ge=1, description="requests at once after a quiet time")
-    watch_nodes: bool = Field(
-        default=True,
-        description="cordoned nodes leave gracefully, labels become racks; takes the right to list and watch nodes",
-    )
-    pod_events: bool = Field(default=True, description="tell of grants, launches and ends by events on the pods")
+    """Pods created per second, on average."""
+    pod_creates_burst: int = Field(default=100, ge=1)
+    """Pods that may be created at once after a quiet time."""
+    kube_requests_per_second: float = Field(default=400.0, gt=0)
+    """Requests per second to the API server, on average, watches not counted. Must be more than
+    `pod_creates_per_second`."""
+    kube_requests_burst: int = Field(default=800, ge=1)
+    """Requests that may be sent at once after a quiet time."""
+    watch_nodes: bool = True
+    """Watch Kubernetes nodes: cordoned ones are decommissioned gracefully, and their labels give racks. Needs the
+    right to list and watch nodes."""
+    pod_events: bool = True
+    """Write Kubernetes events on pods for grants, launches and ends."""
     pod_events_per_second: float = Field(default=10.0, gt=0)
-    application_objects: bool = Field(
-        default=True, description="one YarnApplication object an application, for `kubectl get yarnapplications`"
-    )
+    """Events written per second, on average."""
+    application_objects: bool = True
+    """Keep one YarnApplication object per application, for `kubectl get yarnapplications`."""
     application_objects_per_second: float = Field(default=5.0, gt=0)
-    pod_list_page_size: int = Field(
-        default=500, ge=1, le=5000, description="pods in one answer when all are listed; bounds the work in one piece"
-    )
-    dialects: Mapping[str, CustomDialect] = Field(
-        default_factory=dict, description="dialects of the house, `[dialects.NAME]`: see below"
-    )
-    queue_defaults: QueueSettings = Field(
-        default_factory=QueueSettings, description="pods of every queue, `[queue_defaults]`: see below"
-    )
-    queue_settings: Mapping[str, QueueSettings] = Field(
-        default_factory=dict, description='pods of one queue, `[queue_settings."root.default"]`: see below'
-    )
+    """Updates of these objects per second, on average."""
+    pod_list_page_size: int = Field(default=500, ge=1, le=5000)
+    """Pods per page when all are listed, which bounds how long one piece of work takes."""
+    dialects: Mapping[str, CustomDialect] = Field(default_factory=dict)
+    """Dialects of your own: tables `[dialects.NAME]` below."""
+    queue_defaults: QueueSettings = Field(default_factory=QueueSettings)
+    """Pods of every queue: table `[queue_defaults]` below."""
+    queue_settings: Mapping[str, QueueSettings] = Field(default_factory=dict)
+    """Pods of one queue: table `[queue_settings."root.default"]` below."""
 
     # --- who is who
-    user_mode: Literal["os", "single"] = Field(
-        default_factory=lambda: "os" if os.geteuid() == 0 else "single",
-        description="os: pods run as the submitting user's uid; single: as whatever the node gives them",
-    )
+    user_mode: Literal["os", "single"] = Field(default_factory=lambda: "os" if os.geteuid() == 0 else "single")
+    """`os`: processes run with the submitting user's uid. `single`: they run as the user that the node gives them."""
     min_user_id: int = Field(default=1000, ge=0)
-    user_ids: Mapping[str, UserIds] = Field(
-        default_factory=dict,
-        description="who users are on the nodes, `[user_ids.NAME]`; asked before the machine's own",
-    )
+    """Smallest uid that applications may run with; smaller ones belong to system users."""
+    user_ids: Mapping[str, UserIds] = Field(default_factory=dict)
+    """Users' ids on the nodes: tables `[user_ids.NAME]` below. Looked up before this machine's own users."""
     allowed_system_users: tuple[str, ...] = ()
-    admin_acl: str = Field(default_factory=getpass.getuser, description="yarn.admin.acl: users and groups")
-    acl_enable: bool = Field(default=False, description="yarn.acl.enable: check viewing too")
-    http_static_user: str = Field(default="dr.who", description="hadoop.http.staticuser.user")
-    http_static_user_may_write: bool = Field(
-        default=False, description="let calls without a name submit and kill, as Hadoop without Kerberos does"
-    )
-    web: WebSettings = Field(
-        default_factory=WebSettings, description="who may call over HTTP, what browsers are told, `[web]`: see below"
-    )
-    rest_submissions: bool = Field(default=True, description="yarn.webapp.enable-rest-app-submissions")
-    rest_lists_filtered: bool = Field(default=False, description="yarn.webapp.filter-entity-list-by-user")
-    web_proxy_hosts: frozenset[str] = Field(
-        default=frozenset(),
-        description="hosts beside the nodes whose pages the web proxy shows: gateways with drivers in client mode",
-    )
-    web_proxy_warning: bool = Field(
-        default=False, description="ask before showing another user's pages, as Hadoop with Kerberos does"
-    )
-    proxy_users: Mapping[str, str] = Field(default_factory=dict, description="hadoop.proxyuser.* properties")
-    delegation_key_update_interval_s: float = Field(
-        default=86_400.0, gt=0, description="yarn.resourcemanager.delegation.key.update-interval"
-    )
-    delegation_token_max_lifetime_s: float = Field(
-        default=604_800.0, gt=0, description="yarn.resourcemanager.delegation.token.max-lifetime"
-    )
-    delegation_token_renew_interval_s: float = Field(
-        default=86_400.0, gt=0, description="yarn.resourcemanager.delegation.token.renew-interval"
-    )
-    nodes_include_path: Path | None = Field(default=None, description="yarn.resourcemanager.nodes.include-path")
-    nodes_exclude_path: Path | None = Field(default=None, description="yarn.resourcemanager.nodes.exclude-path")
-    dynamic_resources_path: Path | None = Field(default=None, description="Hadoop's dynamic-resources.xml")
-    node_token_file: Path | None = Field(default=None, description="shared secret that node agents must know")
+    """Users below `min_user_id` who may run applications all the same."""
+    admin_acl: str = Field(default_factory=getpass.getuser)
+    """Administrators: users, a space, groups (yarn.admin.acl)."""
+    acl_enable: bool = False
+    """Check who may view, not only who may change (yarn.acl.enable)."""
+    http_static_user: str = "dr.who"
+    """Name of callers over HTTP who give none (hadoop.http.staticuser.user)."""
+    http_static_user_may_write: bool = False
+    """Let callers without a name submit and kill over HTTP, as Hadoop without Kerberos does."""
+    web: WebSettings = Field(default_factory=WebSettings)
+    """Who may call over HTTP, and what browsers are told: table `[web]` below."""
+    rest_submissions: bool = True
+    """Accept submissions and changes over REST (yarn.webapp.enable-rest-app-submissions)."""
+    rest_lists_filtered: bool = False
+    """Lists hold only what the caller may view (yarn.webapp.filter-entity-list-by-user)."""
+    web_proxy_hosts: frozenset[str] = frozenset()
+    """Further hosts whose pages the web proxy shows, such as gateways that run drivers in client mode."""
+    web_proxy_warning: bool = False
+    """Ask before showing another user's pages, as Hadoop with Kerberos does."""
+    proxy_users: Mapping[str, str] = Field(default_factory=dict)
+    """hadoop.proxyuser.* properties: who may act for whom, and from where."""
+    delegation_key_update_interval_s: float = Field(default=86_400.0, gt=0)
+    """How often a new key for delegation tokens is made (yarn.resourcemanager.delegation.key.update-interval)."""
+    delegation_token_max_lifetime_s: float = Field(default=604_800.0, gt=0)
+    """Longest life of a delegation token (yarn.resourcemanager.delegation.token.max-lifetime)."""
+    delegation_token_renew_interval_s: float = Field(default=86_400.0, gt=0)
+    """Time after which a delegation token must have been renewed
+    (yarn.resourcemanager.delegation.token.renew-interval)."""
+    nodes_include_path: Path | None = None
+    """File with the hosts that may register; unset: every host (yarn.resourcemanager.nodes.include-path)."""
+    nodes_exclude_path: Path | None = None
+    """File with the hosts that are excluded (yarn.resourcemanager.nodes.exclude-path)."""
+    dynamic_resources_path: Path | None = None
+    """File with sizes of nodes that override their own, in the form of Hadoop's dynamic-resources.xml."""
+    node_token_file: Path | None = None
+    """File with the secret that node agents must know. Unset: none is asked for."""
 
     # --- deadlines
-    am_expiry_s: float = Field(default=600.0, gt=0, description="yarn.am.liveness-monitor.expiry-interval-ms")
-    node_expiry_s: float = Field(default=600.0, gt=0, description="yarn.nm.liveness-monitor.expiry-interval-ms")
-    container_expiry_s: float = Field(default=600.0, gt=0, description="…rm.container-allocation.expiry-interval-ms")
+    am_expiry_s: float = Field(default=600.0, gt=0)
+    """An ApplicationMaster that is silent for this long is considered dead
+    (yarn.am.liveness-monitor.expiry-interval-ms)."""
+    node_expiry_s: float = Field(default=600.0, gt=0)
+    """A node agent that is silent for this long is considered lost (yarn.nm.liveness-monitor.expiry-interval-ms)."""
+    container_expiry_s: float = Field(default=600.0, gt=0)
+    """A granted container that is not started within this time is taken back
+    (…rm.container-allocation.expiry-interval-ms)."""
     node_heartbeat_interval_ms: int = Field(default=1000, ge=50)
-    decommission_timeout_s: int = Field(
-        default=3600,
-        ge=-1,
-        description="yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs; -1: for ever",
-    )
-    am_key_rolling_interval_s: float = Field(
-        default=86_400.0, gt=0, description="yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"
-    )
-    nm_key_rolling_interval_s: float = Field(
-        default=86_400.0, gt=0, description="yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs"
-    )
-    container_key_rolling_interval_s: float = Field(
-        default=86_400.0, gt=0, description="yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs"
-    )
-    resync_interval_s: float = Field(default=60.0, gt=0, description="rows and pods are compared at least this often")
+    """Interval between heartbeats, as told to the node agents."""
+    decommission_timeout_s: int = Field(default=3600, ge=-1)
+    """How long a graceful decommission waits for running applications; -1: forever
+    (yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs)."""
+    am_key_rolling_interval_s: float = Field(default=86_400.0, gt=0)
+    """How often a new key for AMRM tokens is made
+    (yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs)."""
+    nm_key_rolling_interval_s: float = Field(default=86_400.0, gt=0)
+    """How often a new key for NM tokens is made (yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs)."""
+    container_key_rolling_interval_s: float = Field(default=86_400.0, gt=0)
+    """How often a new key for container tokens is made
+    (yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs)."""
+    resync_interval_s: float = Field(default=60.0, gt=0)
+    """Stored containers and pods are compared at least this often."""
 
-    log_aggregation_enable: bool = Field(
-        default=False, description="yarn.log-aggregation-enable: reports tell how far the node agents are"
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="the least that is written to stderr; lines of the audit log always are"
-    )
-    log_format: Literal["json", "console"] = Field(
-        default="json", description="a line of JSON each, or for people; lines of the audit log are always JSON"
-    )
+    log_aggregation_enable: bool = False
+    """Application reports include the progress of log aggregation (yarn.log-aggregation-enable)."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe messages written to stderr. Audit lines are always written."""
+    log_format: Literal["json", "console"] = "json"
+    """`json`: one JSON object a line. `console`: for people. Audit lines are always JSON."""
 
     @field_validator("queues")
     @classmethod

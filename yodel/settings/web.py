@@ -36,89 +36,64 @@ Method = Annotated[str, Field(pattern=r"^[A-Z]{1,16}$")]
 class WebSettings(BaseModel):
     """Lists are Hadoop's comma separated values."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, extra="forbid", frozen=True)
 
-    authentication: Literal["simple", "kerberos"] = Field(
-        default="simple",
-        description=f"{_HTTP}type; with kerberos only delegation tokens let somebody in, as tickets are not judged yet",
-    )
-    anonymous_allowed: bool = Field(default=True, description=f"{_HTTP}simple.anonymous.allowed")
-    cookie_validity_s: int = Field(default=36_000, ge=1, description=f"{_HTTP}token.validity")
-    cookie_domain: str = Field(default="", pattern=r"^[A-Za-z0-9.-]{0,253}$", description=f"{_HTTP}cookie.domain")
-    cookie_persistent: bool = Field(default=False, description=f"{_HTTP}cookie.persistent")
-    signature_secret_file: Path | None = Field(
-        default=None,
-        description=f"{_HTTP}signature.secret.file; without one the cookies' key is made from one in the store",
-    )
-    host_names: tuple[HostName, ...] = Field(
-        default=(),
-        description="names in `Host` by which browsers may change something here, beside addresses, `localhost` and "
-        "this machine's own; one that begins with a dot is all below it, `*` is every name (no Hadoop property)",
-    )
-    proxied_origin: Literal["auto", "own", "shared"] = Field(
-        default="auto",
-        description="applications' pages on an origin of their own, where their scripts cannot call this API in the "
-        "viewer's name; `auto` is `own` with kerberos and `shared` with simple (Hadoop: yarn.web-proxy.address)",
-    )
-    proxied_port: int = Field(
-        default=8089,
-        ge=0,
-        le=65535,
-        description="port of that origin; if it is `webapp_port` too, `proxied_address` needs a name of its own",
-    )
+    authentication: Literal["simple", "kerberos"] = "simple"
+    """Authentication of callers (hadoop.http.authentication.type). With `kerberos` only delegation tokens are accepted
+    so far: tickets are not checked yet."""
+    anonymous_allowed: bool = True
+    """Accept callers who give no name (hadoop.http.authentication.simple.anonymous.allowed)."""
+    cookie_validity_s: int = Field(default=36_000, ge=1)
+    """How long an authentication cookie is valid (hadoop.http.authentication.token.validity)."""
+    cookie_domain: str = Field(default="", pattern=r"^[A-Za-z0-9.-]{0,253}$")
+    """Domain of the cookie (hadoop.http.authentication.cookie.domain)."""
+    cookie_persistent: bool = False
+    """Browsers keep the cookie when they are closed (hadoop.http.authentication.cookie.persistent)."""
+    signature_secret_file: Path | None = None
+    """File with the secret that signs cookies (hadoop.http.authentication.signature.secret.file). Unset: a key derived
+    from one in the store."""
+    host_names: tuple[HostName, ...] = ()
+    """Host names by which browsers may make changes, beside IP addresses, `localhost` and this machine's name. A name
+    that begins with a dot means everything below it; `*` means any name."""
+    proxied_origin: Literal["auto", "own", "shared"] = "auto"
+    """Whether applications' pages are served from an origin of their own, so that their scripts cannot call this API
+    in the viewer's name. `auto`: `own` with kerberos, `shared` with simple (Hadoop: yarn.web-proxy.address)."""
+    proxied_port: int = Field(default=8089, ge=0, le=65535)
+    """Port of that origin. If it equals `webapp_port`, `proxied_address` must be a name of its own."""
     proxied_address: str = Field(
-        default="",
-        pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?)?$",
-        description="host and port of that origin as browsers reach it; by default the name that they use here, and "
-        "`proxied_port`",
+        default="", pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?)?$"
     )
-    csrf_enabled: bool = Field(default=False, description=f"{_CSRF}enabled")
-    csrf_header: HeaderName = Field(default="X-XSRF-Header", description=f"{_CSRF}custom-header")
-    csrf_methods_to_ignore: tuple[Method, ...] = Field(
-        default=("GET", "OPTIONS", "HEAD"), description=f"{_CSRF}methods-to-ignore"
-    )
-    csrf_browsers: tuple[Expression, ...] = Field(
-        default=("^Mozilla.*", "^Opera.*"), description=f"{_CSRF}browser-useragents-regex"
-    )
-    cross_origin_enabled: bool = Field(
-        default=False,
-        description="yarn.resourcemanager.webapp.cross-origin.enabled: other sites' pages may read answers",
-    )
-    cross_origin_origins: tuple[Origin, ...] = Field(
-        default=("*",), description=f"{_CORS}allowed-origins; `*` is any text, `regex:` begins an expression"
-    )
-    cross_origin_methods: tuple[Method, ...] = Field(
-        default=("GET", "POST", "HEAD"), description=f"{_CORS}allowed-methods"
-    )
-    cross_origin_headers: tuple[HeaderName, ...] = Field(
-        default=("X-Requested-With", "Content-Type", "Accept", "Origin"), description=f"{_CORS}allowed-headers"
-    )
-    cross_origin_max_age_s: int = Field(default=1800, ge=0, description=f"{_CORS}max-age")
-    frames_enabled: bool = Field(
-        default=True, description="yarn.webapp.xfs-filter.enabled: answers say who may show them in a frame"
-    )
-    frame_options: str = Field(
-        default="SAMEORIGIN",
-        pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$",
-        description="yarn.resourcemanager.webapp.xfs-filter.xframe-options",
-    )
-    admin_networks: tuple[IPv4Network | IPv6Network, ...] = Field(
-        default=(),
-        description="networks (CIDR) from which administration over 8088 is taken: queues, node labels and sizes, log "
-        "levels; empty: from wherever the port is reached. The chart sets what it lets to 8033",
-    )
-    connections_max: int = Field(
-        default=2_000,
-        ge=8,
-        le=100_000,
-        description="connections to 8088; the oldest idle one goes where there are more",
-    )
-    connections_per_address_max: int = Field(
-        default=500,
-        ge=4,
-        le=100_000,
-        description="… of one address, or of one IPv6 network of 64 bits; a gateway's callers share one",
-    )
-    log_dir: Path | None = Field(
-        default=None, description="directory of logs that `/logs` shows to administrators; by default there is none"
-    )
+    """Host and port of that origin as browsers reach it; by default the host name in use, with `proxied_port`."""
+    csrf_enabled: bool = False
+    """Require a custom header on changes from browsers (yarn.resourcemanager.webapp.rest-csrf.enabled)."""
+    csrf_header: HeaderName = "X-XSRF-Header"
+    """Name of that header (yarn.resourcemanager.webapp.rest-csrf.custom-header)."""
+    csrf_methods_to_ignore: tuple[Method, ...] = ("GET", "OPTIONS", "HEAD")
+    """HTTP methods that need no such header (yarn.resourcemanager.webapp.rest-csrf.methods-to-ignore)."""
+    csrf_browsers: tuple[Expression, ...] = ("^Mozilla.*", "^Opera.*")
+    """Regular expressions for the User-Agent of browsers
+    (yarn.resourcemanager.webapp.rest-csrf.browser-useragents-regex)."""
+    cross_origin_enabled: bool = False
+    """Let pages of other sites read answers: CORS (yarn.resourcemanager.webapp.cross-origin.enabled)."""
+    cross_origin_origins: tuple[Origin, ...] = ("*",)
+    """Origins that may; `*` matches any text, `regex:` starts a regular expression
+    (hadoop.http.cross-origin.allowed-origins)."""
+    cross_origin_methods: tuple[Method, ...] = ("GET", "POST", "HEAD")
+    """HTTP methods that they may use (hadoop.http.cross-origin.allowed-methods)."""
+    cross_origin_headers: tuple[HeaderName, ...] = ("X-Requested-With", "Content-Type", "Accept", "Origin")
+    """Request headers that they may send (hadoop.http.cross-origin.allowed-headers)."""
+    cross_origin_max_age_s: int = Field(default=1800, ge=0)
+    """How long browsers may remember this answer (hadoop.http.cross-origin.max-age)."""
+    frames_enabled: bool = True
+    """Send the header X-Frame-Options (yarn.webapp.xfs-filter.enabled)."""
+    frame_options: str = Field(default="SAMEORIGIN", pattern=r"^(DENY|SAMEORIGIN|ALLOW-FROM [!-~]{1,512})$")
+    """Value of that header (yarn.resourcemanager.webapp.xfs-filter.xframe-options)."""
+    admin_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Networks (CIDR) from which administration over HTTP is accepted: queues, node labels and sizes, log levels.
+    Empty: from everywhere. The Helm chart sets the networks that may reach the admin port."""
+    connections_max: int = Field(default=2_000, ge=8, le=100_000)
+    """Open connections to the web port; above that the oldest idle one is closed."""
+    connections_per_address_max: int = Field(default=500, ge=4, le=100_000)
+    """Open connections from one address, or from one IPv6 /64 network. All callers behind a gateway share one."""
+    log_dir: Path | None = None
+    """Directory of log files that `/logs` shows to administrators. Unset: none."""
