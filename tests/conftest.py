@@ -5,6 +5,7 @@ import contextlib
 import gc
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,11 +32,13 @@ def _parsed_undisturbed(*given: Any, **named: Any) -> Any:
 
 ast.parse = _parsed_undisturbed
 gc.disable()
+import hypothesis.core  # noqa: E402
 import hypothesis.internal.conjecture.providers  # noqa: E402
 import hypothesis.internal.observability  # noqa: E402
 
 gc.enable()
 
+from tests.support import seeds  # noqa: E402
 from tests.support.java import quick_java  # noqa: E402
 
 _while_tests_run = contextlib.ExitStack()
@@ -55,10 +58,50 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 def pytest_configure(config: pytest.Config) -> None:
     """xdist's workers have the environment of the process that starts them."""
     _while_tests_run.enter_context(quick_java())
+    if hypothesis.core.global_force_seed is None:  # --hypothesis-seed was not given
+        hypothesis.core.global_force_seed = seeds.drawn("hypothesis")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     _while_tests_run.close()
+
+
+@pytest.fixture(scope="module")
+def kept_seed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One that made Hypothesis find something once; None: the run's own."""
+    before = hypothesis.core.global_force_seed
+    hypothesis.core.global_force_seed = before if request.param is None else request.param
+    yield
+    hypothesis.core.global_force_seed = before
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if not getattr(metafunc.function, "is_hypothesis_test", False):
+        return
+    if found := seeds.kept(metafunc.definition.nodeid):
+        metafunc.fixturenames.append("kept_seed")
+        metafunc.parametrize("kept_seed", [None, *found], indirect=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A seed that finds something is kept; see ``tests/support/seeds.py``."""
+    report = yield
+    if report.when == "call" and report.failed and (found := _seed_of(item)) is not None:
+        kind, seed = found
+        report.sections.append(("seed", f"{seeds.VARIABLE}={seed} ({kind})"))
+        if seeds.is_commits():
+            seeds.keep(kind, seed, repr(call.excinfo and call.excinfo.value).splitlines()[0][:200])
+    return report
+
+
+def _seed_of(item: pytest.Item) -> tuple[str, int] | None:
+    """The kind and the seed of a test that draws at random."""
+    if (marker := item.get_closest_marker("drawn")) is not None:
+        return marker.args[0], item.callspec.params["seed"]
+    if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        return item.nodeid.partition("[")[0], hypothesis.core.global_force_seed
+    return None
 
 
 __all__ = ["hypothesis"]

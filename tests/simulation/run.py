@@ -1,7 +1,6 @@
 """Storm after storm until something is found: ``make simulate``, or ``python -m tests.simulation.run --seconds 3600``.
 
-A storm of a kind is made by its seed alone.  A seed that breaks a law is written into ``kept_seeds.json``, from which
-the tests take those that are tried every time; what it found is for whoever mends it to write beside it.
+A storm of a kind is made by its seed alone.  A seed that breaks a law is kept, see ``tests/support/seeds.py``.
 """
 
 from __future__ import annotations
@@ -9,13 +8,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import json
 import random
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import structlog
 
@@ -24,13 +21,13 @@ from tests.simulation.actions import BindingStorm, BusyStorm, LendingStorm, Stor
 from tests.simulation.handover import PairStorm
 from tests.simulation.pair import RATES, PairCluster
 from tests.simulation.world import BUSY_OPTIONS, JOBS, LENDING_OPTIONS, NODES, OPTIONS, BoundCluster, LendingCluster
+from tests.support import seeds
 from tests.support.actors import Cluster, Job
 
 SIZES_SETTLE_ROUNDS = 6
 PAIR_JOBS = 3
 SKEWS_MS = (0, 0, -900, 900, -90_000, 90_000)
 """Of a process's wall clock."""
-KEPT = Path(__file__).with_name("kept_seeds.json")
 ERRORS_ONLY = 50
 SPOKEN_EVERY_S = 10.0
 
@@ -119,18 +116,6 @@ KINDS: dict[str, Callable[[int], Awaitable[int]]] = {
 }
 
 
-def kept(kind: str) -> list[int]:
-    """The seeds of a kind that once found something."""
-    return [int(seed) for seed in json.loads(KEPT.read_text())[kind]]
-
-
-def keep(kind: str, seed: int, found: str, file: Path = KEPT) -> None:
-    """Write a seed down for the tests to try every time."""
-    seeds = json.loads(file.read_text())
-    seeds[kind].setdefault(str(seed), found)
-    file.write_text(json.dumps(seeds, indent=2) + "\n")
-
-
 def storms(first: int, cpu_s: float) -> Iterator[tuple[str, int, int]]:
     """Storms of all kinds from a seed on, until so much processor time is used: (kind, seed, actions) of each.
 
@@ -177,8 +162,8 @@ def main() -> int:
     except KeyboardInterrupt:
         pass
     except BrokenLaw as broken:
-        keep(broken.kind, broken.seed, f"{broken.__cause__!r}".splitlines()[0][:200])
-        print(f"after {count} storms: the seed is kept in {KEPT}", file=sys.stderr)
+        seeds.keep(broken.kind, broken.seed, f"{broken.__cause__!r}".splitlines()[0][:200])
+        print(f"after {count} storms: the seed is kept in {seeds.KEPT}", file=sys.stderr)
         raise
     print(f"{count} storms, {actions} actions, every law held")
     return 0
