@@ -32,6 +32,7 @@ def check(cluster: Cluster) -> None:
         assert min(usage.containers, *amounts) >= 0, "a usage is negative"
     check_queues(state)
     check_pools(state)
+    check_why(cluster)
     if isinstance(cluster, LendingCluster):
         check_lending(cluster)
     assert {*state.container_index.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
@@ -84,6 +85,23 @@ def check_queues(state: ClusterState) -> None:
     live = Counter(a.submission.queue for a in state.applications.values() if not a.state.is_final)
     assert use.live_by_queue == live
     assert use.live_count == use.live_by_user.total() == live.total()
+
+
+def check_why(cluster: Cluster) -> None:
+    """Where no look is owed: whoever wants something that was not planned is told why, and nobody else is."""
+    scheduler, waiting = cluster.rm.scheduler, cluster.rm.state.reasons.waiting
+    if scheduler.is_woken or not cluster.rm.engine.is_at_rest:
+        return
+    wanting = {
+        demand.attempt_id
+        for demand in scheduler.demands()
+        if demand.am_capability is not None
+        or demand.increases
+        or any(wish.count > demand.in_flight.get(wish.key, 0) for wish in demand.wishes)
+    }
+    assert {*waiting} == wanting, "what waits is not what is wanted"
+    for attempt_id in waiting:
+        assert all(told.chain for told in waiting.told(attempt_id)), "nothing is said to be in the way"
 
 
 def check_pools(state: ClusterState) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.allocation.places import NodePlace, Places, Tagged
 from yodel.domain.constraints import Scope, Single, TagRule, Target
 from yodel.domain.container import Placement
@@ -79,6 +80,24 @@ def test_labelled_nodes_are_for_who_asks_for_them() -> None:
 def test_why_no_node_would_ever_do(placement: Placement, capability: Resource, text: str) -> None:
     why = the_places().why_never(placement, capability)
     assert (why == "") if text == "" else (text in why)
+
+
+@pytest.mark.parametrize(
+    ("placement", "capability", "hurdle"),
+    [
+        (Placement(hosts=("nowhere",), is_strict=True), SIZE, Hurdle.PLACES),
+        (Placement(node_label="gpu"), SIZE, Hurdle.LABEL),
+        (Placement(avoid=("/r1", "/r2")), SIZE, Hurdle.BLACKLIST),
+        (Placement(), Resource(4096, 5), Hurdle.SIZE),
+    ],
+)
+def test_what_is_in_the_way_of_all_nodes_has_a_name(placement: Placement, capability: Resource, hurdle: Hurdle) -> None:
+    never = the_places().never(placement, capability)
+    assert never is not None
+    assert never.hurdle is hurdle
+    nowhere = Places((), lambda _: SIZE).never(placement, capability)
+    assert nowhere is not None
+    assert nowhere.hurdle is Hurdle.NODES
 
 
 def test_cluster_without_nodes_says_so() -> None:
