@@ -15,7 +15,7 @@ import pytest
 from tests.conformance.cluster import Cluster, running
 from tests.conformance.spark_submit import Spark
 from tests.support.hadoop import Hadoop, running_hadoop
-from tests.support.hdfs import hdfs
+from tests.support.hdfs import Hdfs
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +31,12 @@ def rig() -> Iterator[Hadoop]:
     with running_hadoop() as hadoop:
         hadoop.start_history()
         yield hadoop
+
+
+@pytest.fixture(scope="session")
+def hdfs(rig: Hadoop) -> Hdfs:
+    """Its file system."""
+    return rig.hdfs
 
 
 @pytest.fixture(scope="session", params=["4.x", "3.5.x"])
@@ -52,6 +58,3 @@ def shared_dir() -> Iterator[pathlib.Path]:
     folder.chmod(0o1777)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
-
-
-__all__ = ["hdfs"]

@@ -31,6 +31,7 @@ from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.localization.plan import ResourceKey, ResourceType, SourceUrl, Visibility, Wanted, scope_of
 from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.spark_submit import Spark
+from tests.support.hadoop import Hadoop
 from tests.support.hdfs import Hdfs, configuration_xml
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 
@@ -226,19 +227,19 @@ async def test_name_node_that_is_not_there_is_given_up(node: Node) -> None:
     assert "hdfs_reader" not in commands_of_children()
 
 
-async def test_name_node_that_restarts_is_waited_for(node: Node) -> None:
+async def test_name_node_that_restarts_is_waited_for(node: Node, rig: Hadoop) -> None:
     """Away for a few seconds, and then in safe mode until its DataNode has told it of its blocks."""
     content = random.Random(5).randbytes(100_000)
     node.hdfs.put("/user/alice/patient", content, user="alice")
     wanted = node.seen("/user/alice/patient")
     patient = HdfsFiles(threads=node.threads, config_dir=None, answer_timeout_s=FETCH_TIMEOUT_S)
     node.sources["hdfs"] = patient
-    node.hdfs.stop_name_node()
+    rig.name_node.kill()
     try:
         fetching = asyncio.create_task(node.localize(wanted))
         await asyncio.sleep(2)
     finally:
-        node.hdfs.start_name_node()
+        rig.name_node.launch()
     assert (await fetching).read_bytes() == content
     await asyncio.to_thread(node.hdfs.wait_until_ready)
 

@@ -25,6 +25,7 @@ from nm_plugin.logs.uploading.aggregation import LogAggregator, LogStatus
 from nm_plugin.logs.uploading.journal import LogContext
 from nm_plugin.logs.worker_pool import WorkerPool
 from tests.conformance.cluster import Cluster, wait_for
+from tests.support.hadoop import Hadoop
 from tests.support.hadoop_jars import client_jars
 from tests.support.hdfs import Hdfs
 from tests.support.java import java_home
@@ -41,15 +42,15 @@ ALICE = OsUser(name="alice", uid=23001 if IS_ROOT else os.geteuid(), gid=23001 i
 
 
 @pytest.fixture
-def rig() -> Iterator[LogRig]:
+def logged() -> Iterator[LogRig]:
     with tempfile.TemporaryDirectory(prefix="yodel-logs-", ignore_cleanup_errors=True) as name:
         pathlib.Path(name).chmod(0o755)
         yield LogRig(root=pathlib.Path(name), user=ALICE)
 
 
-def write(rig: LogRig, name: str, content: bytes) -> pathlib.Path:
+def write(logged: LogRig, name: str, content: bytes) -> pathlib.Path:
     """Alice's own, as a container would have written it."""
-    path = rig.write(WORKER, name, content)
+    path = logged.write(WORKER, name, content)
     if IS_ROOT:
         for one in (path, path.parent, path.parent.parent):
             os.chown(one, ALICE.uid, ALICE.gid)
@@ -57,13 +58,13 @@ def write(rig: LogRig, name: str, content: bytes) -> pathlib.Path:
 
 
 @contextlib.asynccontextmanager
-async def aggregator_on(hdfs: Hdfs, rig: LogRig, root: str) -> AsyncIterator[LogAggregator]:
-    rig.changes["layout"] = RemoteLayout(root=f"{hdfs.url}{root}", suffix="logs", format=rig.format)
-    rig.changes |= {"retry_min_s": 0.5, "retry_max_s": 1.0}
+async def aggregator_on(hdfs: Hdfs, logged: LogRig, root: str) -> AsyncIterator[LogAggregator]:
+    logged.changes["layout"] = RemoteLayout(root=f"{hdfs.url}{root}", suffix="logs", format=logged.format)
+    logged.changes |= {"retry_min_s": 0.5, "retry_max_s": 1.0}
     threads = FileThreads(2)
     workers = WorkerPool(threads=threads, config_dir=hdfs.conf_dir, slots=Semaphore(2), silence_s=SILENCE_S)
     try:
-        async with rig.aggregator(workers) as aggregator:
+        async with logged.aggregator(workers) as aggregator:
             yield aggregator
     finally:
         threads.close()
@@ -88,14 +89,16 @@ def application_dir(root: str, format: str) -> str:
 
 
 @pytest.mark.parametrize(("format", "compression"), [("tfile", "none"), ("tfile", "gz"), ("ifile", "gz")])
-async def test_files_are_the_owners_with_hadoops_modes(hdfs: Hdfs, rig: LogRig, format: str, compression: str) -> None:
+async def test_files_are_the_owners_with_hadoops_modes(
+    hdfs: Hdfs, logged: LogRig, format: str, compression: str
+) -> None:
     root = f"/logs-{format}-{compression}/below"
     hdfs.make_dir(f"/logs-{format}-{compression}", user="hdfs", mode="777")
-    rig.format, rig.compression = format, compression
+    logged.format, logged.compression = format, compression
     content = os.urandom(1 << 20) * (BIG_BYTES >> 20)
-    write(rig, "stdout", content)
-    write(rig, "stderr", b"")
-    async with aggregator_on(hdfs, rig, root) as aggregator:
+    write(logged, "stdout", content)
+    write(logged, "stderr", b"")
+    async with aggregator_on(hdfs, logged, root) as aggregator:
         await aggregator.started(WORKER, False, origin())
         await finish(aggregator)
         await over(aggregator)
@@ -120,17 +123,17 @@ async def test_files_are_the_owners_with_hadoops_modes(hdfs: Hdfs, rig: LogRig, 
     assert logs == {"stdout": content, "stderr": b""}
 
 
-async def test_rolled_logs_are_appended_in_hdfs(hdfs: Hdfs, rig: LogRig) -> None:
+async def test_rolled_logs_are_appended_in_hdfs(hdfs: Hdfs, logged: LogRig) -> None:
     hdfs.make_dir("/rolled", user="hdfs", mode="1777")
-    rig.format, rig.roll_interval_s = "ifile", 0.5
-    async with aggregator_on(hdfs, rig, "/rolled") as aggregator:
+    logged.format, logged.roll_interval_s = "ifile", 0.5
+    async with aggregator_on(hdfs, logged, "/rolled") as aggregator:
         await aggregator.started(WORKER, False, origin(rolled_logs_include_pattern="rolled"))
         for number in range(3):
-            path = write(rig, f"rolled.{number}", b"%d" % number * 100)
+            path = write(logged, f"rolled.{number}", b"%d" % number * 100)
             await eventually(lambda path=path: not path.exists(), timeout_s=30)
         listed = await aggregator.uploaded(WORKER, ALICE)
         assert [name for one in listed for name, _, _ in one["logs"]] == ["rolled.0", "rolled.1", "rolled.2"]
-        write(rig, "stdout", b"the rest")
+        write(logged, "stdout", b"the rest")
         await finish(aggregator)
         await over(aggregator)
     [name] = hdfs.names(application_dir("/rolled", "ifile"))
@@ -145,19 +148,19 @@ async def test_rolled_logs_are_appended_in_hdfs(hdfs: Hdfs, rig: LogRig) -> None
     ]
 
 
-async def test_upload_waits_for_a_name_node_that_is_away(hdfs: Hdfs, rig: LogRig) -> None:
+async def test_upload_waits_for_a_name_node_that_is_away(hdfs: Hdfs, rig: Hadoop, logged: LogRig) -> None:
     hdfs.make_dir("/away", user="hdfs", mode="1777")
-    write(rig, "stdout", b"patience")
-    async with aggregator_on(hdfs, rig, "/away") as aggregator:
+    write(logged, "stdout", b"patience")
+    async with aggregator_on(hdfs, logged, "/away") as aggregator:
         await aggregator.started(WORKER, False, origin())
-        hdfs.stop_name_node()
+        rig.name_node.kill()
         try:
             await finish(aggregator)
             await eventually(
                 lambda: aggregator.reports()[-1].status is LogStatus.RUNNING_WITH_FAILURE, timeout_s=4 * SILENCE_S
             )
         finally:
-            hdfs.start_name_node()
+            rig.name_node.launch()
             hdfs.wait_until_ready()
         await over(aggregator)
     data = BytesFile(hdfs.read(f"{application_dir('/away', 'tfile')}/{NODE_FILE}"))

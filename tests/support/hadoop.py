@@ -160,8 +160,8 @@ class Hadoop:
             rpc_port=servers.ports.name_node,
             http_port=servers.ports.name_node_http,
         )
-        self.name_node = self._daemon("name-node", NAME_NODE, 256, SUPERUSER, self._hdfs_is_ready)
-        self.data_node = self._daemon("data-node", DATA_NODE, 256, SUPERUSER, self._hdfs_is_ready)
+        self.name_node = self._daemon("name-node", NAME_NODE, 256, SUPERUSER, self.hdfs.is_ready)
+        self.data_node = self._daemon("data-node", DATA_NODE, 256, SUPERUSER, self.hdfs.is_ready)
         self.resource_manager = self._daemon("resource-manager", RESOURCE_MANAGER, 512, "", self._yarn_is_up)
         self.node_manager = self._daemon("node-manager", NODE_MANAGER, 512, "", self._node_is_registered)
         self.history_server = self._daemon("history-server", HISTORY_SERVER, 256, SUPERUSER, self._history_is_up)
@@ -243,13 +243,6 @@ class Hadoop:
         measured = main in (RESOURCE_MANAGER, NODE_MANAGER) and not is_quick()  # benchmarks compare with these
         spec = DaemonSpec(name=name, main=main, heap_mib=heap_mib, user=user, is_ready=is_ready, all_compilers=measured)
         return Daemon(spec, self.servers)
-
-    def _hdfs_is_ready(self) -> bool:
-        """The NameNode can place blocks: it has a DataNode and no safe mode."""
-        query = "Hadoop:service=NameNode,name=FSNamesystemState"
-        found = answer(f"http://{HOST}:{self.servers.ports.name_node_http}/jmx?qry={query}")
-        beans = found["beans"] if found else []
-        return bool(beans) and beans[0]["NumLiveDataNodes"] == 1 and beans[0]["FSState"] == "Operational"
 
     def _yarn_is_up(self) -> bool:
         found = answer(f"{self.rest_url}/ws/v1/cluster/info")
