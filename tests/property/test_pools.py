@@ -179,6 +179,17 @@ def test_who_has_least_under_way_has_the_last_pod() -> None:
     assert [plan.attempt_id for plan in decision.plans] == [idle.attempt_id]
 
 
+def test_pools_that_want_more_than_a_tick_gives_have_equal_parts_of_it() -> None:
+    capacity = Capacity(total=SIZE * 50, used=NONE, in_flight=0)
+    wanting = [
+        Demand(attempt_id=an_attempt_id(n), priority=0, submitted_ms=n, queue=queue, wishes=[wish(9, SIZE)])
+        for n, queue in ((1, "root.a"), (2, "root.b"))
+    ]
+    parts = [Part(demands=[demand], capacity=capacity) for demand in wanting]
+    decision = decide_by_pool(parts, replace(LIMITS, per_tick_max=6))
+    assert [plan.attempt_id for plan in decision.plans] == [wanting[0].attempt_id] * 3 + [wanting[1].attempt_id] * 3
+
+
 def test_queue_draws_on_the_pool_of_the_child_of_root_above_it() -> None:
     batch = NAMES[1]
     pools = Pools(by_child={"root.a": batch})
