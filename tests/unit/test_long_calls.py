@@ -64,8 +64,8 @@ METHODS_IN_PIECES = {
     "getNodeToLabels",
 }
 METHODS_LONG = {
-    "failApplicationAttempt": 1215,
-    "forceKillApplication": 121,
+    "failApplicationAttempt": 290,
+    "forceKillApplication": 290,
     "getQueueInfo": 70,
     "getClusterMetrics": 17,
 }

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -39,6 +40,35 @@ async def fill(world: World) -> None:
             tx.put(a_container(container=n, state=ContainerState.RUNNING, node_id=NODE_ID))
 
     await world.run(world.rm.engine.do(work))
+
+
+async def test_end_of_an_application_of_many_containers_is_taken_over_in_slices(world: World) -> None:
+    """One of 20,000 kept the loop for 1.7 s: a second of it for this."""
+    await fill(world)
+    many = [a_container(container=n, state=ContainerState.RUNNING, node_id=NODE_ID) for n in range(4, 1004)]
+    state, engine = world.rm.state, world.rm.engine
+
+    def fill_more(tx: Transaction) -> None:
+        for row in many:
+            tx.put(row)
+
+    await world.run(engine.do(fill_more))
+    kill = asyncio.ensure_future(engine.tell(Tell(an_application().id, KillRequested("enough", 0))))
+    live = [len(list(state.live_containers()))]
+
+    async def watch() -> None:
+        while not kill.done():
+            await asyncio.sleep(0)
+            live.append(len(list(state.live_containers())))
+
+    await world.run(_all([kill, watch()]))
+
+    assert (live[0], live[-1]) == (1002, 0)
+    most = max(before - after for before, after in pairwise(live))
+    assert most == engine_module.TAKEN_OVER_AT_ONCE
+    assert all(row.state is ContainerState.COMPLETED for row in state.containers.values())
+    assert state.containers == world.disk.containers
+    assert not state.queue_use.by_queue
 
 
 async def test_what_an_item_raises_is_its_callers_and_nothing_of_it_is_kept(world: World) -> None:

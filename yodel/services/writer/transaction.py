@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
@@ -128,11 +128,11 @@ class Transaction:
             NotFound: no such entity.
             IllegalTransition: the entity's table forbids it.
         """
-        pending: list[Tell] = [Tell(target, event)]
+        pending = deque([Tell(target, event)])
         for _ in range(TELLS_MAX):
             if not pending:
                 return
-            told = pending.pop(0)
+            told = pending.popleft()
             for effect in self._step(told.target, told.event):
                 if isinstance(effect, Tell):
                     pending.append(self._with_hint(effect))
@@ -197,9 +197,9 @@ class Transaction:
             committed: Iterable[Container] = self._state.containers_of(effect.attempt_id)
         else:
             committed = self._state.live_containers()
-        ids = {c.id for c in committed}
+        ids = dict.fromkeys(c.id for c in committed)  # in their order, nearly: sorting costs little then
         for rows in (self._below, self.rows):
-            ids |= {i for i in rows if isinstance(i, ContainerId)}
+            ids |= dict.fromkeys(i for i in rows if isinstance(i, ContainerId))
         live = (c for c in map(self.container, sorted(ids)) if c.state is not ContainerState.COMPLETED)
         return [Tell(c.id, event) for c in live if _is_meant(effect, c)]
 
