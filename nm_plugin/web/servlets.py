@@ -55,7 +55,7 @@ class Servlets:
     conf: Mapping[str, str]
 
     async def show_beans(self, request: Request) -> Response:
-        return answer_beans(request, self._beans)
+        return await answer_beans(request, self._beans)
 
     async def show_conf(self, request: Request) -> Response:
         return answer_conf(request, self.conf)

@@ -23,7 +23,6 @@ LONG = {
     "/api/v1/applications/{application_id}/containers": 33,
     "/api/v1/applications/{application_id}/logs": 147,
     "/api/v1/queues": 54,
-    "/jmx": 240,
     "/prom": 25,
     "/cluster": 22,
     "/cluster/": 22,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from starlette.requests import Request
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from yodel.domain.application import Application
-from yodel.hadoop_http.beans import Bean, answer_beans
+from yodel.hadoop_http.beans import PIECE, Bean, answer_beans
 from yodel.hadoop_http.object_names import NamePattern
 from yodel.hadoop_http.process_beans import process_beans
 from yodel.rm_api.context import Api, api_of
@@ -24,13 +24,10 @@ from yodel.rpc_io.pieces import taking_turns
 from yodel.rpc_io.server import RpcServer
 from yodel.rpc_io.turns import others_first
 
-PIECE = 20
-"""Beans of queues that are made in one go: two milliseconds."""
-
 
 async def jmx(request: Request) -> Response:
     api = api_of(request)
-    return answer_beans(request, partial(_beans, api, await tree_of(api)))
+    return await answer_beans(request, partial(_beans, api, await tree_of(api)))
 
 
 async def metric_beans(api: Api) -> list[Bean]:
@@ -42,13 +39,13 @@ async def metric_beans(api: Api) -> list[Bean]:
     return [cluster, *[bean async for bean in taking_turns(_queue_beans(api, await tree_of(api), host), PIECE)]]
 
 
-def _beans(api: Api, tree: Tree, pattern: NamePattern) -> list[Bean]:
+def _beans(api: Api, tree: Tree, pattern: NamePattern) -> Iterator[Bean]:
     """Only the kinds that may match are made: an alert asks for one bean every few seconds."""
     services, host = api.services, api.web_address.rpartition(":")[0]
     settings, queries = services.settings, services.queries
-    kinds: dict[str, Callable[[], list[Bean]]] = {
+    kinds: dict[str, Callable[[], Iterable[Bean]]] = {
         "ClusterMetrics": lambda: [wire.cluster_metrics(queries.metrics(), loads(services), host)],
-        "QueueMetrics": lambda: list(_queue_beans(api, tree, host)),
+        "QueueMetrics": lambda: _queue_beans(api, tree, host),
         "RMNMInfo": lambda: [wire.node_managers(queries.nodes())],
         "UgiMetrics": lambda: [wire.user_metrics(services.group_lookups, host, time.monotonic())],
         "JvmMetrics": lambda: process_beans(
@@ -60,7 +57,9 @@ def _beans(api: Api, tree: Tree, pattern: NamePattern) -> list[Bean]:
         for prefix, make in zip((wire.RPC, wire.RPC_DETAILED), makers, strict=True):
             kinds[f"{prefix}{server.port}"] = partial(_rpc_beans, make, server, host)
     wanted = pattern.properties.get("name")
-    return [bean for kind, make in kinds.items() if wanted is None or wanted.fullmatch(kind) for bean in make()]
+    for kind, beans in kinds.items():
+        if wanted is None or wanted.fullmatch(kind):
+            yield from beans()
 
 
 def _rpc_beans(make: Callable[[RpcServer, str, float], Bean], server: RpcServer, host: str) -> list[Bean]:

@@ -26,6 +26,7 @@ LEAST = {
     "/ws/v1/cluster/get-node-to-labels": COUNT,
     "/ws/v1/cluster/label-mappings": COUNT,
     "/ws/v1/cluster/scheduler": 2 * COUNT,  # as many users as queues
+    "/jmx": COUNT,
     "/prom": COUNT,  # families of metrics; the beans of queues are read in pieces as well
 }
 
