@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from yodel.domain.queues.queue import Enforcement, Ordering, Queue, QueueState
+from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import tables
 
@@ -44,6 +46,8 @@ def _limits(queue: Queue) -> dict[str, Any] | None:
         found["ordering"] = queue.ordering.value
     if queue.enforcement is not plain.enforcement:
         found["enforcement"] = queue.enforcement.value
+    if queue.windows:
+        found["windows"] = [asdict(window) for window in queue.windows]
     return found or None
 
 
@@ -62,6 +66,7 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
         user_weights=tuple((name, weight) for name, weight in limits.get("user_weights", ())),
         ordering=Ordering(limits.get("ordering", Ordering.FIFO.value)),
         enforcement=Enforcement(limits.get("enforcement", Enforcement.LIMIT.value)),
+        windows=tuple(Window(**window) for window in limits.get("windows", ())),
         said=tuple((name, text) for name, text in row["said"] or ()),
         **{name: limits[name] for name in _PLAIN if name in limits},
     )

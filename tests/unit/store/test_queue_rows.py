@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from yodel.domain.queues.queue import Queue
+from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import queue_rows, tables
 
@@ -8,6 +9,13 @@ from yodel.store import queue_rows, tables
 def test_queue_that_says_nothing_of_who_may_is_told_from_one_that_says_nobody() -> None:
     for queue in (Queue(path="root.a"), Queue(path="root.a", submit_acl="", administer_acl=" ")):
         assert queue_rows.queue_from(queue_rows.queue_values(queue)) == queue
+
+
+def test_windows_are_kept_with_their_queue() -> None:
+    office = Window(name="office", cron="0 8 * * 1-5", zone="Europe/Berlin", duration_s=36_000, maximum_percent=40.0)
+    night = Window(name="night", cron="@daily", duration_s=60, maximum_percent=0.5, stop_new_before_s=1, stages=0)
+    queue = Queue(path="root.a", windows=(office, night))
+    assert queue_rows.queue_from(queue_rows.queue_values(queue)) == queue
 
 
 def test_configuration_is_one_row() -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 
+from yodel.domain.queues.window import Window
+
 ROOT = "root"
 DEFAULT_PATH = "root.default"
 APPLICATIONS_MAX = 10_000
@@ -84,6 +86,8 @@ class Queue:
     """Nor within it (intra-queue-preemption.disable_preemption)."""
     enforcement: Enforcement = Enforcement.LIMIT
     """Of the root: for the whole tree."""
+    windows: tuple[Window, ...] = ()
+    """When it may hold less, by name."""
     said: tuple[tuple[str, str], ...] = ()
     """Properties by their own names, as they were said (``yodel.domain.queues.words``); none: the settings speak."""
 

@@ -1,0 +1,172 @@
+"""A crontab(5) expression: which minutes by the clock on the wall it names, and at which moments these are.  Pure.
+
+Next times are APScheduler's, of its ``CronTrigger``.  It is asked on a wall that knows no zone, for three rules are not
+its own: weekdays count from Sunday, which is 0 and 7; of a day of the month and a day of the week that both begin
+without ``*`` either one is enough; and a time that the clock skips is the moment when the clock goes on, one that it
+shows twice is the first of both.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from apscheduler.triggers.cron import CronTrigger
+
+from yodel.errors import Refused
+
+LENGTH_MAX = 200
+FIVE_FIELDS = (
+    "five fields (minute, hour, day of the month, month, day of the week), as '0 8 * * 1-5', or @hourly, @daily, "
+    f"@weekly, @monthly or @yearly; at most {LENGTH_MAX} characters"
+)
+MINUTE = timedelta(minutes=1)
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_NICKNAMES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_ZONE = re.compile(r"[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}")
+_PART = re.compile(
+    r"(?:\*|(?P<first>[0-9]{1,2}|[a-z]{3})(?:-(?P<last>[0-9]{1,2}|[a-z]{3}))?)(?:/(?P<step>[0-9]{1,2}))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What one of the five may say: numbers from ``least`` to ``most``, or names, the first of which is ``least``."""
+
+    what: str
+    least: int
+    most: int
+    names: tuple[str, ...] = ()
+
+
+_FIELDS = (
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day of the month", 1, 31),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day of the week", 0, 7, _WEEKDAYS),
+)
+
+
+class Crontab:
+    """An expression that was understood.  Every one names some time: 30 February is refused."""
+
+    def __init__(self, text: str) -> None:
+        """Raises Refused: it is none."""
+        said = _NICKNAMES.get(text.strip().lower(), text).lower().split()
+        if len(text) > LENGTH_MAX or len(said) != len(_FIELDS):
+            raise _refused(text, FIVE_FIELDS)
+        minutes, hours, days, months, weekdays = (
+            _numbers(text, field, part) for field, part in zip(_FIELDS, said, strict=True)
+        )
+        weekdays = {number % 7 for number in weekdays}
+        is_either = not said[2].startswith("*") and not said[4].startswith("*")
+        is_day = any(min(days) <= _DAYS[month - 1] for month in months)
+        if not is_either and not is_day:
+            raise _refused(text, "a day that some year has")
+        common = {"minute": _said(minutes), "hour": _said(hours), "month": _said(months), "second": 0, "timezone": UTC}
+        day, weekday = _said(days), _said({(number - 1) % 7 for number in weekdays})
+        if is_either:
+            # One that never comes is looked for to the end of all years.
+            self._triggers = [CronTrigger(day=day, **common)] if is_day else []
+            self._triggers.append(CronTrigger(day_of_week=weekday, **common))
+        else:
+            self._triggers = [CronTrigger(day=day, day_of_week=weekday, **common)]
+
+    def next_wall(self, after: datetime) -> datetime:
+        """The first minute that it names, later than ``after``; both by the clock on the wall, without a zone."""
+        from_ = after.replace(second=0, microsecond=0, tzinfo=UTC) + MINUTE
+        found: list[datetime] = [trigger.get_next_fire_time(None, from_) for trigger in self._triggers]
+        return min(found).replace(tzinfo=None)
+
+
+@lru_cache(maxsize=2048)
+def crontab(text: str) -> Crontab:
+    """Raises Refused: it is none."""
+    return Crontab(text)
+
+
+@lru_cache(maxsize=2048)
+def zone(name: str) -> ZoneInfo:
+    """A time zone by its name in the zone database.  Raises Refused."""
+    expected = "a name of the time zone database, as Europe/Berlin or UTC"
+    if _ZONE.fullmatch(name) is None:
+        raise Refused(f"Invalid time zone: {name[:80]!r}; expected {expected}")
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise Refused(f"Invalid time zone: {name[:80]!r}; expected {expected}") from error
+
+
+def next_start(cron: Crontab, where: ZoneInfo, after: datetime) -> datetime:
+    """The first moment that an expression names there, later than ``after``; both in UTC."""
+    wall = after.astimezone(where).replace(tzinfo=None)
+    while True:
+        wall = cron.next_wall(wall)
+        found = _moment(wall, where)
+        if found > after:  # where the clock shows an hour again, its times were already
+            return found
+
+
+def _moment(wall: datetime, where: ZoneInfo) -> datetime:
+    """When the clock there shows this, for the first time; where it never does, when it goes on."""
+    later = wall.replace(tzinfo=where, fold=0).astimezone(UTC)
+    if later.astimezone(where).replace(tzinfo=None) == wall:
+        return later
+    earlier = wall.replace(tzinfo=where, fold=1).astimezone(UTC)
+    before = earlier.astimezone(where).utcoffset()
+    low, high = 0, int((later - earlier) / MINUTE)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if (earlier + middle * MINUTE).astimezone(where).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return earlier + high * MINUTE
+
+
+def _numbers(text: str, field: _Field, said: str) -> set[int]:
+    found: set[int] = set()
+    for part in said.split(","):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise _refused(text, f"a {field.what} as 5, 1-5, */2, 1-5/2 or a list of these, not {part[:20]!r}")
+        first, last, step = match["first"], match["last"], match["step"]
+        if first is not None and last is None and step is not None:
+            raise _refused(text, f"a {field.what} with a step in a range, as 1-5/2, not {part[:20]!r}")
+        low = field.least if first is None else _number(text, field, first)
+        high = field.most if first is None else low if last is None else _number(text, field, last)
+        if low > high or step in ("0", "00"):
+            raise _refused(text, f"a {field.what} from less to more, in steps of at least 1, not {part[:20]!r}")
+        found.update(range(low, high + 1, int(step or 1)))
+    return found
+
+
+def _number(text: str, field: _Field, said: str) -> int:
+    if said in field.names:
+        return field.names.index(said) + field.least
+    if not said.isdigit() or not field.least <= int(said) <= field.most:
+        names = f" or {field.names[0]} to {field.names[-1]}" if field.names else ""
+        raise _refused(text, f"a {field.what} of {field.least} to {field.most}{names}, not {said!r}")
+    return int(said)
+
+
+def _said(numbers: set[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))
+
+
+def _refused(text: str, expected: str) -> Refused:
+    return Refused(f"Invalid cron: {text[:80]!r}; expected {expected}")

@@ -1,0 +1,145 @@
+"""Windows: times at which a queue may hold less.  Whether one is open is a function of the moment, and of nothing else.
+Pure.
+
+A window opens at each time that its crontab names and stays open for its duration; openings that touch or overlap are
+one.  Whatever the clock does, or a restart, what counts is what the moment says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import inf
+
+from yodel.domain.queues.crontab import crontab, next_start, zone
+from yodel.domain.queues.queue import Queue
+from yodel.domain.queues.window import Window
+
+OPENINGS_MAX = 60
+"""Of one window that are put together to tell when it ends: one that opens every minute may never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """What a window is at a moment, and that until ``until_ms``: open, until ``ends_ms`` or longer; or closed, until
+    ``begins_ms``, and nothing new starts before that where it ``is_near``."""
+
+    until_ms: float
+    is_open: bool = False
+    is_near: bool = False
+    begins_ms: int = 0
+    ends_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """What windows do to one queue: the open one that leaves it least, and the closed one that keeps new containers
+    from starting, whichever begins first; each with when that is over."""
+
+    open: Window | None = None
+    ends_ms: int = 0
+    near: Window | None = None
+    begins_ms: int = 0
+
+    @property
+    def opens_again(self) -> str:
+        """When nothing of ``near`` is in the way any more, for people."""
+        return "" if self.near is None else said_at(self.begins_ms, self.near.zone)
+
+    @property
+    def ends(self) -> str:
+        return "" if self.open is None else said_at(self.ends_ms, self.open.zone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """What the windows of all queues do, by path, from one moment on to another."""
+
+    from_ms: float = -inf
+    until_ms: float = inf
+    holds: Mapping[str, Hold]
+
+    def is_of(self, now_ms: int) -> bool:
+        return self.from_ms <= now_ms < self.until_ms
+
+    def applied(self, queues: Iterable[Queue]) -> list[Queue]:
+        """The queues as they are meanwhile: a maximum is the lowest of its own and those of open windows."""
+        return [self._applied(queue) for queue in queues] if self.holds else list(queues)
+
+    def _applied(self, queue: Queue) -> Queue:
+        hold = self.holds.get(queue.path)
+        if hold is None or hold.open is None or hold.open.maximum_percent >= queue.maximum_capacity_percent:
+            return queue
+        return replace(queue, maximum_capacity_percent=hold.open.maximum_percent)
+
+
+NO_WINDOWS = InForce(holds={})
+
+
+def in_force(queues: Iterable[Queue], now_ms: int) -> InForce:
+    """What the windows of these queues do at a moment, and how long that stays so."""
+    until_ms, holds, has_any = inf, dict[str, Hold](), False
+    for queue in queues:
+        phases = [(window, phase_of(window, now_ms)) for window in queue.windows]
+        if not phases:
+            continue
+        has_any = True
+        until_ms = min(until_ms, *(phase.until_ms for _, phase in phases))
+        hold = _hold(phases)
+        if hold != Hold():
+            holds[queue.path] = hold
+    return InForce(from_ms=now_ms, until_ms=until_ms, holds=holds) if has_any else NO_WINDOWS
+
+
+def _hold(phases: Iterable[tuple[Window, Phase]]) -> Hold:
+    found = Hold()
+    for window, phase in phases:
+        if phase.is_open and (found.open is None or _binds_more(window, phase, found)):
+            found = replace(found, open=window, ends_ms=phase.ends_ms)
+        if phase.is_near and (found.near is None or phase.begins_ms < found.begins_ms):
+            found = replace(found, near=window, begins_ms=phase.begins_ms)
+    return found
+
+
+def _binds_more(window: Window, phase: Phase, than: Hold) -> bool:
+    """Of two that leave the same, the one that lasts."""
+    assert than.open is not None
+    return (window.maximum_percent, -phase.ends_ms) < (than.open.maximum_percent, -than.ends_ms)
+
+
+def phase_of(window: Window, now_ms: int) -> Phase:
+    cron, where = crontab(window.cron), zone(window.zone)
+    duration_ms, before_ms = window.duration_s * 1000, window.stop_new_before_s * 1000
+
+    def start_after(moment_ms: int) -> int:
+        return _ms(next_start(cron, where, _utc(moment_ms)))
+
+    start_ms = start_after(now_ms - duration_ms)
+    if start_ms > now_ms:
+        is_near = start_ms - before_ms <= now_ms
+        until_ms = start_ms if is_near else start_ms - before_ms
+        return Phase(until_ms=until_ms, is_near=is_near and before_ms > 0, begins_ms=start_ms)
+    ends_ms = start_ms + duration_ms
+    for _ in range(OPENINGS_MAX):
+        start_ms = start_after(start_ms)
+        if start_ms > ends_ms:
+            break
+        ends_ms = start_ms + duration_ms
+    return Phase(until_ms=ends_ms, is_open=True, ends_ms=ends_ms)
+
+
+def said_at(moment_ms: int, zone_name: str) -> str:
+    """A moment for people, by the clock of a zone and with its offset: ``2026-11-24T18:00+01:00``."""
+    return _utc(moment_ms).astimezone(zone(zone_name)).isoformat(timespec="minutes")
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _utc(moment_ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=moment_ms)
+
+
+def _ms(moment: datetime) -> int:
+    return int((moment - _EPOCH) / timedelta(milliseconds=1))
