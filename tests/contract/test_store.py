@@ -109,7 +109,7 @@ async def test_queue_that_is_removed_is_gone_and_the_configuration_stays(open_st
     store, snapshot = await open_store()
     assert snapshot.scheduler_conf == SchedulerConf()
     conf = SchedulerConf(version=3, properties=(SchedulerProperty("a", "1"), SchedulerProperty("b", "ü\n")))
-    guarded = Queue(path="root.a", submit_acl="", administer_acl="carol")
+    guarded = Queue(path="root.a", submit_acl="", administer_acl="carol", maximum_parallel_applications=0)
     await store.commit(Commit(rows=[conf, guarded], removed_queues=["root.default", "root.never"]))
 
     found = await stored(open_store)

@@ -150,6 +150,58 @@ async def test_queue_with_enough_applications_takes_no_more(limits: dict[str, fl
         assert world.rm.state.queue_use.live_by_queue["root.a"] == (1 if says else 2)
 
 
+async def test_application_above_the_number_that_may_run_waits_until_another_ends() -> None:
+    """Of the queue above too, and whatever the order of queues."""
+    above = Queue(path="root.p", capacity_percent=50.0, is_leaf=False, maximum_parallel_applications=2)
+    x = Queue(path="root.p.x", capacity_percent=50.0, user_limit_factor=-1.0, maximum_parallel_applications=1)
+    y = Queue(path="root.p.y", capacity_percent=50.0, user_limit_factor=-1.0)
+    async with World(Options(queues=(ROOT, above, x, y, B))) as world:
+        first = await world.running_am(queue="x")
+        second = await world.submit(queue="x")
+        third = await world.running_am(queue="y")
+        fourth = await world.submit(queue="y")
+        assert (await world.running_am(queue="b")).container.is_live
+        await world.settle()
+        assert [world.application(one).state for one in (second, fourth)] == [ApplicationState.ACCEPTED] * 2
+        text = "Application is added to the scheduler and is not yet activated. Queue {} runs {} applications, and no "
+        for waits, said in ((second, text.format("root.p.x", 1)), (fourth, text.format("root.p", 2))):
+            assert world.rm.queries.application(waits).application.diagnostics.startswith(said)
+        await third.finish()
+        await third.exit()
+        await world.pass_time(5)
+        await world.bind_and_settle()
+        assert world.container(Am(world, world.application(fourth).current_attempt_id).container.id).is_live
+        assert world.application(second).state is ApplicationState.ACCEPTED
+        await first.finish()
+        await first.exit()
+        await world.pass_time(5)
+        await world.bind_and_settle()
+        assert world.container(Am(world, world.application(second).current_attempt_id).container.id).is_live
+        await world.restart()
+        await world.settle()
+        assert world.rm.state.queue_use.by_queue["root.p"].masters == 2
+
+
+async def test_number_that_may_run_is_of_root_over_all_and_counts_those_of_one_decision() -> None:
+    async with World(Options(queues=(replace(ROOT, maximum_parallel_applications=3), A, B))) as world:
+        await world.register_node()
+        for number in range(6):
+            await world.submit(queue="ab"[number % 2])
+        await world.settle()
+        assert world.rm.state.queue_use.by_queue["root"].masters == 3
+
+
+async def test_number_that_may_run_goes_along_with_an_application_that_is_moved() -> None:
+    async with World(Options(queues=(ROOT, A, replace(B, maximum_parallel_applications=1)))) as world:
+        am = await world.running_am(queue="a")
+        await world.run(world.rm.changes.move(am.application_id, "alice", "b"))
+        await world.submit(queue="b")
+        await world.submit(queue="a")
+        await world.settle()
+        use = world.rm.state.queue_use.by_queue
+        assert (use["root.a"].masters, use["root.b"].masters) == (1, 1)
+
+
 async def test_submissions_of_one_commit_count_for_one_another() -> None:
     async with World(Options(queues=(ROOT, replace(A, maximum_applications=2), B))) as world:
         ids = await asyncio.gather(*(world.submit(queue="a") for _ in range(5)))

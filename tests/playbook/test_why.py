@@ -97,6 +97,22 @@ async def test_every_full_queue_above_is_a_link_nearest_first_with_those_who_hol
         assert text == leaf.text
 
 
+async def test_application_above_the_number_that_may_run_sees_those_that_do() -> None:
+    async with World(options(replace(P, maximum_parallel_applications=1), A, C, B)) as world:
+        first = await world.running_am(queue="root.p.c", user="bob")
+        waiting = await world.submit(queue="root.p.a")
+        await world.settle()
+        found = why(world, waiting)
+        assert found.summary == (
+            "It waits for its ApplicationMaster: Application is added to the scheduler and is not yet activated. Queue "
+            "root.p runs 1 applications, and no more than 1 may run at once (max-parallel-apps)."
+        )
+        link = only(found).chain[0]
+        assert (link.what, link.queue, link.limit, link.used) == (What.PARALLEL_APPLICATIONS, "root.p", None, None)
+        assert [(one.name, one.queue) for one in link.held_by] == [(str(first.application_id), "root.p.c")]
+        assert link.change.startswith("an application of root.p ends, or its max-parallel-apps is raised")
+
+
 async def test_ask_is_shown_rounded_as_it_is_taken() -> None:
     async with World(options()) as world:
         am = await full(world, 12, "root.p.a")

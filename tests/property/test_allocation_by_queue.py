@@ -32,7 +32,8 @@ def trees(draw: st.DrawFn) -> tuple[Queue, ...]:
     """Two levels of up to nine leaves."""
     found = [Queue(path="root", is_leaf=False)]
     for above in [f"root.{name}" for name in "abc"[: draw(st.integers(1, 3))]]:
-        found.append(Queue(path=above, is_leaf=False, **draw(shares)))
+        most = draw(parallel)
+        found.append(Queue(path=above, is_leaf=False, maximum_parallel_applications=most, **draw(shares)))
         names = "xyz"[: draw(st.integers(1, 3))]
         found += [Queue(path=f"{above}.{name}", **draw(shares), **draw(leaf_limits)) for name in names]
     return tuple(found)
@@ -41,12 +42,14 @@ def trees(draw: st.DrawFn) -> tuple[Queue, ...]:
 shares = st.tuples(st.integers(0, 33), st.integers(34, 100)).map(
     lambda pair: {"capacity_percent": float(pair[0]), "maximum_capacity_percent": float(pair[1])}
 )
+parallel = st.sampled_from([None, None, 0, 1, 3])
 leaf_limits = st.fixed_dictionaries(
     {
         "user_limit_factor": st.sampled_from([-1.0, 0.5, 1.0, 3.0]),
         "minimum_user_limit_percent": st.sampled_from([10.0, 50.0, 100.0]),
         "ordering": st.sampled_from(Ordering),
         "am_share": st.sampled_from([None, 0.1, 1.0]),
+        "maximum_parallel_applications": parallel,
     }
 )
 
@@ -121,6 +124,8 @@ def test_nothing_passes_a_maximum_or_the_cluster(world: tuple[tuple[Queue, ...],
     for ledger, _ in rounds(queues, SIZE * count, demands):
         for queue in queues:
             assert ledger.used(queue.path).fits_in(ledger.share(queue.path).maximum), queue.path
+            most = queue.maximum_parallel_applications
+            assert most is None or ledger.running(queue.path) <= most, queue.path
 
 
 @given(worlds())
@@ -183,6 +188,9 @@ def check(one: Hindrance, demand: Demand, ledger: Ledger, figures: Figures) -> N
             of_user = ledger.masters_of(demand.queue, one.user)
             assert one.used == (of_user if one.user else ledger.masters(demand.queue))
             assert not (one.used + one.asked).fits_in(one.limit)
+        case Hurdle.PARALLEL:
+            assert one.path in ledger.share(demand.queue).path
+            assert ledger.running(one.path) == ledger.share(one.path).queue.maximum_parallel_applications
         case Hurdle.ROOM:
             assert one.limit - one.used == figures.free
             assert not one.asked.fits_in(figures.free)

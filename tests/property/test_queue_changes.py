@@ -27,6 +27,7 @@ SAID = {
     "disable_preemption": ["true", ""],
     "acl_administer_queue": [" ", "alice", ""],
     "maximum-applications": ["7", ""],
+    "max-parallel-apps": ["0", "2", "2147483647", ""],
 }
 TREE = {
     f"{PREFIX}{name}": text

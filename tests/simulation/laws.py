@@ -222,7 +222,7 @@ def derived(state: ClusterState) -> dict[str, Any]:
     """Everything that follows from rows, without entries that say nothing."""
 
     def used(table: dict[Any, Any]) -> dict[Any, tuple[Any, ...]]:
-        return {k: (u.resource, u.containers, u.am_resource) for k, u in table.items() if u.containers}
+        return {k: (u.resource, u.containers, u.am_resource, u.masters) for k, u in table.items() if u.containers}
 
     return {
         "applications": state.applications,

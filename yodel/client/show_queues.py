@@ -36,6 +36,7 @@ def queue_facts(queue: JsonObject) -> dict[str, str]:
     weight, factor = queue["weight"], queue["user_limit_factor"]
     share = f"{queue['capacity_percent']:g} % of the parent" if weight is None else f"weight {weight:g}"
     limit = {None: "", -1.0: "none"}.get(factor, f"{factor} times the guarantee")
+    parallel = queue.get("maximum_parallel_applications")
     least = queue["minimum_user_limit_percent"]
     return {
         "Queue": queue["path"],
@@ -47,7 +48,8 @@ def queue_facts(queue: JsonObject) -> dict[str, str]:
         "guarantee",
         "Pending": f"{amount(queue['pending'])} for {queue['pending_containers']} containers",
         "Applications": f"{queue['running_applications']} running, {queue['pending_applications']} waiting"
-        + (f", {queue['maximum_applications']} at most" if queue["maximum_applications"] is not None else ""),
+        + (f", {queue['maximum_applications']} at most" if queue["maximum_applications"] is not None else "")
+        + (f", {parallel} at once" if parallel is not None else ""),
         "Limit of a user": limit,
         "Least of a user": f"{least:g} % of the queue for each who wants something" if least is not None else "",
         "Users": ", ".join(queue["users"]),

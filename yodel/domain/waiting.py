@@ -84,6 +84,14 @@ class Hindrance(NamedTuple):
         )
 
 
+def too_many(path: str, running: int, most: int) -> str:
+    """CSMaxRunningAppsEnforcer keeps it silent; begun as the CapacityScheduler begins what it says of shares."""
+    return (
+        f"Application is added to the scheduler and is not yet activated. Queue {path} runs {running} applications, "
+        f"and no more than {most} may run at once (max-parallel-apps)."
+    )
+
+
 class Unserved(NamedTuple):
     """A wish of which ``number`` containers were not planned.
 

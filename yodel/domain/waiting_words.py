@@ -17,6 +17,7 @@ class What(StrEnum):
     USER_LIMIT = "USER_LIMIT"
     QUEUE_AM_LIMIT = "QUEUE_AM_LIMIT"
     USER_AM_LIMIT = "USER_AM_LIMIT"
+    PARALLEL_APPLICATIONS = "PARALLEL_APPLICATIONS"
     POOL_FULL = "POOL_FULL"
     PODS_UNDER_WAY = "PODS_UNDER_WAY"
     NO_NODE = "NO_NODE"
@@ -38,6 +39,7 @@ class What(StrEnum):
 _WHAT: Mapping[Hurdle, What] = {
     Hurdle.QUEUE_LIMIT: What.QUEUE_MAX_CAPACITY,
     Hurdle.USER_LIMIT: What.USER_LIMIT,
+    Hurdle.PARALLEL: What.PARALLEL_APPLICATIONS,
     Hurdle.ROOM: What.POOL_FULL,
     Hurdle.PODS: What.PODS_UNDER_WAY,
     Hurdle.NODES: What.NO_NODE,
@@ -94,5 +96,7 @@ def change_of(what: What, path: str = "", user: str = "") -> str:
                 f"an application of {user} in {path} ends, or its user-limit-factor or maximum-am-resource-percent is "
                 f"raised (yodel queue set {path} …)."
             )
+        case What.PARALLEL_APPLICATIONS:
+            return f"an application of {path} ends, or its max-parallel-apps is raised (yodel queue set {path} …)."
         case _:
             return _CHANGES[what]

@@ -67,6 +67,7 @@ class QueueCalls:
 
     def _info(self, view: QueueView, depth: int) -> pb.QueueInfoProto:
         queue = view.queue
+        most = queue.maximum_parallel_applications
         info = pb.QueueInfoProto(
             queueName=queue.name,
             queuePath=queue.path,
@@ -79,7 +80,7 @@ class QueueCalls:
             preemptionDisabled=not view.gives_back,
             intraQueuePreemptionDisabled=not view.gives_back_within,
             weight=NO_WEIGHT if queue.weight is None else queue.weight,
-            maxParallelApps=PARALLEL_APPS_MAX,
+            maxParallelApps=PARALLEL_APPS_MAX if most is None else most,
         )
         info.queueStatistics.CopyFrom(_statistics(view))
         self._add_configurations(info, view)

@@ -13,7 +13,7 @@ from yodel.store import tables
 
 _PLAIN = (
     *("weight", "user_limit_factor", "minimum_user_limit_percent", "am_share", "maximum_applications"),
-    *("is_preemption_disabled", "is_intra_queue_preemption_disabled"),
+    *("maximum_parallel_applications", "is_preemption_disabled", "is_intra_queue_preemption_disabled"),
 )
 """Fields of a queue that are kept among its limits as they are."""
 

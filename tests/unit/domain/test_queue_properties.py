@@ -48,7 +48,7 @@ def test_queues_come_back_from_their_properties() -> None:
 
 
 def test_limits_come_back_from_their_properties() -> None:
-    root = Queue(path="root", is_leaf=False, submit_acl="*")
+    root = Queue(path="root", is_leaf=False, submit_acl="*", maximum_parallel_applications=5)
     limited = Queue(
         path="root.a",
         capacity_percent=75.0,
@@ -58,6 +58,7 @@ def test_limits_come_back_from_their_properties() -> None:
         user_weights=(("alice", 2.5), ("bob", 0.5)),
         am_share=0.25,
         maximum_applications=7,
+        maximum_parallel_applications=3,
         ordering=Ordering.FAIR,
     )
     plain = Queue(path="root.b", capacity_percent=25.0, weight=1.0)
@@ -97,6 +98,20 @@ def test_weights_of_users_pass_down_and_are_judged_where_users_are() -> None:
     found = {queue.path: queue for queue in described(conf(**percents, **weights)).queues}
     assert found["root.a"].user_weights == (("a.b", 3.0),)
     assert found["root.b"].user_weights == (("a.b", 0.5),)
+
+
+def test_applications_that_run_at_once_are_as_the_scheduler_says_where_a_queue_says_nothing() -> None:
+    """Of root and of parents too, and not of what is above a queue."""
+    tree = {"root.a.queues": "x,y", "root.a.x.capacity": "50", "root.a.y.capacity": "50"}
+    said = {"max-parallel-apps": "9", "root.a.max-parallel-apps": "2", "root.b.max-parallel-apps": str(2**31 - 1)}
+    queues = described(conf(**tree, **said)).queues
+    assert {queue.path: queue.maximum_parallel_applications for queue in queues} == {
+        "root": 9,
+        "root.a": 2,
+        "root.a.x": 9,
+        "root.a.y": 9,
+        "root.b": None,
+    }
 
 
 def test_giving_back_passes_down_and_is_read_again_as_it_was_said() -> None:
@@ -213,6 +228,11 @@ def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, st
         ("root.maximum-am-resource-percent", "0.5"),
         ("root.a.maximum-applications", "10.5"),
         ("root.a.maximum-applications", "-2"),
+        ("root.a.max-parallel-apps", "2.5"),
+        ("root.max-parallel-apps", "many"),
+        ("max-parallel-apps", "-1"),
+        ("user.max-parallel-apps", "5"),
+        ("user.alice.max-parallel-apps", "5"),
         ("root.a.disable_preemption", "yes"),
         ("root.a.ordering-policy", "utilization"),
         ("root.ordering-policy", "fifo"),

@@ -55,12 +55,13 @@ async def test_statistics_and_amounts(world: World) -> None:
 
 async def test_weight_and_share_of_masters_are_the_queues_own() -> None:
     thirds = 100.0 / 3.0
-    weighed = Queue(path="root.a", weight=1.0, capacity_percent=thirds, am_share=0.25)
+    weighed = Queue(path="root.a", weight=1.0, capacity_percent=thirds, am_share=0.25, maximum_parallel_applications=4)
     queues = (Queue(path="root", is_leaf=False), weighed, Queue(path="root.b", weight=2.0, capacity_percent=2 * thirds))
     async with World(Options(queues=queues)) as world:
         await world.register_node()
         first, second = await info(world, "a"), await info(world, "b")
         assert (first.weight, second.weight) == (1.0, 2.0)
+        assert (first.maxParallelApps, second.maxParallelApps) == (4, 2**31 - 1)
         shares = [q.queueConfigurationsMap[0].queueConfigurations for q in (first, second)]
         assert [share.maxAMPercentage for share in shares] == [0.25, world.rm.quotas.am_share]
         assert [share.effectiveMinCapacity.memory for share in shares] == [

@@ -97,6 +97,7 @@ def in_one_line(capacity: Capacity, limits: AllocationLimits) -> Ledger:
 class _Use:
     resource: Resource
     am_resource: Resource
+    masters: int = 0
 
 
 @dataclass(slots=True)

@@ -210,7 +210,7 @@ def _wanted(demand: Demand, limits: AllocationLimits) -> Iterator[tuple[Resource
 
 def _is_short_of_masters(ledger: Ledger, demand: Demand, size: Resource) -> bool:
     hindrance = ledger.why_no_am(demand.queue, demand.user, size)
-    return hindrance is not None and hindrance.hurdle is Hurdle.AM_SHARE
+    return hindrance is not None and hindrance.hurdle in (Hurdle.PARALLEL, Hurdle.AM_SHARE)
 
 
 def _turn(one: Lacking) -> tuple[object, ...]:

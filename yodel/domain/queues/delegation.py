@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from yodel.domain.queues.history import TreeChange
-from yodel.domain.queues.limit_properties import user_of
+from yodel.domain.queues.limit_properties import PARALLEL, user_of
 from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX
 
@@ -17,7 +17,7 @@ DELEGATED = frozenset(
     {
         *("capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
         *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
-        *("maximum-application-lifetime", "default-application-lifetime"),
+        *("maximum-application-lifetime", "default-application-lifetime", PARALLEL),
     }
 )
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from yodel.domain.queues.limit_properties import user_of
+from yodel.domain.queues.limit_properties import PARALLEL, user_of
 from yodel.domain.queues.properties import ALL_AS_IT_IS, AS_IT_IS, MAXIMUM_AM_SHARE, QUEUE_PROPERTIES, described
 from yodel.domain.queues.queue import APPLICATIONS_MAX, ROOT
 from yodel.domain.queues.words import owner
@@ -51,15 +51,13 @@ _MISSING: Mapping[str, str] = {
     "mapping-rule-json": "mapping rules",
     "mapping-rule-json-file": "mapping rules",
     "workflow-priority-mappings": "mapping rules",
-    "max-parallel-apps": "limits of parallel applications",
-    "user.": "limits of parallel applications",
+    "user.": "limits of parallel applications by user",
 }
 """Of the whole scheduler: what does not exist here."""
 _MISSING_OF_QUEUES: Mapping[str, str] = {
     "accessible-node-labels": "shares by node label",
     "accessible-node-labels.": "shares by node label",
     "default-node-label-expression": "shares by node label",
-    "max-parallel-apps": "limits of parallel applications",
     "maximum-allocation-mb": "largest containers of a queue",
     "maximum-allocation-vcores": "largest containers of a queue",
     "maximum-allocation": "largest containers of a queue",
@@ -181,7 +179,7 @@ def _of_all(name: str, value: str) -> _Verdict:
     text = value.strip()
     if name == _CALCULATOR and text.endswith(".DefaultResourceCalculator"):
         return _Verdict(_DOMINANT, note="became DominantResourceCalculator: memory and cores both count")
-    if f"{PREFIX}{name}" == MAXIMUM_AM_SHARE or name in ALL_AS_IT_IS:
+    if f"{PREFIX}{name}" == MAXIMUM_AM_SHARE or name == PARALLEL or name in ALL_AS_IT_IS:
         return _Verdict(value)
     if name == "maximum-applications" and text == str(APPLICATIONS_MAX):
         return _Verdict(note="is left out: it is what there is")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from yodel.domain.allocation.outcomes import Hurdle
+from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Share, Tree, dominant
 from yodel.domain.resource import (
     NONE,
@@ -27,7 +28,7 @@ from yodel.domain.resource import (
     smaller,
     total_of,
 )
-from yodel.domain.waiting import Hindrance, Masters
+from yodel.domain.waiting import Hindrance, Masters, too_many
 
 NO_USE = (NONE, NONE)
 UNLIMITED = 2**31 - 1
@@ -41,6 +42,9 @@ class Use(Protocol):
 
     @property
     def am_resource(self) -> Resource: ...
+
+    @property
+    def masters(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Ledger:
         self.tree, self._minimum, self._am_share = tree, minimum, am_share
         self._by_queue, self._by_user, self._active = by_queue, by_user, active or {}
         self._queue_now: dict[str, tuple[Resource, Resource]] = {}
+        self._masters_now: dict[str, int] = {}
         self._user_now: dict[tuple[str, str], tuple[Resource, Resource]] = {}
         self._strays: dict[str, Share] = {}
         self._limits: dict[tuple[str, Resource], tuple[Resource, _Limit]] = {}
@@ -89,6 +94,7 @@ class Ledger:
         """Keep what is held at this moment, whatever becomes of the figures it was made of."""
         by_queue, by_user = self._by_queue, self._by_user
         self._queue_now = {path: (use.resource, use.am_resource) for path, use in by_queue.items()} | self._queue_now
+        self._masters_now = {path: use.masters for path, use in by_queue.items()} | self._masters_now
         self._user_now = {key: (use.resource, use.am_resource) for key, use in by_user.items()} | self._user_now
         self._by_queue, self._by_user = {}, {}
         self._forget()
@@ -118,6 +124,14 @@ class Ledger:
         """What ApplicationMasters of one user hold of a leaf."""
         return self._of_user(path, user)[1]
 
+    def running(self, path: str) -> int:
+        """Applications of a queue and those below it that run, counted by their ApplicationMasters."""
+        now = self._masters_now.get(path)
+        if now is not None:
+            return now
+        use = self._by_queue.get(path)
+        return use.masters if use is not None else 0
+
     def used_by(self, path: str, user: str) -> Resource:
         return self._of_user(path, user)[0]
 
@@ -140,6 +154,9 @@ class Ledger:
         for above in self.share(path).path:
             held, masters = self._of_queue(above)
             self._queue_now[above] = held + amount, masters + amount if is_am else masters
+        if is_am:
+            for above in self._to_root(path):
+                self._masters_now[above] = self.running(above) + 1
         held, masters = self._of_user(path, user)
         self._user_now[path, user] = held + amount, masters + amount if is_am else masters
         of_active = self._held_by_active.get(path)
@@ -187,8 +204,10 @@ class Ledger:
         return next(self.hindrances_of_am(path, user, capability), None)
 
     def hindrances_of_am(self, path: str, user: str, capability: Resource) -> Iterator[Hindrance]:
-        """As ``hindrances``, the shares of ApplicationMasters first; the first of a queue may always start, or nothing
-        ever would (AbstractLeafQueue.activateApplications)."""
+        """As ``hindrances``, before them the number of applications that run at once (CSMaxRunningAppsEnforcer) and the
+        shares of ApplicationMasters; of these the first of a queue may always start, or nothing ever would
+        (AbstractLeafQueue.activateApplications)."""
+        yield from self._too_many(path, capability)
         masters = self._of_queue(path)[1]
         if not _is_nothing(masters):
             share, size = self.share(path), _memory_and_cores(capability)
@@ -201,6 +220,17 @@ class Ledger:
             if by_user != limit and not (own + size).fits_in(by_user):
                 yield Hindrance(Hurdle.AM_SHARE, capability, by_user, own, path, user, masters=figures)
         yield from self.hindrances(path, user, capability)
+
+    def _to_root(self, path: str) -> tuple[str, ...]:
+        """The leaf, and all above it to the root of all pools."""
+        return (*self.share(path).path[:-1], ROOT)
+
+    def _too_many(self, path: str, capability: Resource) -> Iterator[Hindrance]:
+        for above in self._to_root(path):
+            found = self.tree.shares.get(above)
+            most = found.queue.maximum_parallel_applications if found is not None else None
+            if most is not None and (running := self.running(above)) >= most:
+                yield Hindrance(Hurdle.PARALLEL, capability, path=above, said=too_many(above, running, most))
 
     def _own_room(self, share: Share) -> Resource | None:
         """As ``queue_room`` below the root; None: there is nothing below it."""

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from yodel.domain.queues.queue import Ordering, Queue
+from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
 FACTOR_MAX = 1_000_000.0
 WEIGHT_MAX = 1_000_000.0
 APPLICATIONS_MAX = 2**31 - 1
+PARALLEL = "max-parallel-apps"
+"""Of a queue, and of the whole scheduler for every queue that says nothing itself: not of the queue above it."""
 USERS_MAX = 1000
 """Users with a weight of their own in one queue."""
 PREEMPTION_PROPERTIES = {
@@ -67,6 +70,7 @@ def limits(
         "minimum_user_limit_percent": percent,
         "user_weights": tuple(sorted(weights.items())),
         "ordering": _ordering(properties, own, is_leaf=is_leaf),
+        "maximum_parallel_applications": _parallel(properties, own),
         "maximum_applications": int(_number(properties, own, "maximum-applications", -1.0, -1.0, APPLICATIONS_MAX)),
     }
     for name, attribute in PREEMPTION_PROPERTIES.items():
@@ -99,6 +103,12 @@ def limits_of(queue: Queue) -> dict[str, str]:
     return found | {f"{before}{user}{after}": _text(weight) for user, weight in queue.user_weights}
 
 
+def parallel_of(queue: Queue) -> dict[str, str]:
+    """What is said of applications that run at once, of a leaf or a parent."""
+    most = queue.maximum_parallel_applications
+    return {} if most is None else {PARALLEL: str(most)}
+
+
 def preemption_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
     """What is said of giving back, where it is not as above."""
     return {
@@ -121,6 +131,13 @@ def _factor(properties: Mapping[str, str], own: str) -> float:
     if -1.0 < value < 0.0:
         raise _refused(f"{own}user-limit-factor", str(value), "a factor of at least 0, or -1 for no limit")
     return value
+
+
+def _parallel(properties: Mapping[str, str], own: str) -> int | None:
+    """CSMaxRunningAppsEnforcer: Integer.MAX_VALUE is no limit."""
+    common = _number(properties, PREFIX, PARALLEL, APPLICATIONS_MAX, 0.0, APPLICATIONS_MAX)
+    most = int(_number(properties, own, PARALLEL, common, 0.0, APPLICATIONS_MAX))
+    return None if most == APPLICATIONS_MAX else most
 
 
 def _ordering(properties: Mapping[str, str], own: str, *, is_leaf: bool) -> Ordering:
@@ -161,7 +178,7 @@ def _number(properties: Mapping[str, str], own: str, name: str, default: float, 
         value = math.nan
     if not math.isfinite(value) or not least <= value <= most or "_" in text:
         raise _refused(own + name, text, f"a number from {least:g} to {most:g}" if math.isfinite(least) else "a number")
-    if name == "maximum-applications" and value != int(value):
+    if name in ("maximum-applications", PARALLEL) and value != int(value):
         raise _refused(own + name, text, "a whole number")
     return value
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.limit_properties import (
+    PARALLEL,
     PREEMPTION_PROPERTIES,
     limits,
     limits_of,
+    parallel_of,
     preemption_of,
     user_of,
     weights_by_owner,
@@ -40,7 +42,7 @@ QUEUE_PROPERTIES = frozenset(
         *("queues", "capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
         *("maximum-application-lifetime", "default-application-lifetime"),
         *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
-        *("ordering-policy", *PREEMPTION_PROPERTIES),
+        *("ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES),
     }
 )
 """Of one queue, with an effect."""
@@ -102,6 +104,7 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
             found[f"{own}acl_administer_queue"] = queue.administer_acl
         parent = by_path.get(queue.parent_path) if queue.parent_path is not None else None
         found |= {own + name: text for name, text in preemption_of(queue, parent).items()}
+        found |= {own + name: text for name, text in parallel_of(queue).items()}
         if queue.is_leaf:
             found |= {own + name: text for name, text in limits_of(queue).items()}
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
@@ -271,7 +274,7 @@ def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
         if len(value) > length_max or not value.isprintable():
             raise _refused(name, value[:80], f"printable text of at most {length_max} characters")
         short = name.removeprefix(PREFIX)
-        if name == MAXIMUM_AM_SHARE:
+        if name in (MAXIMUM_AM_SHARE, PREFIX + PARALLEL):
             continue
         path, own = owner(short, paths)
         if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own)):

@@ -78,6 +78,8 @@ class Queue:
     """maximum-am-resource-percent, a part of 0 to 1; None: the scheduler's."""
     maximum_applications: int = -1
     """Applications under way (maximum-applications); negative: from the queue's capacity."""
+    maximum_parallel_applications: int | None = None
+    """Applications that run at once in the queue and below it (max-parallel-apps); None: no limit."""
     ordering: Ordering = Ordering.FIFO
     is_preemption_disabled: bool = False
     """What it holds above its guarantee is not asked back (disable_preemption); of a leaf, as of those above it unless

@@ -257,6 +257,9 @@ class Queue(Model):
     user_limit_factor: float | None = Field(description="Of the guarantee, what one user may hold; -1: no limit.")
     minimum_user_limit_percent: float | None = Field(description="Of the queue, what each active user may have.")
     maximum_applications: int | None = Field(description="Applications that may be under way; of leaves.")
+    maximum_parallel_applications: int | None = Field(
+        description="Applications that may run at once in it and below; null: no limit."
+    )
     used: Amount
     used_percent: float = Field(description="Of the queue's own capacity, in memory.")
     pending: Amount

@@ -99,7 +99,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "queueCapacityVectorInfo": _vector(root),
                 "queueName": root.name,
                 "queuePath": root.path,
-                "maxParallelApps": INT_MAX,
+                "maxParallelApps": _parallel(root),
                 "isAbsoluteResource": False,
                 "queues": {"queue": _queues(tree, root)},
                 "capacities": _capacities(tree, root),
@@ -130,7 +130,7 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "absoluteUsedCapacity": absolute_used,
         **_weight(queue),
         "numApplications": load.active_apps + load.pending_apps,
-        "maxParallelApps": INT_MAX,
+        "maxParallelApps": _parallel(queue),
         "queueName": queue.name,
         "isAbsoluteResource": False,
         "state": shown_state(queue, is_used=bool(load.active_apps + load.pending_apps)).name,
@@ -262,6 +262,11 @@ def _user_limit(tree: Tree, queue: Queue, user: str) -> Resource:
     """What a user may hold; where users have no limit, what the queue may."""
     share = tree.ledger.share(queue.path)
     return share.maximum if queue.user_limit_factor < 0 else tree.ledger.user_limit(share, user)
+
+
+def _parallel(queue: Queue) -> int:
+    most = queue.maximum_parallel_applications
+    return INT_MAX if most is None else most
 
 
 def _weight(queue: Queue) -> dict[str, float]:

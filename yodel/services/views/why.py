@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.application import Application
 from yodel.domain.ask_book import AskKey
 from yodel.domain.attempt import Attempt
@@ -122,7 +123,7 @@ class Why:
     def _of_master(self, app: Application, attempt: Attempt, told: Told) -> str:
         """As SchedulerApplicationAttempt.AMState and FiCaSchedulerApp.getActivedAppDiagnosticMessage say it."""
         nearest = told.chain[0]
-        if nearest.masters is not None or told.is_placeless:
+        if nearest.masters is not None or nearest.hurdle is Hurdle.PARALLEL or told.is_placeless:
             return told.reason
         return (
             f"[{user_time(attempt.started_ms)}] Application is Activated, waiting for resources to be assigned for AM. "
@@ -213,7 +214,7 @@ class Why:
         if which not in held:
             held[which] = sorted(self._holders(app, what, hindrance), key=_size, reverse=True)
         holders = held[which]
-        has_figures = hindrance.path != "" or what is What.POOL_FULL
+        has_figures = what is What.POOL_FULL or (hindrance.path != "" and what is not What.PARALLEL_APPLICATIONS)
         return Link(
             what=what,
             text=hindrance.reason.strip(),
@@ -244,16 +245,18 @@ class Why:
                         leaves[queue] = leaves.get(queue, NONE) + usage.resource
                 for queue, held in leaves.items():
                     yield Holder(kind="queue", name=queue, queue=queue, held=held)
+            case What.PARALLEL_APPLICATIONS:
+                yield from self._applications(path, "", is_am=True)
             case What.USER_LIMIT | What.USER_AM_LIMIT | What.QUEUE_AM_LIMIT:
                 yield from self._applications(app.submission.queue, hindrance.user, is_am=what is not What.USER_LIMIT)
 
     def _applications(self, queue: str, user: str, *, is_am: bool) -> Iterator[Holder]:
-        """Of a queue, and of one user where one is named; what their ApplicationMasters hold, or all."""
+        """Of a queue and below it, and of one user where one is named; what their ApplicationMasters hold, or all."""
         for application_id, usage in self._state.usage.by_application.items():
             submission = self._state.applications[application_id].submission
             held = usage.am_resource if is_am else usage.resource
-            if held != NONE and submission.queue == queue and user in ("", submission.user):
-                yield Holder(kind="application", name=str(application_id), queue=queue, held=held)
+            if held != NONE and f"{submission.queue}.".startswith(f"{queue}.") and user in ("", submission.user):
+                yield Holder(kind="application", name=str(application_id), queue=submission.queue, held=held)
 
     def _ahead(self, app: Application) -> Iterator[Link]:
         """Applications of the queue that wait too, and are served before."""

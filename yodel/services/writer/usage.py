@@ -17,15 +17,20 @@ class Usage:
     resource: Resource = NONE
     containers: int = 0
     am_resource: Resource = NONE
+    masters: int = 0
+    """ApplicationMasters among them: applications that run."""
 
     @classmethod
     def of(cls, container: Container) -> Usage:
-        return cls(container.reserved, 1, container.reserved if container.is_am else NONE)
+        if container.is_am:
+            return cls(container.reserved, 1, container.reserved, 1)
+        return cls(container.reserved, 1)
 
     def add(self, other: Usage, sign: int) -> None:
         self.resource += other.resource * sign
         self.containers += other.containers * sign
         self.am_resource += other.am_resource * sign
+        self.masters += other.masters * sign
 
 
 @dataclass(slots=True)

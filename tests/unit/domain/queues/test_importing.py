@@ -56,6 +56,8 @@ DEEP = {
     "root.dev.user-limit-factor": "-1",
     "root.dev.maximum-am-resource-percent": "0.3",
     "root.dev.maximum-applications": "50",
+    "max-parallel-apps": "20",
+    "root.prod.max-parallel-apps": "10",
     "root.dev.disable_preemption": "true",
     "root.acl_submit_applications": " ",
 }
@@ -200,7 +202,17 @@ MALFORMED = {
     "calculator": ({"resource-calculator": "x.Y"}, 6, "resource-calculator cannot be x.Y"),
     "variable": ({"root.a.state": "${state}"}, 6, "has a variable, and none is read"),
     "mixed mode": ({"legacy-queue-mode.enabled": "false"}, 6, "legacy-queue-mode.enabled cannot be false"),
-    "parallel": ({"root.a.max-parallel-apps": "5"}, 6, "not supported here yet: limits of parallel applications"),
+    "parallel of users": (
+        {"user.max-parallel-apps": "5"},
+        6,
+        "user.max-parallel-apps is not supported here yet: limits of parallel applications by user",
+    ),
+    "parallel of one user": (
+        {"user.alice.max-parallel-apps": "5"},
+        6,
+        "user.alice.max-parallel-apps is not supported here yet: limits of parallel applications by user",
+    ),
+    "parallel": ({"root.a.max-parallel-apps": "-1"}, 6, "root.a.max-parallel-apps: '-1'; expected a number from 0"),
     "made by themselves": ({"root.a.auto-queue-creation-v2.enabled": "true"}, 6, "queues that are made by themselves"),
     "share of masters": (
         {"maximum-am-resource-percent": "10"},

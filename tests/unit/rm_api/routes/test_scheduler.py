@@ -159,6 +159,13 @@ async def test_weights_and_users_of_a_fair_queue() -> None:
         assert limits["bob"] == 2 * limits["alice"]
 
 
+async def test_number_of_applications_that_may_run_is_shown() -> None:
+    root, leaf = default_queues()
+    async with rest_world(queues=(root, replace(leaf, maximum_parallel_applications=4))) as world:
+        info = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]
+        assert (info["maxParallelApps"], find(info, "default")["maxParallelApps"]) == (2**31 - 1, 4)
+
+
 async def test_lifetimes_of_a_queue_are_shown() -> None:
     root, leaf = default_queues()
     async with rest_world(queues=(root, replace(leaf, maximum_lifetime_s=600, default_lifetime_s=60))) as world:

@@ -75,6 +75,13 @@ async def test_created_queue_is_there_with_a_new_version(world: RestWorld) -> No
     assert version["configversion"]["versionID"] == 2
 
 
+async def test_number_of_applications_that_may_run_is_set_and_shown(world: RestWorld) -> None:
+    body = {"properties": {"max-parallel-apps": "3"}}
+    assert (await call(world, "PATCH", "/queues/root.default", body, since=1)).status_code == 200
+    looked = await call(world, "GET", "/queues/root.default")
+    assert looked.json()["maximum_parallel_applications"] == 3
+
+
 async def test_second_of_two_editors_is_told_that_he_is_late(world: RestWorld) -> None:
     await halved(world)
     late = await call(world, "PATCH", "/queues/root.a", {"properties": {"user-limit-factor": "2"}}, since=1)
