@@ -15,7 +15,7 @@ from yodel.domain.attempt import ATTEMPT_MACHINE
 from yodel.domain.container import CONTAINER_MACHINE
 from yodel.domain.machine import mermaid
 from yodel.domain.node import NODE_MACHINE
-from yodel.hadoop_rpc.server_connection import TRANSITIONS
+from yodel.hadoop_rpc.server_states import TRANSITIONS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "state-machines.md"
 MACHINES = (
@@ -53,7 +53,7 @@ def render() -> str:
 
 def _connection() -> str:
     lines = [
-        "The server's side of a connection. Table: `yodel/hadoop_rpc/server_connection.py`. REFUSED and END_OF_FILE "
+        "The server's side of a connection. Table: `yodel/hadoop_rpc/server_states.py`. REFUSED and END_OF_FILE "
         "lead from every open state to CLOSED and are not drawn.\n",
         "```mermaid\nstateDiagram-v2",
     ]

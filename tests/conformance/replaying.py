@@ -22,7 +22,8 @@ from yodel.domain.ids import ApplicationId
 from yodel.hadoop_pb import RpcHeader_pb2 as header_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.framing import take_delimited
-from yodel.hadoop_rpc.server_connection import CallReceived, Identity
+from yodel.hadoop_rpc.server_connection import CallReceived
+from yodel.hadoop_rpc.server_policy import Identity
 from yodel.pb_convert import ids
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.dispatch import Dispatcher, Peer, RetryCacheLimits, RpcProtocol

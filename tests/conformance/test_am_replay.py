@@ -17,7 +17,7 @@ from yodel.domain.tokens import AMRM_TOKEN_KIND
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
-from yodel.hadoop_rpc.server_connection import AuthMethod, Identity
+from yodel.hadoop_rpc.server_policy import AuthMethod, Identity
 from yodel.pb_convert import ids
 from yodel.rm_rpc.master_protocol import MasterProtocol
 

@@ -42,18 +42,9 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.client_connection import ClientConnection, ClientIdentity
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import FrameBuffer, call_frame, take_delimited
-from yodel.hadoop_rpc.server_connection import (
-    HTTP_REPLY,
-    CallReceived,
-    ConnectionPolicy,
-    Identity,
-    Opened,
-    Pinged,
-    Refused,
-    ServerConnection,
-    State,
-    TokenGrant,
-)
+from yodel.hadoop_rpc.server_connection import HTTP_REPLY, CallReceived, Opened, Pinged, Refused, ServerConnection
+from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
+from yodel.hadoop_rpc.server_states import State
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rm_rpc.admin_protocol import NAME as ADMIN_NAME
 from yodel.rm_rpc.admin_protocol import AdminProtocol

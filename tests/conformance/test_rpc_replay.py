@@ -23,15 +23,8 @@ from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.states import AttemptState, FinalApplicationStatus
 from yodel.hadoop_pb import applicationclient_protocol_pb2 as client_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-from yodel.hadoop_rpc.server_connection import (
-    CallReceived,
-    ConnectionPolicy,
-    Event,
-    Identity,
-    Opened,
-    ServerConnection,
-    TokenGrant,
-)
+from yodel.hadoop_rpc.server_connection import CallReceived, Event, Opened, ServerConnection
+from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
 from yodel.pb_convert import ids
 
 

@@ -9,7 +9,7 @@ from tests.conformance.replaying import Replay
 from tests.support.admin import Administration
 from tests.support.playbook import World
 from yodel.hadoop_pb import resourcemanager_administration_protocol_pb2 as service_pb
-from yodel.hadoop_rpc.server_connection import Identity
+from yodel.hadoop_rpc.server_policy import Identity
 from yodel.rm_rpc.admin_protocol import AdminProtocol
 
 

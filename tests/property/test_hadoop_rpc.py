@@ -9,7 +9,8 @@ from yodel.hadoop_pb.RpcHeader_pb2 import RpcSaslProto
 from yodel.hadoop_rpc import sasl
 from yodel.hadoop_rpc.client_connection import ClientConnection, ClientIdentity
 from yodel.hadoop_rpc.framing import FrameBuffer, encode_varint, frame, out_of_band_frame, take_delimited
-from yodel.hadoop_rpc.server_connection import ConnectionPolicy, Identity, ServerConnection, TokenGrant
+from yodel.hadoop_rpc.server_connection import ServerConnection
+from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
 from yodel.hadoop_rpc.writable import (
     Credentials,
     WireToken,

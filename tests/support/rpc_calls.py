@@ -16,7 +16,7 @@ from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.tokens import AMRM_TOKEN_KIND, Token
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.server_connection import AuthMethod
+from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rm_rpc.client_protocol import ClientProtocol, ClientServices
 from yodel.rm_rpc.remote_errors import fault_for

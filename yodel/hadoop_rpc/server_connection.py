@@ -1,8 +1,8 @@
 """The server's end of a Hadoop RPC connection as a state machine without IO.
 
 A connection begins with seven bytes (magic, version, service class, how to authenticate), proves who it is (SASL with a
-token, or nothing), says for whom it speaks (the connection context), and then calls.  ``TRANSITIONS`` is that sentence
-as a table, and the only place where a state follows another; documentation draws it from here.
+token, or nothing), says for whom it speaks (the connection context), and then calls.  ``server_states`` is that
+sentence as a table; ``server_policy`` is what a port asks of its callers.
 
 The contract with the shell: ``receive_data`` what was read, pull ``next_event`` until it is None (pulling less often is
 back pressure), then send ``data_to_send`` and, if ``closed``, close.  Answers are made by ``framing.success_frame`` and
@@ -14,11 +14,7 @@ us buffer more than ``frame_bytes_before_open_max`` and one read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
-from types import MappingProxyType
-from typing import Final
 
 from yodel.hadoop_pb.IpcConnectionContext_pb2 import IpcConnectionContextProto
 from yodel.hadoop_pb.ProtobufRpcEngine2_pb2 import RequestHeaderProto
@@ -34,7 +30,6 @@ from yodel.hadoop_rpc.framing import (
     CALL_ID_PING,
     CALL_ID_SASL,
     CLIENT_ID_BYTES_MAX,
-    FRAME_BYTES_MAX,
     MAGIC,
     PREFACE_BYTES,
     RPC_VERSION,
@@ -48,8 +43,9 @@ from yodel.hadoop_rpc.framing import (
     take_header,
     text,
 )
+from yodel.hadoop_rpc.server_policy import AuthMethod, ConnectionPolicy, Identity
+from yodel.hadoop_rpc.server_states import TRANSITIONS, State, Step
 
-FRAME_BYTES_BEFORE_OPEN_MAX = 64 * 1024
 USER_NAME_CHARACTERS_MAX = 256
 HTTP_GET = b"GET "
 HTTP_REPLY = (
@@ -59,127 +55,6 @@ HTTP_REPLY = (
     b"This is not the correct port for the web interface on this daemon.\r\n"
 )
 """``Server.RECEIVED_HTTP_REQ_RESPONSE``."""
-
-
-class State(Enum):
-    """Where a connection is."""
-
-    __hash__ = object.__hash__  # Enum's own hash runs Python code on every call's table look-up
-
-    PREFACE = auto()  # the seven bytes are awaited
-    NEGOTIATE = auto()  # the client opens SASL
-    SASL = auto()  # mechanisms are offered; the client chooses and proves
-    CONTEXT = auto()  # authenticated, or simple: the connection context is awaited
-    OPEN = auto()  # calls
-    CLOSED = auto()
-
-
-class Step(Enum):
-    """What moves a connection."""
-
-    __hash__ = object.__hash__
-
-    SIMPLE_PREFACE = auto()
-    SASL_PREFACE = auto()
-    SIMPLE_GRANTED = auto()  # the port has no tokens: SASL is over before it begins
-    MECHANISMS_OFFERED = auto()
-    SIMPLE_CHOSEN = auto()
-    CHALLENGED = auto()
-    TOKEN_PROVED = auto()
-    CONTEXT_ACCEPTED = auto()
-    CALL = auto()
-    PING = auto()
-    REFUSED = auto()
-    END_OF_FILE = auto()
-
-
-_ENDS = {Step.REFUSED: State.CLOSED, Step.END_OF_FILE: State.CLOSED}
-
-TRANSITIONS: Final[Mapping[State, Mapping[Step, State]]] = MappingProxyType(
-    {
-        State.PREFACE: {Step.SIMPLE_PREFACE: State.CONTEXT, Step.SASL_PREFACE: State.NEGOTIATE, **_ENDS},
-        State.NEGOTIATE: {
-            Step.SIMPLE_GRANTED: State.CONTEXT,
-            Step.MECHANISMS_OFFERED: State.SASL,
-            Step.PING: State.NEGOTIATE,
-            **_ENDS,
-        },
-        State.SASL: {
-            Step.SIMPLE_CHOSEN: State.CONTEXT,
-            Step.CHALLENGED: State.SASL,
-            Step.TOKEN_PROVED: State.CONTEXT,
-            Step.PING: State.SASL,
-            **_ENDS,
-        },
-        State.CONTEXT: {Step.CONTEXT_ACCEPTED: State.OPEN, Step.PING: State.CONTEXT, **_ENDS},
-        State.OPEN: {Step.CALL: State.OPEN, Step.PING: State.OPEN, **_ENDS},
-        State.CLOSED: {},
-    }
-)
-
-
-class AuthMethod(Enum):
-    """How a caller was authenticated; the names are Hadoop's."""
-
-    SIMPLE = "SIMPLE"
-    TOKEN = "TOKEN"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenGrant:
-    """What a token's identifier stands for: the password to check against, the caller's name, the token's kind.
-
-    ``real_user`` is set when a proxy got the token for ``user``; it was authorized then (Server.authorizeConnection).
-    """
-
-    password: bytes = field(repr=False)
-    user: str
-    kind: str
-    real_user: str | None = None
-
-
-TokenPasswords = Callable[[bytes], TokenGrant | None]
-"""Identifier bytes to grant; None when unknown or expired; may raise ``RemoteFault(INVALID_TOKEN, reason)``."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Who an open connection is.  ``real_user`` is set when a proxy speaks for ``user``."""
-
-    user: str
-    real_user: str | None = None
-    auth_method: AuthMethod = AuthMethod.SIMPLE
-    token_kind: str | None = None
-    token_identifier: bytes | None = None
-
-
-Authorize = Callable[[Identity], None]
-"""Raises a fatal ``RemoteFault`` to refuse an identity (impersonation rules, service ACL)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionPolicy:
-    """What a port asks of its clients, and the largest frames it takes (in bytes, without the length itself).
-
-    ``frame_setting`` is what an operator changes to let larger ones in, for the refusal's text.
-    """
-
-    allow_simple: bool
-    token_passwords: TokenPasswords | None
-    authorize: Authorize
-    frame_bytes_max: int = FRAME_BYTES_MAX
-    frame_bytes_before_open_max: int = FRAME_BYTES_BEFORE_OPEN_MAX
-    frame_setting: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.allow_simple and self.token_passwords is None:
-            raise ValueError("a port that takes neither SIMPLE nor tokens serves nobody")
-
-    @property
-    def methods(self) -> str:
-        """The enabled methods as Hadoop prints them."""
-        names = [] if self.token_passwords is None else [sasl.METHOD]
-        return "[" + ", ".join(names + ["SIMPLE"] * self.allow_simple) + "]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from yodel.errors import InvalidToken
 from yodel.hadoop_pb import Security_pb2 as security_pb
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.server_connection import TokenGrant
+from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rpc_io.dispatch import CallContext, Handler

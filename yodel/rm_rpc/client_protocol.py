@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from yodel.hadoop_pb import applicationclient_protocol_pb2 as service_pb
-from yodel.hadoop_rpc.server_connection import TokenGrant
+from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.rm_rpc.client_applications import ApplicationCalls
 from yodel.rm_rpc.client_cluster import ClusterCalls
 from yodel.rm_rpc.client_delegation import DelegationCalls

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MIB, fault_frame
-from yodel.hadoop_rpc.server_connection import AuthMethod, CallReceived, Opened, Refused, ServerConnection
+from yodel.hadoop_rpc.server_connection import CallReceived, Opened, Refused, ServerConnection
+from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.rpc_io.dispatch import Peer
 from yodel.rpc_io.lingering import Lingering
 from yodel.rpc_io.seats import IDLE_BEFORE_OPEN_S, IDLE_S

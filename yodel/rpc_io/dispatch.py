@@ -23,7 +23,8 @@ from yodel.errors import YodelError
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import MalformedFrame, fault_frame, parse, success_frame
-from yodel.hadoop_rpc.server_connection import AuthMethod, CallReceived, Identity
+from yodel.hadoop_rpc.server_connection import CallReceived
+from yodel.hadoop_rpc.server_policy import AuthMethod, Identity
 from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES, CallLimits, CallScale
 from yodel.rpc_io.pieces import serialized
 from yodel.rpc_io.retry_cache import CallKey, RetryCache, RetryCacheFull, RetryCacheLimits

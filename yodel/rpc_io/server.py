@@ -21,7 +21,7 @@ import structlog
 
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import FRAME_BYTES_MAX, MIB
-from yodel.hadoop_rpc.server_connection import (
+from yodel.hadoop_rpc.server_policy import (
     FRAME_BYTES_BEFORE_OPEN_MAX,
     AuthMethod,
     ConnectionPolicy,

@@ -14,7 +14,7 @@ from yodel.domain.ask_rules import AskRules
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Enforcement, Queue, leaves_under_root
 from yodel.domain.resource import Resource
-from yodel.hadoop_rpc.server_connection import TokenGrant, TokenPasswords
+from yodel.hadoop_rpc.server_policy import TokenGrant, TokenPasswords
 from yodel.host.users import OsUsers
 from yodel.kube.paced import PaceLimits
 from yodel.ports.store import EndedKept

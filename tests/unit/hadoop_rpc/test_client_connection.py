@@ -7,14 +7,8 @@ from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.client_connection import Answered, ClientConnection, ClientIdentity, Event, Failed, Opened
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import CALL_ID_SASL, fault_frame, success_frame
-from yodel.hadoop_rpc.server_connection import (
-    CallReceived,
-    ConnectionPolicy,
-    Identity,
-    Pinged,
-    ServerConnection,
-    TokenGrant,
-)
+from yodel.hadoop_rpc.server_connection import CallReceived, Pinged, ServerConnection
+from yodel.hadoop_rpc.server_policy import ConnectionPolicy, Identity, TokenGrant
 from yodel.hadoop_rpc.writable import WireToken
 
 NONCE = "n" * 40

@@ -20,20 +20,15 @@ from yodel.hadoop_rpc.framing import (
 )
 from yodel.hadoop_rpc.server_connection import (
     HTTP_REPLY,
-    TRANSITIONS,
-    AuthMethod,
     CallReceived,
-    ConnectionPolicy,
     Event,
-    Identity,
     Opened,
     Pinged,
     Refused,
     ServerConnection,
-    State,
-    Step,
-    TokenGrant,
 )
+from yodel.hadoop_rpc.server_policy import AuthMethod, ConnectionPolicy, Identity, TokenGrant
+from yodel.hadoop_rpc.server_states import TRANSITIONS, State, Step
 
 CLIENT_ID = bytes(range(16))
 NONCE = "5pbkz7H6b2/hsjYHPaUVWecwPA7FdgYSicWP007G"

@@ -13,7 +13,7 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.server_connection import TokenGrant
+from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert import ids, tokens
 from yodel.ports.node_agents import AmStart
 from yodel.rm_rpc.node_agents import NAME, RpcNodeAgents

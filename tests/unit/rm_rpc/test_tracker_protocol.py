@@ -20,7 +20,7 @@ from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
-from yodel.hadoop_rpc.server_connection import TokenGrant
+from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert import ids
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
 from yodel.rpc_io.dispatch import RpcProtocol

@@ -14,7 +14,8 @@ from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, Alloca
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.hadoop_rpc.framing import take_delimited
-from yodel.hadoop_rpc.server_connection import CallReceived, Identity
+from yodel.hadoop_rpc.server_connection import CallReceived
+from yodel.hadoop_rpc.server_policy import Identity
 from yodel.rpc_io.call_limits import LARGE_BYTES, SMALL_BYTES
 from yodel.rpc_io.dispatch import CallContext, CallLimits, Dispatcher, Peer, RpcMethod, RpcProtocol
 from yodel.telemetry.limit import Limit

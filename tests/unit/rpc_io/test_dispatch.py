@@ -13,7 +13,8 @@ from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, Alloca
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault, RpcErrorCode
 from yodel.hadoop_rpc.framing import take_delimited
-from yodel.hadoop_rpc.server_connection import CallReceived, Identity
+from yodel.hadoop_rpc.server_connection import CallReceived
+from yodel.hadoop_rpc.server_policy import Identity
 from yodel.rm_rpc.remote_errors import fault_for
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, Handler, Peer, RetryCacheLimits, RpcMethod, RpcProtocol
 from yodel.store.errors import LeadLost

@@ -14,7 +14,7 @@ from yodel.hadoop_pb.yarn_service_protos_pb2 import AllocateRequestProto, Alloca
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.client_connection import ClientConnection, ClientIdentity
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.hadoop_rpc.server_connection import AuthMethod
+from yodel.hadoop_rpc.server_policy import AuthMethod
 from yodel.hadoop_rpc.writable import WireToken
 from yodel.rpc_io import connection
 from yodel.rpc_io import server as rpc_server

@@ -1,0 +1,76 @@
+"""Who a caller is, and what a port asks of whoever calls: how they prove it, who is let in, how much they may send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from yodel.hadoop_rpc import sasl
+from yodel.hadoop_rpc.framing import FRAME_BYTES_MAX
+
+FRAME_BYTES_BEFORE_OPEN_MAX = 64 * 1024
+
+
+class AuthMethod(Enum):
+    """How a caller was authenticated; the names are Hadoop's."""
+
+    SIMPLE = "SIMPLE"
+    TOKEN = "TOKEN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenGrant:
+    """What a token's identifier stands for: the password to check against, the caller's name, the token's kind.
+
+    ``real_user`` is set when a proxy got the token for ``user``; it was authorized then (Server.authorizeConnection).
+    """
+
+    password: bytes = field(repr=False)
+    user: str
+    kind: str
+    real_user: str | None = None
+
+
+TokenPasswords = Callable[[bytes], TokenGrant | None]
+"""Identifier bytes to grant; None when unknown or expired; may raise ``RemoteFault(INVALID_TOKEN, reason)``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who an open connection is.  ``real_user`` is set when a proxy speaks for ``user``."""
+
+    user: str
+    real_user: str | None = None
+    auth_method: AuthMethod = AuthMethod.SIMPLE
+    token_kind: str | None = None
+    token_identifier: bytes | None = None
+
+
+Authorize = Callable[[Identity], None]
+"""Raises a fatal ``RemoteFault`` to refuse an identity (impersonation rules, service ACL)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionPolicy:
+    """What a port asks of its clients, and the largest frames it takes (in bytes, without the length itself).
+
+    ``frame_setting`` is what an operator changes to let larger ones in, for the refusal's text.
+    """
+
+    allow_simple: bool
+    token_passwords: TokenPasswords | None
+    authorize: Authorize
+    frame_bytes_max: int = FRAME_BYTES_MAX
+    frame_bytes_before_open_max: int = FRAME_BYTES_BEFORE_OPEN_MAX
+    frame_setting: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.allow_simple and self.token_passwords is None:
+            raise ValueError("a port that takes neither SIMPLE nor tokens serves nobody")
+
+    @property
+    def methods(self) -> str:
+        """The enabled methods as Hadoop prints them."""
+        names = [] if self.token_passwords is None else [sasl.METHOD]
+        return "[" + ", ".join(names + ["SIMPLE"] * self.allow_simple) + "]"
