@@ -11,7 +11,8 @@ import pytest
 
 from tests.conformance.recorded_calls import NAMES, recorded_calls
 from tests.conformance.replaying import Replay
-from tests.support.playbook import Options, World, complete, running
+from tests.support.playbook import World, complete, running
+from tests.support.rm_options import Options
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.tokens import AMRM_TOKEN_KIND
 from yodel.hadoop_pb import applicationmaster_protocol_pb2 as service_pb

@@ -15,7 +15,8 @@ from tests.conformance.recorded_calls import NAMES, recorded_calls
 from tests.conformance.recorded_rpc import RecordedConnection, Recording, recording
 from tests.conformance.replaying import Replay
 from tests.support.fakes import NODE
-from tests.support.playbook import Am, Options, World, running
+from tests.support.playbook import Am, World, running
+from tests.support.rm_options import Options
 from tests.support.rpc_calls import client_protocol
 from yodel.domain.ids import ApplicationId
 from yodel.domain.node_load import NodeLoad

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.postgres import postgres_server
+from tests.support.store_opening import open_store
 from tests.support.stores import migrated_postgres, migrated_sqlite, place, postgres_url, sql_url, sqlite_url
 
 NEEDS = ("postgres_server", "postgres_url", "migrated_postgres")
@@ -22,6 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 __all__ = [
     "migrated_postgres",
     "migrated_sqlite",
+    "open_store",
     "place",
     "postgres_server",
     "postgres_url",

@@ -18,8 +18,8 @@ import msgspec
 import pytest
 
 from tests.support.local_kubernetes import NODES, local_cluster
-from tests.support.playbook import POD_SETTINGS
 from tests.support.records import a_container, a_node
+from tests.support.rm_options import POD_SETTINGS
 from yodel.domain.container import Container
 from yodel.domain.ids import dns_name
 from yodel.domain.pod import PodObservation, PodPhase

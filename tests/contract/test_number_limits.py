@@ -16,8 +16,9 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from tests.support.admin import Administration
-from tests.support.playbook import Am, Options, World
+from tests.support.playbook import Am, World
 from tests.support.records import INT64_MAX
+from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, client_protocol, context, is_hadoops
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.queues.queue import leaves_under_root

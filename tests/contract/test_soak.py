@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.simulation.soak import NODE, Look, Soak, containers, soaked, submissions
-from tests.support.playbook import Options, World
+from tests.support.playbook import World
+from tests.support.rm_options import Options
 from yodel.domain.resource import Resource
 from yodel.services.applications.submission import SubmissionLimits
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.playbook import Am, Options, World, ask, running
+from tests.support.playbook import Am, World, ask, running
+from tests.support.rm_options import Options
 from yodel.domain.ids import NodeId
 from yodel.domain.states import ApplicationState, AttemptState, ExecutionType, FinalApplicationStatus
 from yodel.domain.tokens import MasterKey

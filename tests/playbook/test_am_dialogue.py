@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import SMALL, Am, Options, World, ask, complete, key, running
+from tests.support.playbook import Am, World, ask, complete, key, running
+from tests.support.rm_options import SMALL, Options
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.resource import Resource

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import Am, Options, World, a_submission, ask
+from tests.support.playbook import Am, World, a_submission, ask
+from tests.support.rm_options import Options
 from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.domain.states import (

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.playbook import SMALL, Am, Options, World, ask, complete, running
+from tests.support.playbook import Am, World, ask, complete, running
+from tests.support.rm_options import SMALL, Options
 from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.states import ContainerExitStatus, ContainerState

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import Options, World
+from tests.support.playbook import World
+from tests.support.rm_options import Options
 from yodel.services.applications.submission import SubmissionLimits
 
 APPLICATIONS = 500

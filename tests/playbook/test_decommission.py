@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.fakes import NODE, Crash
-from tests.support.playbook import NODE_SIZE, Am, World, ask, complete, running
+from tests.support.playbook import Am, World, ask, complete, running
+from tests.support.rm_options import NODE_SIZE
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, FinalApplicationStatus, NodeState

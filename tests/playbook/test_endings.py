@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import Options, World, ask, complete, running
+from tests.support.playbook import World, ask, complete, running
+from tests.support.rm_options import Options
 from yodel.domain.ids import ContainerId, NodeId, dns_name
 from yodel.domain.states import (
     ApplicationState,

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.playbook import Am, Options, World, complete, running
+from tests.support.playbook import Am, World, complete, running
+from tests.support.rm_options import Options
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.past import PastUsageId
 from yodel.domain.states import ApplicationState, ContainerState

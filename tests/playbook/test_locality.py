@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.playbook import LIMITS, Am, Options, World, ask, running
+from tests.support.playbook import Am, World, ask, running
+from tests.support.rm_options import LIMITS, Options
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import NodeId, dns_name

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.playbook import Am, Options, World, key, running
+from tests.support.playbook import Am, World, key, running
+from tests.support.rm_options import Options
 from yodel.domain.ask_book import SchedulingAsk
 from yodel.domain.constraints import AnyOf, Constraint, Namespace, NamespaceKind, Single, Target
 from yodel.domain.container import Container

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.playbook import NODE_SIZE, SMALL, Options, World, ask
+from tests.support.playbook import World, ask
+from tests.support.rm_options import NODE_SIZE, SMALL, Options
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource

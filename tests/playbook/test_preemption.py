@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fakes import NODE
-from tests.support.playbook import SMALL, Am, Options, World, ask, running
+from tests.support.playbook import Am, World, ask, running
+from tests.support.rm_options import SMALL, Options
 from yodel.domain.ids import ContainerId
 from yodel.domain.past import Preempted
 from yodel.domain.preemption.rules import PreemptionRules

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.playbook import SMALL, Am, Options, World, ask
+from tests.support.playbook import Am, World, ask
+from tests.support.rm_options import SMALL, Options
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState

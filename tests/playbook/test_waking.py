@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.fakes import NODE
 from tests.support.laws import check_nothing_is_owed
-from tests.support.playbook import LIMITS, Options, World, ask, key, running
+from tests.support.playbook import World, ask, key, running
+from tests.support.rm_options import LIMITS, Options
 from yodel.domain.ask_book import SchedulingAsk
 from yodel.domain.constraints import Single, Target
 from yodel.domain.container_update import UpdateRequest

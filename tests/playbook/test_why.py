@@ -11,7 +11,8 @@ import pytest
 from tests.playbook.test_placement_constraints import WITH_ZK, requests
 from tests.playbook.test_resizing import update
 from tests.support.fakes import NODE
-from tests.support.playbook import SMALL, Am, Options, World, ask, running
+from tests.support.playbook import Am, World, ask, running
+from tests.support.rm_options import SMALL, Options
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ask_book import Ask
 from yodel.domain.ids import ApplicationId

@@ -15,7 +15,7 @@ from typing import Any
 from tests.simulation import laws
 from tests.simulation.world import CORES, NODES, BoundCluster, LendingCluster
 from tests.support.actors import Agent, Cluster, Job, Master
-from tests.support.playbook import NODE_SIZE
+from tests.support.rm_options import NODE_SIZE
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId

@@ -16,7 +16,8 @@ from typing import Any, TypeVar, cast
 
 from tests.support.actors import Cluster, Job
 from tests.support.fakes import Crash, FakeClock
-from tests.support.playbook import ROUNDS_MAX, Options, check_nothing_is_owed
+from tests.support.playbook import ROUNDS_MAX, check_nothing_is_owed
+from tests.support.rm_options import Options
 from yodel.domain.queues.queue import Queue
 from yodel.errors import Unavailable
 from yodel.ports.pods import Pods

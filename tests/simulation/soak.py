@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.fakes import NODE
-from tests.support.playbook import Am, Options, World, a_submission, complete, running
+from tests.support.playbook import Am, World, a_submission, complete, running
+from tests.support.rm_options import Options
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

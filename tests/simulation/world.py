@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.support.actors import Cluster, Job
-from tests.support.playbook import NODE_SIZE, Options
+from tests.support.rm_options import NODE_SIZE, Options
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import leaves_under_root

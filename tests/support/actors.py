@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tests.support.fakes import Crash
-from tests.support.playbook import NODE_SIZE, Am, Options, World, a_submission, ask, complete, running
+from tests.support.playbook import Am, World, a_submission, ask, complete, running
+from tests.support.rm_options import NODE_SIZE, Options
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name

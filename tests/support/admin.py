@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.support.playbook import POD_SETTINGS, World
+from tests.support.playbook import World
+from tests.support.rm_options import POD_SETTINGS
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.queues.queue import default_queues
 from yodel.errors import InvalidValue

@@ -12,8 +12,9 @@ import httpx2
 from fastapi import FastAPI
 
 from tests.support.fakes import FakeClock
-from tests.support.playbook import POD_SETTINGS, Options, World
+from tests.support.playbook import World
 from tests.support.records import CLUSTER_TIMESTAMP_MS
+from tests.support.rm_options import POD_SETTINGS, Options
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.queue import Queue, default_queues

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import Options, World
+from tests.support.playbook import World
+from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, client_protocol, context
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import leaves_under_root

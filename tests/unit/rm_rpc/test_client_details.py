@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import Am, Options, World, complete
+from tests.support.playbook import Am, World, complete
+from tests.support.rm_options import Options
 from tests.support.rpc_calls import call, client_protocol, context, counting_turns
 from yodel.domain.ids import ContainerId
 from yodel.errors import ApplicationAttemptNotFound, ContainerNotFound, Refused

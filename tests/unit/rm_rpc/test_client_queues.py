@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import NODE_SIZE, Options, World
+from tests.support.playbook import World
+from tests.support.rm_options import NODE_SIZE, Options
 from tests.support.rpc_calls import call, client_protocol, context
 from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

@@ -7,7 +7,8 @@ import pytest
 
 from tests.support.admin import Administration
 from tests.support.fakes import NODE
-from tests.support.playbook import NODE_SIZE, POD_SETTINGS, World
+from tests.support.playbook import World
+from tests.support.rm_options import NODE_SIZE, POD_SETTINGS
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import QueueState, default_queues
 from yodel.domain.resource import Resource

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.fakes import FakeClock
-from tests.support.playbook import POD_SETTINGS
 from tests.support.records import a_container, a_node
+from tests.support.rm_options import POD_SETTINGS
 from yodel.domain.container import Container, Placement
 from yodel.domain.ids import ContainerId, dns_name
 from yodel.domain.node import Node

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from tests.support.playbook import SMALL, Options, World
+from tests.support.playbook import World
+from tests.support.rm_options import SMALL, Options
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from tests.support.fakes import NODE
-from tests.support.playbook import Options, World
+from tests.support.playbook import World
+from tests.support.rm_options import Options
 from yodel.domain.states import AttemptState, NodeState
 from yodel.services.liveness import LivenessSettings
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import NODE_SIZE, World, ask
+from tests.support.playbook import World, ask
+from tests.support.rm_options import NODE_SIZE
 from yodel.domain.ids import ContainerId
 from yodel.domain.resource import EXTRA_AMOUNT_MAX, Resource
 from yodel.errors import InvalidResourceRequest, TooMuchBlacklisted

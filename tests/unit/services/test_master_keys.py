@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.fakes import NODE, Crash
-from tests.support.playbook import Options, World, ask
+from tests.support.playbook import World, ask
+from tests.support.rm_options import Options
 from yodel.services.keys.masters import MasterKeys, RollingSettings
 
 ROLLING = RollingSettings(nm_interval_s=1000, container_interval_s=100_000, activation_delay_s=90)

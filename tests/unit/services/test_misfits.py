@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from tests.support.playbook import Am, Options, World, ask, key
+from tests.support.playbook import Am, World, ask, key
+from tests.support.rm_options import Options
 from yodel.domain.allocation.demands import Misfit
 from yodel.domain.ask_book import SchedulingAsk
 from yodel.domain.constraints import Single, Target

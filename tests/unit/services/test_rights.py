@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.playbook import Options, World
+from tests.support.playbook import World
+from tests.support.rm_options import Options
 from yodel.domain.acl import Acl
 from yodel.errors import AccessDenied
 

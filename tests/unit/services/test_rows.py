@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from tests.support.fakes import NODE
-from tests.support.playbook import SMALL, World, ask
+from tests.support.playbook import World, ask
+from tests.support.rm_options import SMALL
 
 
 async def test_rows_are_shown_as_they_are_with_what_is_known_beside_them(world: World) -> None:

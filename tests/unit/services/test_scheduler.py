@@ -7,7 +7,8 @@ from math import nan
 
 from structlog.testing import capture_logs
 
-from tests.support.playbook import LIMITS, SMALL, Options, World, ask
+from tests.support.playbook import World, ask
+from tests.support.rm_options import LIMITS, SMALL, Options
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerState, ContainerType

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import Options, World, a_submission
+from tests.support.playbook import World, a_submission
+from tests.support.rm_options import Options
 from yodel.domain.ids import ApplicationId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.playbook import Am, Options, World, a_submission, running
+from tests.support.playbook import Am, World, a_submission, running
+from tests.support.rm_options import Options
 from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidValue, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb

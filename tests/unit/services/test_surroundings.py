@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from tests.support.fakes import NODE
-from tests.support.playbook import NODE_SIZE, SMALL, World, ask
+from tests.support.playbook import World, ask
+from tests.support.rm_options import NODE_SIZE, SMALL
 from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.services.scheduling.surroundings import NodeNames, Surroundings

@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.support.fakes import NODE
-from tests.support.playbook import Options, World
+from tests.support.playbook import World
+from tests.support.rm_options import Options
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import NodeId
 from yodel.ports.kube_nodes import NodeAddress, NodeObservation
