@@ -146,6 +146,36 @@ async def test_containers_of_an_earlier_attempt_are_asked_of_the_one_that_lives(
         assert [container.id for container in (await heir.beat()).preempted] == [tasks[-1]]
 
 
+async def test_agents_hear_of_containers_on_notice_as_long_as_they_are_chosen(world: World) -> None:
+    am, tasks = await borrower_of_all(world)
+    await waiting_in_b(world)
+    assert not (await world.beat()).on_notice
+    await round_of(world)
+    last_id = world.response_ids[NODE]
+    lost = await world.beat()
+    assert lost.on_notice == (tasks[-1],)
+    assert await world.beat(response_id=last_id) == lost, "the same answer again"
+    assert (await world.beat()).on_notice == (tasks[-1],), "what an agent heard makes no difference"
+    await world.register_node(NODE, Resource(16 * 1024, 16))
+    assert (await world.beat()).on_notice == (tasks[-1],), "nor does one that registers anew"
+
+    await am.beat(releases=tasks[:1])
+    await world.settle()
+    await world.pass_time(3)
+    await round_of(world)
+    assert set(world.rm.preemption.notices) == {tasks[-1]}
+    assert not (await world.beat()).on_notice, "on notice still, but nobody wants it any more"
+
+
+async def test_agents_hear_nothing_of_what_has_ended_or_of_what_is_off(world: World) -> None:
+    await borrower_of_all(world)
+    await waiting_in_b(world)
+    await round_of(world)
+    await world.pass_time(15)
+    await round_of(world)
+    assert not (await world.beat()).on_notice
+
+
 async def test_queues_come_to_their_guarantees(world: World) -> None:
     await borrower_of_all(world)
     owner = await waiting_in_b(world)

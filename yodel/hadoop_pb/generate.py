@@ -35,10 +35,12 @@ LEFT_OUT = (
     "distributed_scheduling_am_protocol",
 )
 
-STRING = descriptor_pb2.FieldDescriptorProto.TYPE_STRING
-# message -> (field number, name, type, repeated).  Numbers below 10000 belong to Hadoop.
-EXTENSION_FIELDS: dict[str, tuple[tuple[int, str, int, bool], ...]] = {
+STRING = "string"
+# message -> (field number, name, type, repeated); a type is STRING or a message's full name.
+# Numbers below 10000 belong to Hadoop.
+EXTENSION_FIELDS: dict[str, tuple[tuple[int, str, str, bool], ...]] = {
     "RegisterNodeManagerRequestProto": ((10000, "kubernetes_node_name", STRING, False),),
+    "NodeHeartbeatResponseProto": ((10000, "containers_on_notice", ".hadoop.yarn.ContainerIdProto", True),),
 }
 
 
@@ -73,15 +75,14 @@ def _rename_node_action(file: descriptor_pb2.FileDescriptorProto) -> None:
 
 
 def _add_extension_fields(file: descriptor_pb2.FileDescriptorProto) -> None:
-    label = descriptor_pb2.FieldDescriptorProto
+    shape = descriptor_pb2.FieldDescriptorProto
     for message in file.message_type:
         for number, name, kind, repeated in EXTENSION_FIELDS.get(message.name, ()):
-            message.field.add(
-                name=name,
-                number=number,
-                type=descriptor_pb2.FieldDescriptorProto.Type.ValueType(kind),
-                label=label.LABEL_REPEATED if repeated else label.LABEL_OPTIONAL,
-            )
+            label = shape.LABEL_REPEATED if repeated else shape.LABEL_OPTIONAL
+            added = message.field.add(name=name, number=number, label=label)
+            added.type = shape.TYPE_STRING if kind == STRING else shape.TYPE_MESSAGE
+            if kind != STRING:
+                added.type_name = kind
 
 
 def generate(output_dir: Path) -> None:

@@ -157,6 +157,7 @@ class TrackerProtocol:
             signal = response.containers_to_signal.add()
             signal.container_id.CopyFrom(ids.container_id_pb(container_id))
             signal.command = pb.SignalContainerCommandProto.Name(command)  # type: ignore[assignment]
+        response.containers_on_notice.extend(ids.container_id_pb(i) for i in answer.on_notice)
         for container, at_ms in answer.updates:
             assert container.node_id is not None, "it runs on this node"
             update = response.containers_to_update.add(

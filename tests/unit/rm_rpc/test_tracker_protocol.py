@@ -109,6 +109,11 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
         (other, pb.FORCEFUL_SHUTDOWN)
     ]
     assert world.container(one).state is ContainerState.RUNNING
+    assert not answer.containers_on_notice
+
+    world.rm.state.notices.take([world.container(one)])
+    answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
+    assert [ids.container_id(i) for i in answer.containers_on_notice] == [one]
 
     await am.beat(releases=[other])
     beat = heartbeat(answer.response_id)

@@ -112,6 +112,13 @@ BOOKS = [
         fills=frozenset({"drawn_on", "of", "used"}),
     ),
     Book(
+        "notices",
+        "NoticeBook",
+        "writer/notice_book.py",
+        {"scheduling/preemption.py": "take"},
+        owners=frozenset({"state"}),
+    ),
+    Book(
         "reasons",
         "Reasons",
         "writer/reasons.py",

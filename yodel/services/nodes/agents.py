@@ -101,6 +101,8 @@ class HeartbeatAnswer:
     containers_to_forget: Sequence[ContainerId] = ()
     applications_to_clean_up: Sequence[ApplicationId] = ()
     signals: Sequence[tuple[ContainerId, int]] = ()
+    on_notice: Sequence[ContainerId] = ()
+    """Containers that are to go, each time as long as they are."""
     updates: Sequence[tuple[Container, int]] = ()
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
 
@@ -366,6 +368,7 @@ class NodeService:
             containers_to_forget=tuple(runtime.forget),
             applications_to_clean_up=tuple(runtime.applications),
             signals=tuple(runtime.signals),
+            on_notice=self._engine.state.notices.on(node.id),
             updates=self._take_updates(runtime),
         )
         if runtime.clean_up or runtime.forget or runtime.applications or runtime.signals:

@@ -63,6 +63,8 @@ class Preemption:
         self.withdrawn_count = 0
         """Pods that were taken back because no node was found for them."""
         self._judged: tuple[object, ...] = ()
+        self._last_s = 0.0
+        """When the last round chose, by the monotonic clock."""
 
     @property
     def rules(self) -> PreemptionRules:
@@ -88,7 +90,15 @@ class Preemption:
                 log.error("round failed by a bug, again soon", exc_info=error)
 
     async def look(self) -> None:
-        """One round; none where nobody waits and nothing has changed."""
+        """One round; then agents hear with their heartbeats whom it chose.  What is on notice still, and was not chosen
+        any more, is not told: it would stay as things are."""
+        await self._round()
+        containers, chosen = self._engine.state.containers, self._last_s
+        wanted = [one for one, notice in self.notices.items() if notice.chosen_s == chosen and one in containers]
+        self._engine.state.notices.take(containers[one] for one in wanted)
+
+    async def _round(self) -> None:
+        """None where nobody waits and nothing has changed."""
         if not self.rules.is_enabled or not self._quotas.is_enforced:
             self.notices.clear()
             return
@@ -170,7 +180,7 @@ class Preemption:
         return self._clock.now_ms() - container.created_ms >= UNPLACED_AFTER_S * 1000
 
     async def _act(self, victims: Sequence[Victim]) -> None:
-        now_s = self._clock.monotonic_s()
+        now_s = self._last_s = self._clock.monotonic_s()
         unplaced = [victim for victim in victims if victim.candidate.node_id is None]
         bound = [victim for victim in victims if victim.candidate.node_id is not None]
         fresh = [victim for victim in bound if victim.candidate.id not in self.notices]

@@ -23,6 +23,7 @@ from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
 from yodel.services.writer.masters import Masters
 from yodel.services.writer.node_index import NodeIndex
+from yodel.services.writer.notice_book import NoticeBook
 from yodel.services.writer.pool_book import PoolBook
 from yodel.services.writer.queue_use import QueueUse
 from yodel.services.writer.reasons import Reasons
@@ -82,6 +83,7 @@ class ClusterState:
         """What containers used that were forgotten; in ``usage`` too."""
         self.container_index = ContainerIndex()
         self.pools = PoolBook(self.queues)
+        self.notices = NoticeBook()
         self.reasons = Reasons(self.containers, self.standing.changed)
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}
