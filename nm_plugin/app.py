@@ -27,6 +27,7 @@ from nm_plugin.container.book import ContainerBook
 from nm_plugin.container.ending import Ending
 from nm_plugin.container.launcher import Launcher
 from nm_plugin.container.manager import ContainerManager
+from nm_plugin.container.notices import Notices
 from nm_plugin.container.records import Records
 from nm_plugin.container.resources import Resources
 from nm_plugin.container.work import ContainerWork
@@ -226,7 +227,8 @@ class NodeAgent:
             secrets_of_rm.node_id = node_id
             late.command_node = from_settings.launch_node(settings, node_id, web.port, self._aux.metadata())
             watch = self._watch(made, late)
-            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs)
+            notices = Notices(manager, accounts, made.cache, _now_ms)
+            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices)
             late.tracker = tracking
             logs.report = late.report
             await logs.load(node_id)
@@ -284,6 +286,7 @@ class NodeAgent:
         watch: NodeWatch,
         keys: KeyKeeper,
         logs: LogAggregator,
+        notices: Notices,
     ) -> tracker.Tracker:
         settings = self._settings
         description = tracker.NodeDescription(
@@ -301,6 +304,7 @@ class NodeAgent:
             watch.state,
             keys.save,
             logs,
+            notices.take,
         )
 
     def _tracker_connection(self) -> RpcClient:

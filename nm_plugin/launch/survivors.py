@@ -54,7 +54,7 @@ def kill_survivors(marks: Marks, uid: int | None, seen: frozenset[tuple[int, int
 
     ``uid`` restricts the search to one user's processes (None: everybody's); ``seen`` are pids with their start ticks.
     """
-    entries = list(_entries(marks, uid, proc))
+    entries = list(entries_of(marks, uid, proc))
     found = members(entries, seen)
     return sum(_kill(entry, proc) for entry in entries if entry.pid in found)
 
@@ -73,7 +73,14 @@ def members(entries: Iterable[Entry], seen: frozenset[tuple[int, int]]) -> set[i
     return found - {os.getpid()}
 
 
-def _entries(marks: Marks, uid: int | None, proc: Path) -> Iterable[Entry]:
+def is_still(entry: Entry, proc: Path) -> bool:
+    """Its number means the process that was listed.  Raises OSError: it has ended."""
+    text = (proc / str(entry.pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    return int(text[text.rindex(")") + 2 :].split()[19]) == entry.start_ticks
+
+
+def entries_of(marks: Marks, uid: int | None, proc: Path) -> Iterable[Entry]:
+    """One user's processes (None: everybody's), those of the container marked."""
     for name in os.listdir(proc):
         if name.isdigit():
             entry = _entry(proc / name, uid, marks)
@@ -109,8 +116,7 @@ def _kill(entry: Entry, proc: Path) -> bool:
     except OSError:
         return False
     try:
-        text = (proc / str(entry.pid) / "stat").read_text(encoding="utf-8", errors="replace")
-        if int(text[text.rindex(")") + 2 :].split()[19]) != entry.start_ticks:
+        if not is_still(entry, proc):
             return False
         with contextlib.suppress(ProcessLookupError, PermissionError):
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)

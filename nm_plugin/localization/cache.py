@@ -131,6 +131,14 @@ class ResourceCache:
         size_bytes = await asyncio.shield(entry.ready)
         return Localized(path=entry.path, size_bytes=size_bytes, was_cached=was_cached)
 
+    def place_of(self, wanted: Wanted, scope: Scope) -> tuple[Path, Path] | None:
+        """The local dir and the path below it of what is there already; None when it is not."""
+        entry = self._entries.get((scope, wanted.key))
+        if entry is None or not entry.ready.done() or entry.ready.cancelled() or entry.ready.exception():
+            return None
+        root = next((root for root in self._settings.local_dirs if entry.path.is_relative_to(root)), None)
+        return (root, entry.path) if root is not None else None
+
     def use_dirs(self, good: tuple[Path, ...], errored: frozenset[Path]) -> None:
         """Download only to good disks; what lies on errored ones is fetched anew by the next who wants it."""
         self._dirs = good

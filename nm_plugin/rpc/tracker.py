@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -30,7 +30,7 @@ from nm_plugin.host.usage import Usage
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.logs.uploading.aggregation import LogAggregator, LogReport
 from nm_plugin.node.state import NodeState
-from yodel.domain.ids import NodeId
+from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import Refused, Unavailable, YodelError
@@ -95,10 +95,12 @@ class Tracker:
         state: Callable[[], NodeState],
         keys_changed: Callable[[], Awaitable[None]],
         logs: LogAggregator,
+        on_notice: Callable[[Collection[ContainerId]], None],
     ) -> None:
+        """``on_notice`` hears with each answer which containers are to go."""
         self._settings, self._node, self._secrets = settings, node, secrets
         self._connect, self._state, self._keys_changed = connect, state, keys_changed
-        self._logs = logs
+        self._logs, self._on_notice = logs, on_notice
         self._manager: ContainerManager | None = None
         self._wake = asyncio.Event()
         self._response_id = 0
@@ -235,6 +237,7 @@ class Tracker:
             name = SIGNALS.get(signal.command)
             if name is not None:
                 await manager.signal(ids.container_id(signal.container_id), name)
+        self._on_notice([ids.container_id(message) for message in response.containers_on_notice])
         for update in (*response.containers_to_update, *response.containers_to_decrease):
             try:
                 await manager.update(ids.container_id(update.id), ids.resource(update.resource), update.version)

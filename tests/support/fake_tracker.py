@@ -33,6 +33,7 @@ class FakeTracker:
         self.callers: list[CallContext] = []
         self.next_action: common_pb.NodeActionProto = common_pb.NODE_ACTION_NORMAL
         self.acknowledges = True
+        self.on_notice: list[ContainerId] = []
         self.heartbeat_interval_ms = 200
         self._orders = server_pb.NodeHeartbeatResponseProto()
         self._changed = asyncio.Condition()
@@ -125,6 +126,7 @@ class FakeTracker:
         response.response_id = request.node_status.response_id + 1
         response.nextHeartBeatInterval = self.heartbeat_interval_ms
         response.nodeAction, self.next_action = self.next_action, common_pb.NODE_ACTION_NORMAL
+        response.containers_on_notice.extend(ids.container_id_pb(one) for one in self.on_notice)
         if self.acknowledges:
             response.containers_to_be_removed_from_nm.extend(
                 s.container_id for s in request.node_status.containersStatuses if s.state == pb.C_COMPLETE

@@ -1,0 +1,98 @@
+"""Containers that the ResourceManager wants back: executors that asked for it are told, and can leave in order.
+
+The ResourceManager says in each heartbeat's answer which containers are on notice, so an answer that is lost does not
+matter.  Here each is told once in its life, for an executor that decommissions cannot be called back; one whose JVM
+does not listen yet is tried again at the next heartbeat.  A container is told only if its application asked for it
+(``nm_plugin.localization.spark_conf``); an ApplicationMaster never is.  What was told is in memory: an agent that
+restarts in between tells it again, which an executor takes for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import structlog
+
+from nm_plugin.container import diagnostics, life
+from nm_plugin.container.life import Container, State
+from nm_plugin.container.work import Ledger
+from nm_plugin.host.users import Accounts
+from nm_plugin.launch import executor
+from nm_plugin.launch.survivors import Marks
+from nm_plugin.localization import spark_conf
+from nm_plugin.localization.cache import ResourceCache
+from nm_plugin.localization.plan import scope_of, wanted
+from yodel.domain.ids import ContainerId
+from yodel.errors import YodelError
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+
+
+class Notices:
+    """One for all containers.  ``take`` is for the event loop's thread."""
+
+    def __init__(self, ledger: Ledger, accounts: Accounts, cache: ResourceCache, now_ms: Callable[[], int]) -> None:
+        self._ledger, self._accounts, self._cache, self._now_ms = ledger, accounts, cache, now_ms
+        self._signals: dict[ContainerId, str] = {}
+        """What their applications asked for; empty: nothing, or told already."""
+        self._is_telling = False
+        self._log = structlog.get_logger(__name__)
+
+    def take(self, container_ids: Collection[ContainerId]) -> None:
+        """All that are on notice now; the telling goes on behind."""
+        if self._signals:
+            self._signals = {one: name for one, name in self._signals.items() if self._ledger.get(one) is not None}
+        fresh = [one for one in container_ids if self._signals.get(one) != ""]
+        if fresh and not self._is_telling:
+            self._is_telling = True
+            self._ledger.spawn(self._tell_all(fresh), "notices")
+
+    async def _tell_all(self, container_ids: Collection[ContainerId]) -> None:
+        try:
+            for container_id in container_ids:
+                await self._tell(container_id)
+        finally:
+            self._is_telling = False
+
+    async def _tell(self, container_id: ContainerId) -> None:
+        container = self._ledger.get(container_id)
+        if container is None or container.state is not State.RUNNING:
+            return
+        try:
+            if container_id not in self._signals:
+                self._signals[container_id] = await self._asked_for(container)
+            if self._signals[container_id] and await self._is_sent(container, self._signals[container_id]):
+                self._signals[container_id] = ""
+        except (YodelError, OSError) as error:
+            self._signals[container_id] = ""
+            self._log.warning("executor_not_told", container=str(container_id), reason=str(error)[:500])
+
+    async def _is_sent(self, container: Container, name: str) -> bool:
+        """False: nobody listens yet."""
+        user = await self._accounts.lookup(container.user)
+        marks = Marks(container.container_id, Path(container.local_dir).parent)
+        pid = await self._accounts.threads.run(executor.tell, marks, user.uid, name)
+        if pid:
+            self._log.info("executor_told_to_leave", container=str(container.container_id), pid=pid, signal=name)
+            await self._note(container.container_id, f"The ResourceManager wants it back: SIG{name} to pid {pid}")
+        return pid != 0
+
+    async def _asked_for(self, container: Container) -> str:
+        """Raises YodelError, OSError: what was localized cannot be read."""
+        if container.is_master:
+            return ""
+        context = pb.ContainerLaunchContextProto.FromString(container.launch_context)
+        entries = [entry for entry in context.localResources if entry.key == spark_conf.LINK]
+        for resource in wanted(entries):
+            scope = scope_of(resource.visibility, container.user, str(container.container_id.application_id))
+            place = self._cache.place_of(resource, scope)
+            if place is not None:
+                user = await self._accounts.lookup(container.user)
+                return await self._accounts.run_as(user, spark_conf.read_signal, *place)
+        return ""
+
+    async def _note(self, container_id: ContainerId, text: str) -> None:
+        container = self._ledger.get(container_id)
+        if container is not None:
+            noted = life.with_diagnostics(container, diagnostics.stamped(self._now_ms(), text))
+            await self._ledger.change(container_id, diagnostics=noted.diagnostics)

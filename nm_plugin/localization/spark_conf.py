@@ -1,0 +1,73 @@
+"""On which signal a Spark application's executors decommission, as the application itself says.
+
+``Client.createConfArchive`` packs what a job was submitted with into ``__spark_conf__.properties`` of an archive that
+every executor localizes as ``__spark_conf__``.  The tree is the user's, who may have put anything in its place: it is
+walked by descriptors from the agent's own directory on, no link is followed, only a regular file is read, and no more
+than BYTES_MAX of it.  Two names are looked for in lines as ``java.util.Properties.store`` writes them; what is written
+in another form was not said.
+
+Refuses signals that a JVM catches for itself: whoever catches those need not be Spark.  Functions block, and work with
+the rights in force.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+LINK = "__spark_conf__"  # Client.LOCALIZED_CONF_DIR
+FILE = "__spark_conf__.properties"  # Client.SPARK_CONF_FILE
+BYTES_MAX = 1 << 20
+ENABLED = b"spark.decommission.enabled"
+SIGNAL = b"spark.executor.decommission.signal"
+DEFAULT_SIGNAL = b"PWR"
+SIGNALS = frozenset({"PWR", "USR1", "ALRM", "VTALRM", "WINCH", "URG", "IO"})
+"""What the JVM on Linux leaves to programs."""
+
+
+def decommission_signal(content: bytes) -> str:
+    """A signal's name without ``SIG``; empty when the application did not ask for any, or for one not in SIGNALS."""
+    said = dict(_properties(content))
+    if said.get(ENABLED, b"").lower() != b"true":
+        return ""
+    name = said.get(SIGNAL, DEFAULT_SIGNAL).decode("ascii", errors="replace")
+    return name if name in SIGNALS else ""
+
+
+def read_signal(root: Path, archive: Path) -> str:
+    """The same of the unpacked ``archive`` below ``root``, a directory of the agent's; empty where it is no such thing.
+
+    Raises:
+        OSError: a link, or something else that cannot be walked or read.
+    """
+    return decommission_signal(_content(root, archive.relative_to(root) / FILE))
+
+
+def _properties(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    for line in content.split(b"\n"):
+        name, separator, value = line.partition(b"=")
+        if separator:
+            yield name.strip(), value.strip()
+
+
+def _content(root: Path, relative: Path) -> bytes:
+    """Of a regular file that is not too large; else nothing."""
+    *directories, name = relative.parts
+    with contextlib.ExitStack() as opened:
+
+        def step(name: str, flags: int, above: int | None) -> int:
+            descriptor = os.open(name, flags | os.O_CLOEXEC, dir_fd=above)
+            opened.callback(os.close, descriptor)
+            return descriptor
+
+        here = step(str(root), os.O_PATH | os.O_DIRECTORY, None)
+        for directory in directories:
+            here = step(directory, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, here)
+        file = step(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, here)
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > BYTES_MAX:
+            return b""
+        return os.read(file, BYTES_MAX)
