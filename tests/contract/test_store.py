@@ -24,6 +24,7 @@ from tests.support.store_opening import Open, parents_of, stored
 from tests.support.stores import Place
 from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import NodeId
+from yodel.domain.queues.amounts import Part, Unit
 from yodel.domain.queues.queue import Queue, QueueState, default_queues
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.domain.states import (
@@ -81,6 +82,8 @@ async def test_queue_that_is_removed_is_gone_and_the_configuration_stays(open_st
     assert snapshot.scheduler_conf == SchedulerConf()
     conf = SchedulerConf(version=3, properties=(SchedulerProperty("a", "1"), SchedulerProperty("b", "ü\n")))
     guarded = Queue(path="root.a", submit_acl="", administer_acl="carol", maximum_parallel_applications=0)
+    amounts = (Part("memory-mb", 10240.0, Unit.ABSOLUTE), Part("vcores", 12.5, Unit.PERCENT))
+    guarded = replace(guarded, capacity_amounts=amounts, maximum_amounts=amounts[:1])
     await store.commit(Commit(rows=[conf, guarded], removed_queues=["root.default", "root.never"]))
 
     found = await stored(open_store)

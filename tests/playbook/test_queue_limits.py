@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.playbook import Am, World, ask
 from tests.support.rm_options import SMALL, Options
+from yodel.domain.queues.amounts import said_in
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
@@ -149,6 +150,24 @@ async def test_queue_with_enough_applications_takes_no_more(limits: dict[str, fl
         assert refused.diagnostics.startswith(says)
         assert (refused.state is ApplicationState.FAILED) == bool(says)
         assert world.rm.state.queue_use.live_by_queue["root.a"] == (1 if says else 2)
+
+
+async def test_guarantee_in_amounts_is_kept_beside_weights_and_scaled_when_nodes_go() -> None:
+    """Sixteen small containers: six are a's, b and c share the rest."""
+    own = said_in("capacity", "[memory=6144,vcores=6]")
+    a = Queue(path="root.a", capacity_amounts=own, maximum_amounts=said_in("m", "[vcores=12]"), user_limit_factor=-1.0)
+    weighed = [Queue(path=f"root.{name}", weight=1.0, user_limit_factor=-1.0) for name in "bc"]
+    async with World(Options(queues=(ROOT, a, *weighed))) as world:
+        ams = [await world.running_am(queue=name) for name in "abc"]
+        for am in ams:
+            await am.beat(ask(20))
+        await world.settle()
+        assert [held(world, f"root.{name}") for name in "abc"] == [6, 5, 5]
+        text = world.rm.queries.application(ams[0].application_id).application.diagnostics
+        assert text.startswith("The cluster has no room")
+        await world.register_node(capability=SMALL * 16)
+        shares = world.rm.quotas.tree.shares
+        assert (shares["root.a"].guaranteed, shares["root.a"].maximum.vcores) == (SMALL * 6, 12)
 
 
 async def test_application_above_the_number_that_may_run_waits_until_another_ends() -> None:

@@ -15,6 +15,7 @@ from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.container import Placement
+from yodel.domain.queues.amounts import said_in
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import Ordering, Queue
 from yodel.domain.queues.shares import Tree
@@ -253,3 +254,36 @@ def test_giving_many_at_once_is_giving_one_after_the_other(
     for queue in queues:
         difference = at_once.used(queue.path) - one_by_one.used(queue.path)
         assert abs(difference.vcores) <= 1, queue.path
+
+
+kinds = st.sampled_from(["", "%", "w"])
+entries = st.tuples(st.integers(1, 40), kinds).map(lambda pair: f"{pair[0]}{pair[1]}")
+by_resource = st.tuples(entries, entries).map(lambda two: said_in("capacity", f"[memory={two[0]},vcores={two[1]}]"))
+own_shares = st.one_of(
+    st.builds(lambda amounts: {"capacity_amounts": amounts, "capacity_percent": 0.0}, by_resource),
+    st.integers(0, 25).map(lambda percent: {"capacity_percent": float(percent)}),
+    st.integers(0, 5).map(lambda weight: {"capacity_percent": 0.0, "weight": float(weight)}),
+)
+maxima = st.one_of(
+    st.integers(25, 100).map(lambda percent: {"maximum_capacity_percent": float(percent)}),
+    st.tuples(st.integers(0, 40), st.integers(0, 40)).map(
+        lambda two: {"maximum_amounts": said_in("maximum", f"[memory={two[0]},vcores={two[1]}]")}
+    ),
+)
+
+
+@given(st.data(), st.integers(0, 100), st.integers(0, 100))
+def test_siblings_of_any_kinds_share_no_more_than_there_is(data: st.DataObject, memory_mib: int, vcores: int) -> None:
+    queues = [Queue(path="root", is_leaf=False)]
+    for above in ("root", "root.q0", "root.q0.q0"):
+        names = [f"{above}.q{number}" for number in range(data.draw(st.integers(1, 4)))]
+        queues += [Queue(path=path, **data.draw(own_shares), **data.draw(maxima)) for path in names]
+    tree = Tree(queues, Resource(memory_mib, vcores))
+    for path, below in tree.below.items():
+        parent, together = tree.shares[path], NONE
+        for child in (tree.shares[one] for one in below):
+            together += child.guaranteed
+            assert child.guaranteed.fits_in(child.maximum), child
+            assert child.maximum.fits_in(parent.maximum), child
+            assert 0.0 <= child.capacity <= 1.0, child
+        assert together.fits_in(parent.guaranteed), path

@@ -19,9 +19,9 @@ from yodel.services.scheduling.configuration import Wanted, assembling, replacin
 
 PATHS = ("root.default", "root.a", "root.b", "root.a.x", "root.a.y", "root.b.x")
 SAID = {
-    "capacity": ["0w", "1w", "2w", "2.0w", "50"],
+    "capacity": ["0w", "1w", "2w", "2.0w", "50", "[memory=1024,vcores=2]", "[memory=20%,vcores=1w]"],
     "state": ["STOPPED", "RUNNING", ""],
-    "maximum-capacity": ["50", "100", "-1"],
+    "maximum-capacity": ["50", "100", "-1", "[memory=4096]"],
     "user-limit-factor": ["1", "2", "-1"],
     "user-settings.alice.weight": ["0.5", "1", ""],
     "disable_preemption": ["true", ""],
@@ -33,6 +33,7 @@ TREE = {
     f"{PREFIX}{name}": text
     for name, text in {
         "root.queues": "default,a",
+        "legacy-queue-mode.enabled": "false",
         "root.a.queues": "x,y",
         **{f"{path}.capacity": "1w" for path in ("root.default", "root.a", "root.a.x", "root.a.y")},
     }.items()

@@ -35,6 +35,11 @@ def tree_rows(queues: Sequence[JsonObject], *, is_drawn: bool) -> list[list[str]
 def queue_facts(queue: JsonObject) -> dict[str, str]:
     weight, factor = queue["weight"], queue["user_limit_factor"]
     share = f"{queue['capacity_percent']:g} % of the parent" if weight is None else f"weight {weight:g}"
+    if queue.get("capacity", "").startswith("["):
+        share = f"{queue['capacity']}, {share}"
+    most = f"{queue['maximum_capacity_percent']:g} % of the parent's maximum"
+    if queue.get("maximum_capacity", "").startswith("["):
+        most = f"{queue['maximum_capacity']}, {most}"
     limit = {None: "", -1.0: "none"}.get(factor, f"{factor} times the guarantee")
     parallel = queue.get("maximum_parallel_applications")
     least = queue["minimum_user_limit_percent"]
@@ -43,7 +48,7 @@ def queue_facts(queue: JsonObject) -> dict[str, str]:
         "State": queue["state"],
         "Capacity": share,
         "Guaranteed": amount(queue["guaranteed"]),
-        "Maximum": f"{amount(queue['maximum'])}: {queue['maximum_capacity_percent']:g} % of the parent's maximum",
+        "Maximum": f"{amount(queue['maximum'])}: {most}",
         "Used": f"{amount(queue['used'])} by {queue['containers']} containers, {queue['used_percent']:g} % of the "
         "guarantee",
         "Pending": f"{amount(queue['pending'])} for {queue['pending_containers']} containers",

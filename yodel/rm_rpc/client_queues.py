@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from yodel.domain.queues.amounts import absolute
 from yodel.domain.queues.queue import shown_state
-from yodel.domain.resource import NONE
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_service_protos_pb2 as msg
 from yodel.pb_convert import ids
@@ -66,7 +66,7 @@ class QueueCalls:
         await add_reports(info.applications, self._queries, self._reports, wanted, user)
 
     def _info(self, view: QueueView, depth: int) -> pb.QueueInfoProto:
-        queue = view.queue
+        queue = view.share.queue
         most = queue.maximum_parallel_applications
         info = pb.QueueInfoProto(
             queueName=queue.name,
@@ -91,15 +91,15 @@ class QueueCalls:
     def _add_configurations(self, info: pb.QueueInfoProto, view: QueueView) -> None:
         entry = info.queueConfigurationsMap.add(partitionName="")
         configuration = entry.queueConfigurations
-        queue, share = view.queue, view.share
+        queue, share = view.share.queue, view.share
         capacity, maximum = queue.capacity_percent / 100.0, queue.maximum_capacity_percent / 100.0
         configuration.capacity, configuration.absoluteCapacity = capacity, share.capacity
         configuration.maxCapacity, configuration.absoluteMaxCapacity = maximum, share.maximum_capacity
         configuration.maxAMPercentage = self._queries.quotas.ledger().am_part(share)
         configuration.effectiveMinCapacity.CopyFrom(ids.resource_pb(share.guaranteed))
         configuration.effectiveMaxCapacity.CopyFrom(ids.resource_pb(share.maximum))
-        configuration.configuredMinCapacity.CopyFrom(ids.resource_pb(NONE))
-        configuration.configuredMaxCapacity.CopyFrom(ids.resource_pb(NONE))
+        configuration.configuredMinCapacity.CopyFrom(ids.resource_pb(absolute(queue.capacity_amounts)))
+        configuration.configuredMaxCapacity.CopyFrom(ids.resource_pb(absolute(queue.maximum_amounts)))
 
 
 def _statistics(view: QueueView) -> pb.QueueStatisticsProto:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from yodel.domain.queues.amounts import Amounts, Part, Unit
 from yodel.domain.queues.queue import Enforcement, Ordering, Queue, QueueState
 from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
@@ -13,9 +14,10 @@ from yodel.store import tables
 
 _PLAIN = (
     *("weight", "user_limit_factor", "minimum_user_limit_percent", "am_share", "maximum_applications"),
-    *("maximum_parallel_applications", "is_preemption_disabled", "is_intra_queue_preemption_disabled"),
+    *("maximum_parallel_applications", "is_free_mix", "is_preemption_disabled", "is_intra_queue_preemption_disabled"),
 )
 """Fields of a queue that are kept among its limits as they are."""
+_AMOUNTS = ("capacity_amounts", "maximum_amounts")
 
 
 def queue_values(queue: Queue) -> dict[str, Any]:
@@ -40,6 +42,9 @@ def _limits(queue: Queue) -> dict[str, Any] | None:
     found: dict[str, Any] = {
         name: getattr(queue, name) for name in _PLAIN if getattr(queue, name) != getattr(plain, name)
     }
+    for name in _AMOUNTS:
+        if amounts := getattr(queue, name):
+            found[name] = [[part.name, part.value, part.unit.value] for part in amounts]
     if queue.user_weights:
         found["user_weights"] = [list(pair) for pair in queue.user_weights]
     if queue.ordering is not plain.ordering:
@@ -69,7 +74,13 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
         windows=tuple(Window(**window) for window in limits.get("windows", ())),
         said=tuple((name, text) for name, text in row["said"] or ()),
         **{name: limits[name] for name in _PLAIN if name in limits},
+        capacity_amounts=_amounts(limits.get("capacity_amounts", ())),
+        maximum_amounts=_amounts(limits.get("maximum_amounts", ())),
     )
+
+
+def _amounts(kept: Sequence[tuple[str, float, str]]) -> Amounts:
+    return tuple(Part(kind, value, Unit(unit)) for kind, value, unit in kept)
 
 
 def scheduler_conf_values(conf: SchedulerConf) -> dict[str, Any]:

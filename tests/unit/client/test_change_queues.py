@@ -165,10 +165,10 @@ def test_file_is_compared_taken_over_and_printed(served: Served, tmp_path: Path)
 
 
 def test_file_with_a_fault_changes_nothing_and_each_is_told_with_its_line(served: Served) -> None:
-    faulty = FILE.replace(">30<", ">[memory=1024]<").replace("node-locality-delay", "node-locality")
+    faulty = FILE.replace(">30<", ">${etl}<").replace("node-locality-delay", "node-locality")
     result = served.run("import", "-", stdin=faulty)
     assert (result.exit_code, served.version) == (2, 1)
-    assert f"standard input, line 4: {PREFIX}root.etl.capacity is not supported here yet: absolute" in result.stderr
+    assert f"standard input, line 4: {PREFIX}root.etl.capacity has a variable" in result.stderr
     assert f"standard input, line 5: {PREFIX}node-locality is not known" in result.stderr
     assert served.run("import", "-", stdin="<a/>").exit_code == 2
     missing = served.run("import", "/nowhere/x.xml")

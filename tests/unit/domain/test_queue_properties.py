@@ -211,7 +211,17 @@ def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, st
     ("name", "value"),
     [
         ("root.a.capacity", "xw"),
-        ("root.a.capacity", "[memory=1024,vcores=1]"),
+        ("root.a.capacity", "[memory=1024,vcores=1"),
+        ("root.a.capacity", "[memory=1024,memory-mb=1]"),
+        ("root.a.capacity", "[memory=1.5]"),
+        ("root.a.capacity", "[memory=-1,vcores=1]"),
+        ("root.a.capacity", "[memory=99999999999999999]"),
+        ("root.a.capacity", "[memory=50%,vcores=101%]"),
+        ("root.a.capacity", "[memory=50%]"),
+        ("root.a.capacity", "[memory=0,vcores=1]"),
+        ("root.a.maximum-capacity", "[memory=1Zi]"),
+        ("root.capacity", "[memory=1024]"),
+        ("legacy-queue-mode.enabled", "no"),
         ("root.a.capacity", "nan"),
         ("root.a.capacity", "4_0"),
         ("root.a.maximum-capacity", "1_00"),
@@ -270,7 +280,26 @@ def test_tree_is_bounded_in_number_and_depth() -> None:
         described(deep)
 
 
-values = st.sampled_from(["", "0", "40", "100", "-1", "1e400", "inf", "2w", "RUNNING", "STOPPED", "a,b", "x y", "*"])
+values = st.sampled_from(
+    [
+        "[memory=2048,vcores=2]",
+        "[memory=9w,vcores=40%]",
+        "false",
+        "",
+        "0",
+        "40",
+        "100",
+        "-1",
+        "1e400",
+        "inf",
+        "2w",
+        "RUNNING",
+        "STOPPED",
+        "a,b",
+        "x y",
+        "*",
+    ]
+)
 names = st.sampled_from([*sorted(QUEUE_PROPERTIES), *sorted(AS_IT_IS), "unheard-of"]) | st.text(max_size=5)
 paths = st.sampled_from(["root", "root.a", "root.b", "root.a.b", "b", ""])
 changes = st.lists(st.builds(lambda p, n, v: QueueChange(path=p, properties={n: v}), paths, names, values), max_size=4)

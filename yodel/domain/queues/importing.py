@@ -11,7 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from yodel.domain.queues.limit_properties import PARALLEL, user_of
-from yodel.domain.queues.properties import ALL_AS_IT_IS, AS_IT_IS, MAXIMUM_AM_SHARE, QUEUE_PROPERTIES, described
+from yodel.domain.queues.properties import (
+    ALL_AS_IT_IS,
+    AS_IT_IS,
+    LEGACY_MODE,
+    MAXIMUM_AM_SHARE,
+    QUEUE_PROPERTIES,
+    described,
+)
 from yodel.domain.queues.queue import APPLICATIONS_MAX, ROOT
 from yodel.domain.queues.words import owner
 from yodel.domain.queues.xml_file import Entry
@@ -179,7 +186,7 @@ def _of_all(name: str, value: str) -> _Verdict:
     text = value.strip()
     if name == _CALCULATOR and text.endswith(".DefaultResourceCalculator"):
         return _Verdict(_DOMINANT, note="became DominantResourceCalculator: memory and cores both count")
-    if f"{PREFIX}{name}" == MAXIMUM_AM_SHARE or name == PARALLEL or name in ALL_AS_IT_IS:
+    if f"{PREFIX}{name}" in (MAXIMUM_AM_SHARE, LEGACY_MODE) or name == PARALLEL or name in ALL_AS_IT_IS:
         return _Verdict(value)
     if name == "maximum-applications" and text == str(APPLICATIONS_MAX):
         return _Verdict(note="is left out: it is what there is")
@@ -195,8 +202,6 @@ def _of_all(name: str, value: str) -> _Verdict:
 
 def _of_queue(path: str, own: str, value: str) -> _Verdict:
     text = value.strip()
-    if own in ("capacity", "maximum-capacity") and text.startswith("["):
-        return _missing("absolute capacities")
     is_usual = text.lower() in {one.lower() for one in AS_IT_IS.get(own, ())}
     if own in QUEUE_PROPERTIES or user_of(own) or is_usual:
         return _Verdict(value)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from yodel.domain.queues.access import submit_acl
+from yodel.domain.queues.amounts import WEIGHT_MAX, is_by_resource, said_in, text_of
 from yodel.domain.queues.limit_properties import (
     PARALLEL,
     PREEMPTION_PROPERTIES,
@@ -23,6 +24,7 @@ from yodel.domain.queues.limit_properties import (
     weights_by_owner,
 )
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
+from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_together
 from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX, children
 from yodel.errors import Refused
@@ -33,8 +35,7 @@ DEPTH_MAX = 10
 VALUE_LENGTH_MAX = 4096
 NAMES_LENGTH_MAX = QUEUES_MAX * 129
 """Of the names of queues below one, with the commas between them."""
-WEIGHT_MAX = 10_000.0
-TOLERANCE = 0.0005  # CSQueueUtils.EPSILON is finer; AbstractParentQueue.PRECISION
+LEGACY_MODE = f"{PREFIX}legacy-queue-mode.enabled"
 MAXIMUM_AM_SHARE = f"{PREFIX}maximum-am-resource-percent"
 
 QUEUE_PROPERTIES = frozenset(
@@ -59,7 +60,6 @@ AS_IT_IS: Mapping[str, frozenset[str]] = {
 
 ALL_AS_IT_IS: Mapping[str, frozenset[str]] = {
     "resource-calculator": frozenset({"org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"}),
-    "legacy-queue-mode.enabled": frozenset({"true"}),
     "schedule-asynchronously.enable": frozenset({"true"}),
     "multi-node-placement-enabled": frozenset({"true"}),
     "queue-mappings-override.enable": frozenset({"false"}),
@@ -84,6 +84,8 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
     }
     tree = list(queues)
     names: dict[str | None, list[str]] = {}
+    if any(queue.is_free_mix for queue in tree):
+        found[LEGACY_MODE] = "false"
     by_path = {queue.path: queue for queue in tree}
     for queue in tree:
         names.setdefault(queue.parent_path, []).append(queue.name)
@@ -92,9 +94,8 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         if below := names.get(queue.path):
             found[f"{own}queues"] = ",".join(below)
         if queue.path != ROOT:
-            weight = queue.weight
-            found[f"{own}capacity"] = _number(queue.capacity_percent) if weight is None else f"{_number(weight)}w"
-            found[f"{own}maximum-capacity"] = _number(queue.maximum_capacity_percent)
+            found[f"{own}capacity"] = capacity_text(queue)
+            found[f"{own}maximum-capacity"] = maximum_text(queue)
             found[f"{own}state"] = (
                 QueueState.RUNNING if queue.state is QueueState.RUNNING else QueueState.STOPPED
             ).name
@@ -110,6 +111,17 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
             found[f"{own}default-application-lifetime"] = str(queue.default_lifetime_s)
     return found
+
+
+def capacity_text(queue: Queue) -> str:
+    """As it is said: ``30``, ``3w``, ``[memory=10240,vcores=12]``."""
+    if queue.capacity_amounts:
+        return text_of(queue.capacity_amounts)
+    return _number(queue.capacity_percent) if queue.weight is None else f"{_number(queue.weight)}w"
+
+
+def maximum_text(queue: Queue) -> str:
+    return text_of(queue.maximum_amounts) if queue.maximum_amounts else _number(queue.maximum_capacity_percent)
 
 
 def described(properties: Mapping[str, str]) -> Described:
@@ -138,6 +150,7 @@ def _walk(
     names = children(properties, path)
     queue = _queue(properties, path, parent, weighed, is_leaf=not names)
     found.append(queue)
+    require_amounts(queue, is_legacy=not found[0].is_free_mix)
     if len(found) > QUEUES_MAX or path.count(".") >= DEPTH_MAX:
         raise Refused(f"Too many queues: at most {QUEUES_MAX}, in at most {DEPTH_MAX} levels")
     if len({*names}) != len(names) or not all(map(is_name, names)):
@@ -149,10 +162,13 @@ def _walk(
     for name in names:
         _walk(properties, f"{path}.{name}", queue, found, weighed)
     places = [place for place in range(below, len(found)) if found[place].parent_path == path]
-    children_now = _weighed(queue, [found[place] for place in places])
+    is_legacy = not found[0].is_free_mix
+    require_together(queue, [found[place] for place in places], is_legacy=is_legacy)
+    children_now = _weighed([found[place] for place in places])
     for place, child in zip(places, children_now, strict=True):
         found[place] = child
-    _require_sum(queue, children_now)
+    if is_legacy:
+        _require_sum(queue, children_now)
 
 
 def _queue(
@@ -169,11 +185,14 @@ def _queue(
         return properties.get(own + name, default).strip()
 
     written = text("capacity", "100" if parent is None else "0")
+    amounts = said_in(own + "capacity", written) if is_by_resource(written) else ()
     weight = _weight(own + "capacity", written, path) if parent is not None else None
-    capacity = _percent(own, "capacity", written, path) if weight is None else 0.0
-    if parent is None and capacity != 100.0:
+    capacity = _percent(own, "capacity", written, path) if weight is None and not amounts else 0.0
+    if parent is None and capacity != 100.0 and not amounts:
         raise Refused(f"Illegal capacity of {capacity / 100.0} for queue {path}. Must be 100.0")
-    maximum = _percent(own, "maximum-capacity", text("maximum-capacity", "100"), path)
+    most = text("maximum-capacity", "100")
+    maximum_amounts = said_in(own + "maximum-capacity", most) if is_by_resource(most) else ()
+    maximum = _percent(own, "maximum-capacity", most, path) if not maximum_amounts else 100.0
     if capacity > maximum:
         raise _over_maximum(path, capacity, maximum)
     longest_s = _lifetime_s(own + "maximum-application-lifetime", text("maximum-application-lifetime", "-1"))
@@ -191,6 +210,9 @@ def _queue(
         submit_acl=properties.get(own + "acl_submit_applications"),
         administer_acl=properties.get(own + "acl_administer_queue"),
         weight=weight,
+        capacity_amounts=amounts,
+        maximum_amounts=maximum_amounts,
+        is_free_mix=parent is None and not _is_legacy(properties),
         **limits(properties, own, path, parent, weighed, is_leaf=is_leaf),
     )
 
@@ -229,20 +251,18 @@ def _weight(name: str, text: str, path: str) -> float | None:
     return value
 
 
-def _weighed(parent: Queue, below: Sequence[Queue]) -> list[Queue]:
-    """Weights as percents of their sum; siblings are written in one way (AbstractParentQueue.setChildQueues)."""
+def _is_legacy(properties: Mapping[str, str]) -> bool:
+    text = properties.get(LEGACY_MODE, "").strip().lower()
+    if text not in ("", "true", "false"):
+        raise _refused(LEGACY_MODE, text, "true or false")
+    return text != "false"
+
+
+def _weighed(below: Sequence[Queue]) -> list[Queue]:
+    """Weights as percents of their sum, where all siblings have one (AbstractParentQueue.setChildQueues)."""
     weights = [child.weight for child in below if child.weight is not None]
-    if not weights:
-        return list(below)
     if len(weights) < len(below):
-        ways = "".join(
-            f"{{Queue={child.path}, label= uses {'weight' if child.weight is not None else 'percentage'} mode}}. "
-            for child in below
-        )
-        raise Refused(
-            f"Parent queue '{parent.path}' have children queue used mixed of  weight mode, percentage and absolute "
-            f"mode, it is not allowed, please double check, details:{ways}"
-        )
+        return list(below)
     total = sum(weights)
     parts = [100.0 * weight / total if total else 0.0 for weight in weights]
     for child, part in zip(below, parts, strict=True):
@@ -253,7 +273,7 @@ def _weighed(parent: Queue, below: Sequence[Queue]) -> list[Queue]:
 
 def _require_sum(parent: Queue, below: Sequence[Queue]) -> None:
     """AbstractParentQueue.setChildQueues."""
-    if any(child.weight is not None for child in below):
+    if any(child.weight is not None or child.capacity_amounts for child in below):
         return
     total = sum(child.capacity_percent for child in below) / 100.0
     if abs(total - 1.0) <= TOLERANCE or (total == 0.0 and parent.capacity_percent == 0.0):
@@ -274,7 +294,7 @@ def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
         if len(value) > length_max or not value.isprintable():
             raise _refused(name, value[:80], f"printable text of at most {length_max} characters")
         short = name.removeprefix(PREFIX)
-        if name in (MAXIMUM_AM_SHARE, PREFIX + PARALLEL):
+        if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL):
             continue
         path, own = owner(short, paths)
         if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own)):
@@ -301,7 +321,7 @@ def _float(name: str, text: str) -> float:
     try:
         value = float(_without_underscores(text))
     except ValueError as error:
-        raise _refused(name, text, "a number; absolute resources are not supported") from error
+        raise _refused(name, text, "a number, or by resource as [memory=10240,vcores=12]") from error
     if not math.isfinite(value):
         raise _refused(name, text, "a number")
     return value

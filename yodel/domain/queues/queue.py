@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+from typing import Any
 
+from yodel.domain.queues.amounts import Amounts
 from yodel.domain.queues.window import Window
 
 ROOT = "root"
@@ -68,6 +70,12 @@ class Queue:
     """acl_administer_queue, likewise."""
     weight: float | None = None
     """The capacity was written as a weight (``3w``); ``capacity_percent`` is what that is among its siblings."""
+    capacity_amounts: Amounts = ()
+    """The capacity was said by resource (``[memory=10240,vcores=12]``), and neither percent nor weight count."""
+    maximum_amounts: Amounts = ()
+    """The maximum, likewise."""
+    is_free_mix: bool = False
+    """Of the root: shares of all kinds may be siblings (legacy-queue-mode.enabled is false)."""
     user_limit_factor: float = 1.0
     """A user holds at most this many times the queue's guarantee (user-limit-factor); -1: no limit of users."""
     minimum_user_limit_percent: float = 100.0
@@ -208,6 +216,15 @@ def with_enforcement(wanted: Iterable[Queue], stored: Mapping[str, Queue], said:
     return [replace(queue, enforcement=said) if queue.path == ROOT else queue for queue in wanted]
 
 
+_WITHOUT_SHARE: Mapping[str, Any] = {
+    "state": QueueState.STOPPED,
+    "capacity_percent": 0.0,
+    "weight": None,
+    "capacity_amounts": (),
+    "said": (),
+}
+
+
 def differing(present: Iterable[Queue], wanted: Iterable[Queue]) -> list[Queue]:
     """Rows to write so that what is stored is what is wanted: queues that nobody wants any more are stopped."""
     stored = {queue.path: queue for queue in present}
@@ -215,5 +232,5 @@ def differing(present: Iterable[Queue], wanted: Iterable[Queue]) -> list[Queue]:
     gone = [queue for path, queue in stored.items() if path not in wanted_by_path]
     changed = [queue for path, queue in wanted_by_path.items() if stored.get(path) != queue]
     # Nothing is left of its share, or the shares of its siblings would not add up.
-    stopped = [replace(queue, state=QueueState.STOPPED, capacity_percent=0.0, weight=None, said=()) for queue in gone]
+    stopped = [replace(queue, **_WITHOUT_SHARE) for queue in gone]
     return changed + [queue for queue in stopped if queue != stored[queue.path]]

@@ -1,16 +1,19 @@
 """What each queue is guaranteed and may at most hold, in resources (CapacityScheduler's effective capacities).  Pure.
 
 A percent is of the parent's guarantee, a maximum of the parent's maximum, both rounded down by type
-(AbstractParentQueue.updateClusterResourceLegacyMode, AbstractCSQueue.updateEffectiveResources).
+(AbstractParentQueue.updateClusterResourceLegacyMode, AbstractCSQueue.updateEffectiveResources).  Where shares are said
+by resource, or amounts, percents and weights stand beside each other, ``amounts`` says what they come to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from yodel.domain.queues.amounts import Unit, amount_of, kinds_of, most_of, resource_of, shared_out, wanted
 from yodel.domain.queues.pools import Wholes
 from yodel.domain.queues.queue import ROOT, Queue
+from yodel.domain.queues.siblings import is_plain
 from yodel.domain.resource import NONE, Resource, part_of
 
 
@@ -29,6 +32,8 @@ class Share:
     whole: Resource
     weights: Mapping[str, float] = field(default_factory=dict)
     """Of users, where they are not 1."""
+    is_by_resource: bool = False
+    """It is no product of percents along the path, so what is below it is counted by resource too."""
 
 
 class Tree:
@@ -41,8 +46,15 @@ class Tree:
         self.below: dict[str, list[str]] = {}
         self.tops: dict[str, Share] = {}
         """What stands for the root among the queues of one pool."""
-        for queue in sorted(queues, key=lambda queue: queue.path.count(".")):
-            self._add(queue)
+        self.said: dict[str, Queue] = {}
+        """Queues whose row here has other percents than were said, as they were."""
+        for parent, below in _families(queues).items():
+            for above, siblings in self._by_pool(parent, below):
+                if above is None or (is_plain(siblings) and not above.is_by_resource and not _have_maxima(siblings)):
+                    for queue in siblings:
+                        self._add(queue, above)
+                else:
+                    self._add_by_resource(siblings, above)
 
     @classmethod
     def of_one(cls, total: Resource, am_share: float | None = None) -> Tree:
@@ -67,27 +79,109 @@ class Tree:
             self.tops[name] = replace(root, guaranteed=guaranteed, maximum=maximum, path=(name,), whole=whole)
         return self.tops[name]
 
-    def _add(self, queue: Queue) -> None:
-        above = self.shares.get(queue.parent_path) if queue.parent_path is not None else None
-        if above is not None and queue.parent_path == ROOT:
+    def _by_pool(self, parent: str | None, below: list[Queue]) -> Iterable[tuple[Share | None, list[Queue]]]:
+        """Siblings that share out one thing, with what is above them."""
+        if parent != ROOT or ROOT not in self.shares:
+            return [(self.shares.get(parent) if parent is not None else None, below)]
+        found: dict[str, tuple[Share, list[Queue]]] = {}
+        for queue in below:
             above = self._above(queue.path)
+            found.setdefault(above.path[0], (above, []))[1].append(queue)
+        return found.values()
+
+    def _add(self, queue: Queue, above: Share | None) -> None:
         whole = above.whole if above is not None else self.total
         capacity = queue.capacity_percent / 100.0 * (above.capacity if above is not None else 1.0)
         maximum = queue.maximum_capacity_percent / 100.0 * (above.maximum_capacity if above is not None else 1.0)
+        self._put(queue, above, (capacity, maximum), (part_of(whole, capacity), part_of(whole, maximum)))
+
+    def _add_by_resource(self, below: Sequence[Queue], above: Share) -> None:
+        """Siblings of which some have a share of each resource, or whose parent has."""
+        least: list[dict[str, float]] = [{} for _ in below]
+        most: list[dict[str, float]] = [{} for _ in below]
+        for kind in kinds_of((above.guaranteed, above.maximum)):
+            ceiling = amount_of(above.maximum, kind)
+            shared = shared_out(
+                amount_of(above.guaranteed, kind),
+                [wanted(queue.capacity_amounts, queue.capacity_percent, queue.weight, kind) for queue in below],
+            )
+            for place, queue in enumerate(below):
+                own = wanted(queue.maximum_amounts, 100.0, None, kind)
+                # A window says a percent, whatever is said of the queue.
+                percent = queue.maximum_capacity_percent, Unit.PERCENT
+                most[place][kind] = min(most_of(ceiling, own), most_of(ceiling, percent))
+                least[place][kind] = min(shared[place], most[place][kind])
+        for queue, minimum, maximum in zip(below, least, most, strict=True):
+            part = _part_of_whole(minimum, above.whole)
+            capacity = part if part is not None else above.capacity * _nominal(queue, below)
+            part = _part_of_whole(maximum, above.whole)
+            parts = capacity, above.maximum_capacity if part is None else min(part, above.maximum_capacity)
+            row = _derived(queue, parts, above, is_mixed=not is_plain(below))
+            if row is not queue:
+                self.said[queue.path] = queue
+            self._put(row, above, parts, (resource_of(minimum), resource_of(maximum)), is_by_resource=True)
+
+    def _put(
+        self,
+        queue: Queue,
+        above: Share | None,
+        parts: tuple[float, float],
+        amounts: tuple[Resource, Resource],
+        *,
+        is_by_resource: bool = False,
+    ) -> None:
         weights = queue.user_weights
         if above is not None:
             self.below.setdefault(above.queue.path, []).append(queue.path)
         self.shares[queue.path] = Share(
             queue,
-            capacity,
-            maximum,
-            part_of(whole, capacity),
-            part_of(whole, maximum),
+            *parts,
+            *amounts,
             (queue.path, *(above.path if above is not None else ())),
-            whole,
+            above.whole if above is not None else self.total,
             # Passed down the tree, they are mostly the same.
             above.weights if above is not None and above.queue.user_weights == weights else dict(weights),
+            is_by_resource,
         )
+
+
+def _families(queues: Iterable[Queue]) -> dict[str | None, list[Queue]]:
+    """Queues by the path of their parent, parents first."""
+    found: dict[str | None, list[Queue]] = {}
+    for queue in sorted(queues, key=lambda queue: queue.path.count(".")):
+        found.setdefault(queue.parent_path, []).append(queue)
+    return found
+
+
+def _have_maxima(queues: Iterable[Queue]) -> bool:
+    return any(queue.maximum_amounts for queue in queues)
+
+
+def _part_of_whole(amounts: Mapping[str, float], whole: Resource) -> float | None:
+    """The largest part over all types, 0 to 1; None: there is nothing of any."""
+    parts = [min(1.0, amounts[kind] / size) for kind in amounts if (size := amount_of(whole, kind)) > 0]
+    return max(parts) if parts else None
+
+
+def _nominal(queue: Queue, below: Sequence[Queue]) -> float:
+    """Of its parent while there is nothing to share: a queue that has amounts has all, or it would take no application
+    before the first node comes."""
+    if queue.capacity_amounts:
+        return 1.0 if any(part.value for part in queue.capacity_amounts) else 0.0
+    if queue.weight is None:
+        return queue.capacity_percent / 100.0
+    return queue.weight / (sum(other.weight or 0.0 for other in below) or 1.0)
+
+
+def _derived(queue: Queue, parts: tuple[float, float], above: Share, *, is_mixed: bool) -> Queue:
+    """With the percents that its amounts come to at the moment, as the CapacityScheduler shows them."""
+    capacity, maximum = parts
+    if is_mixed:
+        queue = replace(queue, capacity_percent=100.0 * capacity / above.capacity if above.capacity else 0.0)
+    if queue.maximum_amounts:
+        percent = 100.0 * maximum / above.maximum_capacity if above.maximum_capacity else 0.0
+        queue = replace(queue, maximum_capacity_percent=percent)
+    return queue
 
 
 def dominant(amount: Resource, whole: Resource) -> float:

@@ -243,8 +243,10 @@ class Queue(Model):
     parent: str | None
     is_leaf: bool
     state: QueueStatus
-    capacity_percent: float = Field(description="Of the parent.")
-    maximum_capacity_percent: float = Field(description="Of the parent's maximum.")
+    capacity: str = Field(description="As it was said: `30`, `3w` or `[memory=10240,vcores=12]`.")
+    maximum_capacity: str = Field(description="Likewise.")
+    capacity_percent: float = Field(description="Of the parent; of a share that is said by resource, its largest part.")
+    maximum_capacity_percent: float = Field(description="Of the parent's maximum, likewise.")
     weight: float | None = Field(description="Among its siblings; null: the capacity was given in percent.")
     guaranteed: Amount = Field(
         description="What it gets back when it wants it: as containers of others end, or by preemption."

@@ -11,6 +11,7 @@ from yodel.domain.container import Container
 from yodel.domain.node import NOT_ORDERED, Node
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation
+from yodel.domain.queues.properties import capacity_text, maximum_text
 from yodel.domain.queues.queue import applications_max
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, NodeState
@@ -190,7 +191,7 @@ def _pod(row: Container, observed: PodObservation | None, namespace: str) -> mod
 
 
 def queue(view: QueueView) -> models.Queue:
-    row, metrics = view.queue, view.metrics
+    row, metrics = view.share.queue, view.metrics
     return models.Queue(
         path=row.path,
         name=row.name,
@@ -200,6 +201,8 @@ def queue(view: QueueView) -> models.Queue:
         capacity_percent=row.capacity_percent,
         maximum_capacity_percent=row.maximum_capacity_percent,
         weight=row.weight,
+        capacity=capacity_text(view.queue),
+        maximum_capacity=maximum_text(view.queue),
         guaranteed=amount(view.share.guaranteed),
         maximum=amount(view.share.maximum),
         enforcement=models.Enforcement.LIMIT if view.is_enforced else models.Enforcement.OBSERVE,

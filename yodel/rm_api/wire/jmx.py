@@ -68,6 +68,7 @@ def queue_metrics(
     found = tree.load(queue)
     load = found.total
     part = tree.ledger.share(queue.path)
+    row = part.queue
     share, most, guaranteed, maximum = part.capacity, part.maximum_capacity, part.guaranteed, part.maximum
     size_mib = tree.size_of(queue.path).memory_mib
     used = load.used.memory_mib / size_mib if size_mib else 0.0
@@ -83,11 +84,11 @@ def queue_metrics(
         "AMResourceLimitVCores": am_limit.vcores if queue.is_leaf else 0,
         "AbsoluteUsedCapacity": java_float(used),
         "GuaranteedAbsoluteCapacity": java_float(share),
-        "GuaranteedCapacity": java_float(queue.capacity_percent / 100.0),
+        "GuaranteedCapacity": java_float(row.capacity_percent / 100.0),
         "GuaranteedMB": guaranteed.memory_mib,
         "GuaranteedVCores": guaranteed.vcores,
         "MaxAbsoluteCapacity": java_float(most),
-        "MaxCapacity": java_float(queue.maximum_capacity_percent / 100.0),
+        "MaxCapacity": java_float(row.maximum_capacity_percent / 100.0),
         "MaxCapacityMB": maximum.memory_mib,
         "MaxCapacityVCores": maximum.vcores,
         "UsedAMResourceMB": load.am_used.memory_mib,

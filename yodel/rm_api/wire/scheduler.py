@@ -12,6 +12,7 @@ from typing import Any
 
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.access import administer_acl, submit_acl
+from yodel.domain.queues.amounts import Amounts, absolute
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import (
     Queue,
@@ -100,7 +101,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "queueName": root.name,
                 "queuePath": root.path,
                 "maxParallelApps": _parallel(root),
-                "isAbsoluteResource": False,
+                "isAbsoluteResource": bool(root.capacity_amounts),
                 "queues": {"queue": _queues(tree, root)},
                 "capacities": _capacities(tree, root),
                 "health": _health(tree.started_ms),
@@ -132,7 +133,7 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "numApplications": load.active_apps + load.pending_apps,
         "maxParallelApps": _parallel(queue),
         "queueName": queue.name,
-        "isAbsoluteResource": False,
+        "isAbsoluteResource": bool(queue.capacity_amounts),
         "state": shown_state(queue, is_used=bool(load.active_apps + load.pending_apps)).name,
         "resourcesUsed": resource(load.used),
         "hideReservationQueues": False,
@@ -207,12 +208,11 @@ def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
     """QueueCapacitiesInfo of the one partition there is."""
     used, absolute_used = _used_percents(tree, queue)
     effective_minimum, effective_maximum = _effective(tree, queue)
-    nothing = resource(NONE, tree.limits.minimum, tree.limits.maximum)
     return {
         "queueCapacitiesByPartition": [
             {
                 "partitionName": DEFAULT_PARTITION,
-                "queueCapacityVectorInfo": _vector(queue),
+                "queueCapacityVectorInfo": _vector(tree.ledger.tree.said.get(queue.path, queue)),
                 "capacity": java_float(queue.capacity_percent),
                 "usedCapacity": used,
                 "maxCapacity": java_float(queue.maximum_capacity_percent),
@@ -221,8 +221,8 @@ def _capacities(tree: Tree, queue: Queue) -> dict[str, Any]:
                 "absoluteMaxCapacity": java_float(tree.absolute_capacity(queue, is_maximum=True)),
                 "maxAMLimitPercentage": java_float(_am_share(tree, queue) * 100.0) if queue.is_leaf else 0.0,
                 **_weight(queue),
-                "configuredMinResource": nothing,
-                "configuredMaxResource": nothing,
+                "configuredMinResource": _configured(tree, queue.capacity_amounts),
+                "configuredMaxResource": _configured(tree, queue.maximum_amounts),
                 "effectiveMinResource": resource(effective_minimum),
                 "effectiveMaxResource": resource(effective_maximum),
             }
@@ -276,21 +276,32 @@ def _weight(queue: Queue) -> dict[str, float]:
     return {"weight": java_float(queue.weight), "normalizedWeight": java_float(queue.capacity_percent / 100.0)}
 
 
+def _configured(tree: Tree, amounts: Amounts) -> dict[str, Any]:
+    return resource(absolute(amounts), tree.limits.minimum, tree.limits.maximum)
+
+
 def _vector(queue: Queue) -> dict[str, Any]:
     """The capacity as it was written."""
-    value = f"{java_float(queue.capacity_percent)}%" if queue.weight is None else f"{java_float(queue.weight)}w"
+    if queue.capacity_amounts:
+        entries = [(part.name, f"{java_float(part.value)}{part.unit}") for part in queue.capacity_amounts]
+    else:
+        value = f"{java_float(queue.capacity_percent)}%" if queue.weight is None else f"{java_float(queue.weight)}w"
+        entries = [("memory-mb", value), ("vcores", value)]
     return {
-        "configuredCapacityVector": f"[memory-mb={value},vcores={value}]",
-        "capacityVectorEntries": [
-            {"resourceName": "memory-mb", "resourceValue": value},
-            {"resourceName": "vcores", "resourceValue": value},
-        ],
+        "configuredCapacityVector": f"[{','.join(f'{name}={value}' for name, value in entries)}]",
+        "capacityVectorEntries": [{"resourceName": name, "resourceValue": value} for name, value in entries],
     }
+
+
+def _mode(queue: Queue) -> str:
+    if queue.capacity_amounts:
+        return "absolute"
+    return "percentage" if queue.weight is None else "weight"
 
 
 def _modes(queue: Queue) -> dict[str, Any]:
     return {
-        "mode": "percentage" if queue.weight is None else "weight",
+        "mode": _mode(queue),
         "queueType": "leaf" if queue.is_leaf else "parent",
         "creationMethod": "static",
         "autoCreationEligibility": "off",

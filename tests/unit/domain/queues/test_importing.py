@@ -71,6 +71,14 @@ ABSOLUTE = {
     "root.c.capacity": "[memory=10240,vcores=10]",
     "root.c.maximum-capacity": "[memory=20480,vcores=20]",
 }
+MIXED = {
+    **FLAT,
+    "legacy-queue-mode.enabled": "false",
+    "root.a.capacity": "[memory=20Gi, vcores=2w, yarn.io/gpu=1]",
+    "root.b.capacity": "[memory=50%,vcores=25%]",
+    "root.b.maximum-capacity": "[memory=75%]",
+    "root.c.capacity": "2w",
+}
 LABELS = {
     **FLAT,
     "root.accessible-node-labels.gpu.capacity": "100",
@@ -95,7 +103,9 @@ def read(said: dict[str, str]) -> Understood:
 
 
 @pytest.mark.parametrize(
-    "said", [STOCK, FLAT, DEEP, PERCENT, WEIGHT], ids=["stock", "flat", "deep", "percent", "weight"]
+    "said",
+    [STOCK, FLAT, DEEP, PERCENT, WEIGHT, ABSOLUTE, MIXED],
+    ids=["stock", "flat", "deep", "percent", "weight", "absolute", "mixed"],
 )
 def test_shape_comes_in_goes_out_and_comes_in_the_same(said: dict[str, str]) -> None:
     first = read(said)
@@ -107,7 +117,7 @@ def test_shape_comes_in_goes_out_and_comes_in_the_same(said: dict[str, str]) -> 
     assert with_words(described(second.properties).queues, second.properties) == rows
 
 
-@pytest.mark.parametrize("said", [STOCK, DEEP, PERCENT, WEIGHT])
+@pytest.mark.parametrize("said", [STOCK, DEEP, PERCENT, WEIGHT, ABSOLUTE, MIXED])
 def test_nothing_is_dropped_without_a_word(said: dict[str, str]) -> None:
     found = read(said)
     lines = {name: line for line, name in enumerate(said, 2)}
@@ -132,13 +142,6 @@ def test_limits_of_the_whole_become_those_of_leaves_that_say_nothing() -> None:
     assert (by_path["root.prod.bi"].user_limit_factor, by_path["root.dev"].user_limit_factor) == (2.0, -1.0)
     assert (by_path["root.prod.bi"].maximum_applications, by_path["root.dev"].maximum_applications) == (100, 50)
     assert by_path["root.prod"].user_limit_factor == 1.0
-
-
-def test_absolute_capacities_are_refused_by_name_and_line() -> None:
-    assert [str(said) for said in read(ABSOLUTE).refusals] == [
-        f"line {line}: {PREFIX}root.{name} is not supported here yet: absolute capacities"
-        for line, name in ((3, "a.capacity"), (4, "b.capacity"), (5, "c.capacity"), (6, "c.maximum-capacity"))
-    ]
 
 
 def test_labels_and_mappings_are_refused_by_name_and_line() -> None:
@@ -201,7 +204,37 @@ MALFORMED = {
     "ordering": ({"root.a.ordering-policy": "random"}, 6, "root.a.ordering-policy: 'random'; expected fair or fifo"),
     "calculator": ({"resource-calculator": "x.Y"}, 6, "resource-calculator cannot be x.Y"),
     "variable": ({"root.a.state": "${state}"}, 6, "has a variable, and none is read"),
-    "mixed mode": ({"legacy-queue-mode.enabled": "false"}, 6, "legacy-queue-mode.enabled cannot be false"),
+    "mode": ({"legacy-queue-mode.enabled": "maybe"}, 6, "legacy-queue-mode.enabled: 'maybe'; expected true or false"),
+    "amount and percent": ({"root.a.capacity": "[memory=1024,vcores=1]"}, 3, "{Queue=root.a, label= uses absolute"),
+    "amount of nothing known": ({"root.a.capacity": "[memory]"}, 3, "root.a.capacity: '[memory]'; expected as [memory"),
+    "unit": ({**ABSOLUTE, "root.b.capacity": "[memory=10240,vcores=1Gi]"}, 4, "expected vcores without a unit"),
+    "weight as a maximum": (
+        {**MIXED, "root.b.maximum-capacity": "[memory=2w]"},
+        7,
+        "Resource memory-mb has WEIGHT maximum capacity type, which is not supported in queue root.b",
+    ),
+    "minimum above maximum": (
+        {**ABSOLUTE, "root.c.maximum-capacity": "[memory=1024,vcores=20]"},
+        5,
+        "Min resource configuration <memory:10240, vCores:10> is greater than its max value:<memory:1024, vCores:20> "
+        "in queue:root.c",
+    ),
+    "more than the parent": (
+        {**ABSOLUTE, "root.a.queues": "x", "root.a.x.capacity": "[memory=20481,vcores=1]"},
+        3,
+        "Parent Queues capacity: <memory:20480, vCores:20> is less than to its children:<memory:20481, vCores:1> for "
+        "queue:root.a",
+    ),
+    "percent below an amount": (
+        {**ABSOLUTE, "root.a.queues": "x", "root.a.x.capacity": "100"},
+        3,
+        "Parent=root.a: When absolute minResource is used, we must make sure both parent and child all use absolute",
+    ),
+    "too many percents": (
+        {**MIXED, "root.a.capacity": "[memory=60%,vcores=1]"},
+        3,
+        "Illegal capacity sum of 1.1 for children of queue root for label=. It should be at most 1.0 of memory-mb",
+    ),
     "parallel of users": (
         {"user.max-parallel-apps": "5"},
         6,

@@ -10,6 +10,7 @@ import pytest
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.queues.amounts import said_in
 from yodel.domain.queues.queue import Ordering, Queue, QueueState, default_queues
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, ContainerState, ContainerType, NodeState
@@ -157,6 +158,25 @@ async def test_weights_and_users_of_a_fair_queue() -> None:
         assert {name: user["userWeight"] for name, user in users.items()} == {"alice": 1.0, "bob": 2.0}
         limits = {name: user["userResourceLimit"]["memory"] for name, user in users.items()}
         assert limits["bob"] == 2 * limits["alice"]
+
+
+async def test_amounts_are_shown_as_they_were_said_and_as_what_they_come_to() -> None:
+    root, leaf = default_queues()
+    a = replace(leaf, path="root.a", capacity_percent=0.0, capacity_amounts=said_in("c", "[memory=2048,vcores=1]"))
+    b = replace(leaf, path="root.b", maximum_amounts=said_in("m", "[memory=4096,vcores=4]"))
+    async with rest_world(queues=(root, a, b)) as world:
+        await world.put(a_node(state=NodeState.RUNNING, capability=Resource(8192, 10)))
+        info = (await world.json("/scheduler"))["scheduler"]["schedulerInfo"]
+        queue, other = find(info, "a"), find(info, "b")
+        assert (queue["isAbsoluteResource"], queue["mode"], queue["capacity"]) == (True, "absolute", 25.0)
+        partition = queue["capacities"]["queueCapacitiesByPartition"][0]
+        assert partition["queueCapacityVectorInfo"]["configuredCapacityVector"] == "[memory-mb=2048.0,vcores=1.0]"
+        assert partition["configuredMinResource"]["memory"] == 2048
+        assert partition["effectiveMinResource"]["vCores"] == 1
+        assert (other["capacity"], other["isAbsoluteResource"]) == (50.0, False)
+        partition = other["capacities"]["queueCapacitiesByPartition"][0]
+        assert partition["queueCapacityVectorInfo"]["configuredCapacityVector"] == "[memory-mb=100.0%,vcores=100.0%]"
+        assert partition["configuredMaxResource"]["vCores"] == partition["effectiveMaxResource"]["vCores"] == 4
 
 
 async def test_number_of_applications_that_may_run_is_shown() -> None:
