@@ -2,7 +2,8 @@
 
     python -m tests.fuzz --seconds 600
 
-Each seed is a whole run of tests/conformance/test_rpc_fuzz.py, a minute or so.  ``make test`` has one fixed seed.
+Each seed is a whole run of tests/conformance/test_rpc_fuzz.py, a minute or so.  ``make test`` tries the commit's own
+and those that are kept: one that finds something here is one of them from then on.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import sys
 import time
 from pathlib import Path
 
+from tests.support import seeds
+
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = "tests/conformance/test_rpc_fuzz.py"
-VARIABLE = "YODEL_FUZZ_SEED"
 SEED_BITS = 32
 
 
@@ -29,9 +31,12 @@ def main() -> int:
     while time.monotonic() < give_up_at_s:
         seed = str(secrets.randbits(SEED_BITS))
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", TESTS]
-        done = subprocess.run(command, cwd=ROOT, env={**os.environ, VARIABLE: seed}, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=ROOT, env={**os.environ, seeds.VARIABLE: seed}, capture_output=True, text=True
+        )
         if done.returncode:
-            print(f"{done.stdout}\n{done.stderr}\nsee it again: {VARIABLE}={seed} pytest {TESTS}")
+            seeds.keep("rpc fuzz", int(seed), "not looked at yet")
+            print(f"{done.stdout}\n{done.stderr}\nkept in {seeds.KEPT}: {seeds.VARIABLE}={seed} pytest {TESTS}")
             return 1
         tried += 1
         print(f"seed {seed}: nothing found", flush=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import seeds
 from tests.support.api_rows import fill
 from tests.support.rest_world import rest_world
 from yodel.rm_api.server import serve
@@ -55,13 +56,15 @@ def served() -> Iterator[Served]:
         yield made
 
 
-def test_no_request_gets_what_the_description_does_not_say(served: Served, tmp_path: Path) -> None:
+@pytest.mark.drawn("schemathesis")
+@pytest.mark.parametrize("seed", seeds.tried("schemathesis"))
+def test_no_request_gets_what_the_description_does_not_say(served: Served, tmp_path: Path, seed: int) -> None:
     done = subprocess.run(
         [
             str(Path(sys.executable).parent / "schemathesis"),
             *("run", f"http://127.0.0.1:{served.port}/api/openapi.json"),
             *("--exclude-path", ENDLESS, "--exclude-checks", "positive_data_acceptance"),
-            *("--max-examples", "100", "--request-timeout", "10", "--generation-deterministic"),
+            *("--max-examples", "100", "--request-timeout", "10", "--seed", str(seed)),
         ],
         cwd=tmp_path,
         capture_output=True,

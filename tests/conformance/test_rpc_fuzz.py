@@ -11,7 +11,6 @@ import asyncio
 import base64
 import gc
 import multiprocessing
-import os
 import random
 import secrets
 import time
@@ -27,6 +26,7 @@ from google.protobuf.message import DecodeError
 from tests.conformance.recorded_rpc import recording
 from tests.conformance.rpc_streams import BEFORE_OPEN_BYTES_MAX, OPEN_BYTES_MAX, READ_BYTES, Fuzzer, a_request
 from tests.simulation.laws import derived
+from tests.support import seeds
 from tests.support.admin import Administration
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_protocol, context, is_hadoops
@@ -50,8 +50,8 @@ from yodel.rpc_io.server import RpcLimits, RpcServer, ServerSecurity
 from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import read
 
-SEED = int(os.environ.get("YODEL_FUZZ_SEED", "20"))
-"""Fixed, so that a run of all tests says the same twice; ``make fuzz`` draws others."""
+SEEDS = seeds.tried("rpc fuzz")
+"""Of the commit, and those that found something; ``make fuzz`` draws others."""
 FRAMES = 1_000_000
 SOCKET_CONNECTIONS = 5_000
 SOCKETS_AT_ONCE = 50
@@ -145,8 +145,10 @@ def fuzz_one(fuzzer: Fuzzer, policy: ConnectionPolicy, stranger: bool, tally: Ta
 
 
 @pytest.mark.timeout(HANG_S)
-def test_a_million_frames_neither_crash_the_machine_nor_fill_memory() -> None:
-    fuzzer, choices, process, tally, sessions = Fuzzer(SEED), policies(), psutil.Process(), Tally(), 0
+@pytest.mark.drawn("rpc fuzz")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_million_frames_neither_crash_the_machine_nor_fill_memory(seed: int) -> None:
+    fuzzer, choices, process, tally, sessions = Fuzzer(seed), policies(), psutil.Process(), Tally(), 0
     before_bytes, begin_s = 0, time.process_time()
     while tally.frames < FRAMES:
         if not before_bytes and tally.frames >= FRAMES // 10:
@@ -179,10 +181,12 @@ async def ports_of(world: World) -> dict[str, RpcProtocol]:
 
 
 @pytest.mark.timeout(HANG_S)
+@pytest.mark.drawn("rpc fuzz")
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("port", ["client", "scheduler", "tracker", "admin"])
-async def test_every_method_answers_whatever_is_asked(port: str) -> None:
+async def test_every_method_answers_whatever_is_asked(port: str, seed: int) -> None:
     """With an answer or with a fault of Hadoop's: nothing unexpected comes up, and the rows stay whole."""
-    draw = random.Random(f"{SEED} {port}")
+    draw = random.Random(f"{seed} {port}")
     async with World() as world:
         am = await world.running_am()
         protocol = (await ports_of(world))[port]
@@ -323,8 +327,10 @@ def without_nonce(said: bytes) -> list[tuple[int, int, str, str]]:
 
 
 @pytest.mark.timeout(HANG_S)
-async def test_live_server_outlives_thousands_of_bad_clients(live: LiveServer) -> None:
-    fuzzer, with_words, with_reason, before_bytes = Fuzzer(SEED + 1), 0, 0, 0
+@pytest.mark.drawn("rpc fuzz")
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_live_server_outlives_thousands_of_bad_clients(live: LiveServer, seed: int) -> None:
+    fuzzer, with_words, with_reason, before_bytes = Fuzzer(seed + 1), 0, 0, 0
     for turn in range(SOCKET_CONNECTIONS // SOCKETS_AT_ONCE):
         if turn == 10:
             _, _, before_bytes = live.counted()

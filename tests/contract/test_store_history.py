@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import seed as beginning_at
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.support import records
+from tests.support import records, seeds
 from tests.support.postgres import PostgresServer
 from yodel.domain.queues.queue import default_queues
 from yodel.ports.store import Commit, FencedOut, Snapshot
@@ -122,7 +123,6 @@ BOUNDED = settings(
     max_examples=25,
     stateful_step_count=12,
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
@@ -145,8 +145,15 @@ def new_postgres(migrated_postgres: str, postgres_server: PostgresServer) -> Cal
     return lambda: postgres_server.url(postgres_server.new_database(template=migrated_postgres))
 
 
+@pytest.mark.drawn("store history")
+@pytest.mark.parametrize("seed", seeds.tried("store history"))
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
-def test_any_history_leaves_a_database_as_its_twin(database: str, request: pytest.FixtureRequest) -> None:
+def test_any_history_leaves_a_database_as_its_twin(database: str, seed: int, request: pytest.FixtureRequest) -> None:
     new_url = request.getfixturevalue(f"new_{database}")
+
     # Any factory will do, though only a class is declared.
-    run_state_machine_as_test(lambda: History(new_url), settings=BOUNDED)  # type: ignore[arg-type]
+    @beginning_at(seed)
+    def history() -> History:
+        return History(new_url)
+
+    run_state_machine_as_test(history, settings=BOUNDED)  # type: ignore[arg-type]
