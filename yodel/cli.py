@@ -189,6 +189,9 @@ def migrate_command(
     wait_s: Annotated[
         int, whole_number("Change nothing: wait this long for somebody else to have done it.", show_default=False)
     ] = 0,
+    database_wait_s: Annotated[
+        int, whole_number("Wait this long for a database that does not answer yet.", show_default=False)
+    ] = 0,
 ) -> None:
     """Bring the database up to date.  Safe to run twice, and while ResourceManagers run.
 
@@ -196,7 +199,7 @@ def migrate_command(
 
     Example: yodel migrate --store-url postgresql+asyncpg://yodel@db/yodel
     """
-    from yodel.store.schema import look, migrate_if_behind, wait_until_usable
+    from yodel.store.schema import look, migrate_if_behind, wait_for_answer, wait_until_usable
 
     url = store_url or _settings(config).store_url
 
@@ -204,6 +207,8 @@ def migrate_command(
         if wait_s > 0:
             print(f"up to date ({await wait_until_usable(url, wait_s)})")
             return
+        if database_wait_s > 0:
+            await wait_for_answer(url, database_wait_s, lambda line: print(line, flush=True))
         done = await migrate_if_behind(url)
         found = await look(url)
         print("\n".join(f"applied {revision}" for revision in done) or f"up to date ({found.current})")

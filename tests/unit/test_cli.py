@@ -108,6 +108,16 @@ def test_migrate_can_wait_for_another(tmp_path: Path) -> None:
     assert (waited.exit_code, waited.output.split()[:3]) == (0, ["up", "to", "date"])
 
 
+def test_migrate_can_wait_for_a_database_and_says_what_it_waited_for(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}"
+    there = RUNNER.invoke(cli.app, ["migrate", "--store-url", url, "--database-wait-s", "5"])
+    assert (there.exit_code, there.output.split()[0]) == (0, "applied")
+    nobody = "postgresql+asyncpg://nobody@127.0.0.1:1/none"
+    absent = RUNNER.invoke(cli.app, ["migrate", "--store-url", nobody, "--database-wait-s", "1"])
+    assert absent.exit_code != 0
+    assert absent.output.startswith("waiting for the database: ")
+
+
 def test_client_configuration_is_printed_with_the_settings_ports(tmp_path: Path) -> None:
     (tmp_path / "rm.toml").write_text("client_port = 18032\nmaximum_allocation_mib = 2048\n")
     options = ["--host", "rm.example", "--config", str(tmp_path / "rm.toml"), "--webapp-port", "30088"]

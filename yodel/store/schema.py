@@ -10,6 +10,7 @@ that has stopped using what is gone.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, inspect, select, text
@@ -68,6 +69,28 @@ async def migrate_if_behind(url: str) -> list[str]:
     from yodel.store.migrating import migrate  # slow to import, and seldom needed
 
     return await migrate(url)
+
+
+async def wait_for_answer(url: str, timeout_s: float, say: Callable[[str], object]) -> None:
+    """Wait until the database answers; ``say`` hears once what it is waited for.
+
+    Raises:
+        Unavailable: not within ``timeout_s``; the text says what was wrong at the last look.
+    """
+    missing = ""
+    try:
+        async with asyncio.timeout(timeout_s):
+            while True:
+                try:
+                    await look(url)
+                    return
+                except Unavailable as silence:
+                    if not missing:
+                        say(f"waiting for the database: {silence}")
+                    missing = str(silence)
+                await asyncio.sleep(WAIT_POLL_S)
+    except TimeoutError as late:
+        raise Unavailable(f"the database did not answer within {timeout_s:g} s: {missing}") from late
 
 
 async def wait_until_usable(url: str, timeout_s: float) -> str:

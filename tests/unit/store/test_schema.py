@@ -95,5 +95,18 @@ async def test_the_last_look_is_told_when_time_is_up(
         await schema.wait_until_usable("x", 0.01)
 
 
+async def test_a_database_that_comes_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = looks(monkeypatch, Unavailable("nobody listens"), Unavailable("it starts"), Schema(None, None))
+    said: list[str] = []
+    await schema.wait_for_answer("x", 60, said.append)
+    assert (left, said) == ([Schema(None, None)], ["waiting for the database: nobody listens"])
+
+
+async def test_a_database_that_never_comes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks(monkeypatch, Unavailable("nobody listens"))
+    with pytest.raises(Unavailable, match=r"did not answer within 0\.01 s: nobody listens"):
+        await schema.wait_for_answer("x", 0.01, print)
+
+
 async def test_an_empty_file_of_sqlite_has_nothing(tmp_path: Path) -> None:
     assert await schema.look(f"sqlite+aiosqlite:///{tmp_path / 'rm.db'}") == Schema(None, None)
