@@ -55,6 +55,8 @@ BRIEF = {
 }
 """The same however large the cluster is, or what is kept rendered."""
 METHODS_IN_PIECES = {
+    "failApplicationAttempt",
+    "forceKillApplication",
     "getApplications",
     "getClusterNodeLabels",
     "getClusterNodes",
@@ -63,8 +65,6 @@ METHODS_IN_PIECES = {
     "getNodeToLabels",
 }
 METHODS_LONG = {
-    "failApplicationAttempt": 290,
-    "forceKillApplication": 290,
     "getQueueInfo": 70,
     "getClusterMetrics": 17,
 }

@@ -71,20 +71,14 @@ class EffectPerformer:
                 self._launch(attempt_id)
             case CleanUpContainer():
                 self._nodes.clean_up_container(effect)
-            case CleanUpApplication(application_id):
+            case CleanUpApplication():
                 self._nodes.clean_up_application(effect)
-                for attempt in self._state.attempts_of(application_id):
-                    for container in self._state.containers_of(attempt.id):
-                        self._reconcile(container.id)
             case ExpectAttempt(attempt_id):
                 now_s = self._clock.monotonic_s()
                 outbox = Outbox.of(self._state.unheard_completions(attempt_id))
                 self._state.masters.expect(attempt_id, now_s, outbox)
             case ForgetAttempt(attempt_id):
                 self._state.masters.give_up(attempt_id)
-                for container in self._state.containers_of(attempt_id):
-                    if not container.is_live:  # what this attempt has not heard of, nobody may have to hear any more
-                        self._reconcile(container.id)
             case NodeChanged(node_id):
                 for runtime in self._state.masters.runtimes.values():
                     runtime.dialogue.token_lost(node_id)

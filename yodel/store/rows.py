@@ -5,7 +5,7 @@ Kinds are listed parents first, which is the order in which foreign keys let the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +49,9 @@ class Kind:
     from_columns: Callable[[Columns], Any]
 
 
-def rows_of(kind: Kind, rows: Iterable[Row]) -> list[Values]:
+def rows_of(kind: Kind, rows: Iterable[Row]) -> Iterator[Values]:
     """The rows of this kind among all, in their order: when one comes twice, the last wins."""
-    return [kind.to_values(row) for row in rows if isinstance(row, kind.record)]
+    return map(kind.to_values, [row for row in rows if isinstance(row, kind.record)])
 
 
 def node_values(node: Node) -> Values:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
+from tests.support.records import a_container, an_application, an_attempt
 from yodel.errors import InvalidValue
 from yodel.ports.store import Commit
 from yodel.store.migrating import migrate
-from yodel.store.sql_store import SqlStore
+from yodel.store.sql_store import WRITTEN_AT_ONCE, SqlStore
 
 
 async def test_commit_needs_an_open_store(tmp_path: Path) -> None:
@@ -23,6 +26,30 @@ async def test_commit_needs_an_open_store(tmp_path: Path) -> None:
     await store.close()
     with pytest.raises(AssertionError, match="not open"):
         await store.commit(Commit())
+
+
+async def test_many_rows_are_written_in_slices(tmp_path: Path) -> None:
+    """Twenty thousand containers in one go kept the loop for half a second."""
+    url = f"sqlite+aiosqlite:///{tmp_path}/yodel.db"
+    await migrate(url)
+    store = SqlStore(url)
+    await store.open(now_ms=1, default_queues=())
+    written: list[int] = []
+
+    def count(_: object, __: object, statement: str, values: Sequence[object], *___: object) -> None:
+        if statement.startswith("INSERT INTO containers"):
+            written.append(len(values))
+
+    event.listen(Engine, "before_cursor_execute", count)
+    try:
+        containers = [a_container(container=n) for n in range(2, 3 * WRITTEN_AT_ONCE)]
+        await store.commit(Commit(rows=[an_application(), an_attempt(), *containers]))
+    finally:
+        event.remove(Engine, "before_cursor_execute", count)
+    found = await store.open(now_ms=2, default_queues=())
+    await store.close()
+    assert written == [WRITTEN_AT_ONCE, WRITTEN_AT_ONCE, WRITTEN_AT_ONCE - 2]
+    assert sorted(found.containers, key=lambda row: row.id) == containers
 
 
 def test_bare_postgres_url_is_refused() -> None:

@@ -8,8 +8,10 @@ Every batch has a number that is written with it.  When the store's answer to a 
 until the store has told whether that number is there: a caller is told what is so, and memory follows the disk.  As
 long as the store is silent callers who come are refused, which their protocol retries.
 
-Memory takes a large commit over in slices between which others have the loop; nothing else is decided until it is done.
-The first slice is everything but containers that have ended: those are seen as live for some turns more.
+What is large (the end of an application of many containers) is decided, gathered, taken over and performed in slices
+between which others have the loop; nothing else is decided until it is done, so that it is what it would be in one go.
+Of what memory takes over the first slice is everything but containers that have ended: those are seen as live for some
+turns more.
 
 Work that nobody waits for at the other end of a wire (a pod was bound) may say so.  The first is written at once; while
 more of it comes, it is written every ``company_s``, or with whatever is in a hurry: a commit costs as much as ten rows.
@@ -34,6 +36,7 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.store import Commit, FencedOut, OutcomeUnknown, Row, Store
+from yodel.rpc_io.pieces import taking_turns
 from yodel.services.writer.row_changes import QueueChanges, SecretChanges
 from yodel.services.writer.state import ClusterState
 from yodel.services.writer.transaction import EntityId, TargetId, Transaction, table_of
@@ -45,6 +48,8 @@ TAKEN_OVER_AT_ONCE = 100
 """Containers that have ended; 5 ms of processor time."""
 PERFORMED_AT_ONCE = 500
 """Effects, which are queued; 3 ms of processor time."""
+GATHERED_AT_ONCE = 2_000
+"""Rows that are looked at, whether they are new; 3 ms of processor time."""
 ASK_AGAIN_S = 0.5
 """Between two questions whether a batch was written."""
 
@@ -228,6 +233,9 @@ class Engine:
             tx = Transaction(self.state, overlay, self._clock.now_ms(), contexts)
             try:
                 result = item.work(tx)
+                while not tx.is_told:
+                    await asyncio.sleep(0)
+                    tx.go_on()
             except Exception as error:  # the caller's to handle: nothing of this item is kept
                 if not item.future.done():
                     item.future.set_exception(error)
@@ -242,8 +250,9 @@ class Engine:
             queues.add(tx.queues)
             sequence = tx.application_sequence if tx.application_sequence is not None else sequence
             done.append((item.future, result))
+        new = [row async for row in taking_turns(overlay.values(), GATHERED_AT_ONCE) if self._is_new(row)]
         commit = Commit(
-            rows=[*queues.rows, *(row for row in overlay.values() if self._is_new(row)), *secrets.tokens],
+            rows=[*queues.rows, *new, *secrets.tokens],
             application_sequence=sequence,
             removed_applications=list(removed),
             removed_attempts=removed_attempts,
@@ -312,8 +321,7 @@ class Engine:
         rows: Sequence[Row] = commit.rows
         ended = [row for row in rows if isinstance(row, Container) and not row.is_live]
         if len(ended) > TAKEN_OVER_AT_ONCE:
-            late = {row.id for row in ended}
-            rows = [row for row in rows if getattr(row, "id", None) not in late]
+            rows = [row for row in rows if not (isinstance(row, Container) and not row.is_live)]
             for some in _slices(ended, TAKEN_OVER_AT_ONCE):
                 self._take_over(rows)
                 await asyncio.sleep(0)
@@ -331,11 +339,8 @@ class Engine:
         if self._follower is not None:
             self._follower(rows, commit.removed_applications)
         assert self._performer is not None, "perform_with() comes before run()"
-        for number, some_effects in enumerate(_slices(effects, PERFORMED_AT_ONCE)):
-            if number > 0:
-                await asyncio.sleep(0)
-            for effect in some_effects:
-                self._performer.perform(effect)
+        async for effect in taking_turns(effects, PERFORMED_AT_ONCE):
+            self._performer.perform(effect)
         for future, result in done:
             if not future.done():
                 future.set_result(result)

@@ -142,6 +142,9 @@ class ClusterState:
     def containers_of(self, attempt_id: ApplicationAttemptId) -> list[Container]:
         return [self.containers[i] for i in self._containers_of.get(attempt_id, ())]
 
+    def container_ids_of(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
+        return list(self._containers_of.get(attempt_id, ()))
+
     def attempts_of(self, application_id: ApplicationId) -> list[Attempt]:
         """Oldest first, without those that were forgotten."""
         return [self.attempts[i] for i in self._attempts_of.get(application_id, ())]
@@ -160,6 +163,9 @@ class ClusterState:
 
     def live_containers(self) -> Iterator[Container]:
         return (self.containers[container_id] for container_id in self.container_index.live)
+
+    def live_containers_on(self, node_id: NodeId) -> list[ContainerId]:
+        return [container.id for container in self.live_containers() if container.node_id == node_id]
 
     def nodes_of_live_applications(self) -> set[NodeId]:
         """Where a live application has or had a container, a forgotten one too."""
