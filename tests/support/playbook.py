@@ -237,6 +237,7 @@ class World:
         self.rm.liveness.look()
         self.rm.decommission.look()
         self.rm.binder.expire()
+        self.rm.window_edges.look()
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.preemption.look())
         with suppress(Unavailable):  # as its task does

@@ -52,6 +52,11 @@ class Hindrance(NamedTuple):
                 return (
                     f"Queue {self.path} is at its maximum capacity: {self.limit}, used {self.used}, asked {self.asked}."
                 )
+            case Hurdle.WINDOW if self.limit != NONE or self.used != NONE:
+                return (
+                    f"Queue {self.path} is at its maximum capacity in {self.said}: {self.limit}, used {self.used}, "
+                    f"asked {self.asked}."
+                )
             case Hurdle.USER_LIMIT:
                 return (
                     f"User capacity has reached its maximum limit, user limit is {self.limit}, resource used by "

@@ -14,6 +14,7 @@ class What(StrEnum):
     before, and of containers that others are to give back."""
 
     QUEUE_MAX_CAPACITY = "QUEUE_MAX_CAPACITY"
+    WINDOW = "WINDOW"
     USER_LIMIT = "USER_LIMIT"
     QUEUE_AM_LIMIT = "QUEUE_AM_LIMIT"
     USER_AM_LIMIT = "USER_AM_LIMIT"
@@ -38,6 +39,7 @@ class What(StrEnum):
 
 _WHAT: Mapping[Hurdle, What] = {
     Hurdle.QUEUE_LIMIT: What.QUEUE_MAX_CAPACITY,
+    Hurdle.WINDOW: What.WINDOW,
     Hurdle.USER_LIMIT: What.USER_LIMIT,
     Hurdle.PARALLEL: What.PARALLEL_APPLICATIONS,
     Hurdle.ROOM: What.POOL_FULL,
@@ -84,6 +86,8 @@ def change_of(what: What, path: str = "", user: str = "") -> str:
     match what:
         case What.QUEUE_MAX_CAPACITY:
             return f"containers of {path} end, or its maximum-capacity is raised (yodel queue set {path} …)."
+        case What.WINDOW:
+            return f"the window is over, or it is changed (yodel queue window list {path})."
         case What.USER_LIMIT:
             return f"containers of {user} in {path} end, or its user-limit-factor is raised (yodel queue set {path} …)."
         case What.QUEUE_AM_LIMIT:

@@ -56,6 +56,7 @@ from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
 from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
 from yodel.services.scheduling.surroundings import NodeNames, Surroundings
+from yodel.services.scheduling.window_edges import WindowEdges
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine
@@ -144,7 +145,9 @@ class Core:
         self._tick_wanted = asyncio.Event()
         self.state = ClusterState.of(stored)
         self.engine = Engine(self.state, ports.store, ports.clock, limits.company_s, ask_again_s=limits.ask_again_s)
-        self.quotas = Quotas(self.state, limits.allocation.minimum, limits.allocation.am_share, limits.preemption)
+        self.quotas = Quotas(
+            self.state, limits.allocation.minimum, limits.allocation.am_share, limits.preemption, ports.clock
+        )
         self.tokens = TokenIssuer(stored.master_keys, stored.identity.cluster_timestamp_ms)
         self.rights = Rights(self.state, ports.users, limits.access, limits.delegation.login_user)
         self._wire_pods()
@@ -238,6 +241,7 @@ class Core:
             self._tick_wanted,
             lambda queue: self.maker.profiles.of(queue).binds,
         )
+        self.window_edges = WindowEdges(self.engine, clock, self.quotas, self._tick_wanted.set)
         self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas)
 
     def _wire_applications(self, stored: Snapshot) -> None:
@@ -292,6 +296,7 @@ class Core:
         return {
             "engine": self.engine.run(),
             "scheduler": self.scheduler.run(),
+            "windows": self.window_edges.run(),
             "preemption": self.preemption.run(),
             "reconciler": self.reconciles.run(),
             "launcher": self.launches.run(),
@@ -312,6 +317,7 @@ class Core:
         self.inspection.published(rows, removed)
         self.transitions.published(rows, removed)
         self.binder.published(rows)
+        self.window_edges.published()
         self.scheduler.published()
 
     def _has_pod(self, container_id: ContainerId) -> bool:

@@ -84,6 +84,7 @@ BOOKS = [
             STATE: "changed heard stirred queue_changed node_changed address_changed",
             "masters/service.py": "heard",
             "nodes/agents.py": "heard",
+            "scheduling/window_edges.py": "changed stirred",
             "views/queries.py": "heard",
         },
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.support.fakes import FakeClock
 from tests.support.records import (
     a_container,
     a_container_id,
@@ -68,7 +69,7 @@ def test_headroom_follows_what_others_hold_and_want() -> None:
     leaf = replace(LEAF, minimum_user_limit_percent=50.0)
     state = ClusterState(IDENTITY)
     state.publish([ROOT, leaf, a_node(capability=SIZE * 10, state=NodeState.RUNNING)])
-    quotas = Quotas(state, SIZE, 0.5, PreemptionRules())
+    quotas = Quotas(state, SIZE, 0.5, PreemptionRules(), FakeClock())
     assert quotas.headroom("root.a", "alice") == SIZE * 5
     state.publish([an_application(submission=a_submission(queue="root.a", user="bob"), current_attempt=1)])
     state.publish([a_container(container=number) for number in range(2, 10)])

@@ -9,7 +9,7 @@ a tenth is less than one container.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from yodel.domain.allocation.by_pool import Part
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
@@ -20,7 +20,7 @@ from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.domain.preemption.ideal import Branch, assign, trees_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Claim, Room, Selection, Victim
+from yodel.domain.preemption.victims import Candidate, Claim, Ease, Room, Selection, Victim
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.queues.shares import dominant
@@ -38,6 +38,8 @@ class Held:
     candidates: Sequence[Candidate]
     free_on: Mapping[NodeId, Resource]
     """What each node has that may be used; negative where it lends less than is held there."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """Of what queues hold above the maximum of an open window: what may go in this round, over 0 and at most 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +71,10 @@ def victims_of(
     assert places is not None, "giving back needs to know the nodes"
     lacking = _lacking(part.demands, ledger, places, limits)
     round_ = _Round(lacking, ledger, part.capacity, top, held, rules)
-    round_.bring_back()
-    round_.serve_queues(lacking)
-    if rules.is_intra_queue_enabled:
+    round_.bring_back(held.parts)
+    if rules.is_enabled:
+        round_.serve_queues(lacking)
+    if rules.is_enabled and rules.is_intra_queue_enabled:
         round_.serve_priorities(lacking)
     return list(round_.selection.victims.values())
 
@@ -123,16 +126,29 @@ class _Round:
         allowed = part_of(share.guaranteed, self._ledger.am_part(share))
         return (self._ledger.masters(path) - allowed).at_least_zero()
 
-    def bring_back(self) -> None:
-        """Queues above their maximum, those below before those above them."""
+    def bring_back(self, parts: Mapping[str, float]) -> None:
+        """Queues above their maximum, those below before those above them.  What windows lowered goes by their stages,
+        also where queues do not give back to others."""
         for branch in reversed(list(self._root.all())):
             if branch is self._root or branch.used.fits_in(branch.maximum):
                 continue
             leaves = [one for one in branch.all() if not one.below]
             gone = total_of(self.selection.taken_of(leaf.path) for leaf in leaves)
             above = (branch.used - branch.maximum - gone).at_least_zero()
-            for leaf in sorted(leaves, key=self._standing, reverse=True):
-                above = self.selection.bring_back(leaf.path, above)
+            leaves.sort(key=self._standing, reverse=True)
+            over = self._ledger.tree.open_over(branch.path)
+            if over is not None:
+                wanted = part_up_of((branch.used - branch.maximum).at_least_zero(), parts.get(over[0], 0.0))
+                self._close(leaves, (wanted - gone).at_least_zero())
+            elif self._rules.is_enabled:
+                for leaf in leaves:
+                    above = self.selection.bring_back(leaf.path, above)
+
+    def _close(self, leaves: Sequence[Branch], above: Resource) -> None:
+        """So much has to go, whatever it takes: what leaves hold above their ideals, then others, then masters."""
+        for ease in Ease:
+            for leaf in leaves:
+                above = self.selection.bring_back(leaf.path, above, ease)
 
     def serve_queues(self, lacking: Sequence[Lacking]) -> None:
         """Those that hold least of their guarantee first, and in a queue those that would be served first."""
@@ -185,6 +201,8 @@ def _lacking(demands: Sequence[Demand], ledger: Ledger, places: Places, limits: 
     found: list[Lacking] = []
     by_user: dict[tuple[str, str], Resource] = {}
     for demand in sorted(demands, key=lambda one: (-one.priority, one.submitted_ms, one.attempt_id)):
+        if ledger.tree.near_over(demand.queue) is not None:
+            continue
         for size, count, placement, wish in _wanted(demand, limits):
             if places.why_never(placement, size):
                 continue

@@ -14,6 +14,7 @@ import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import NONE, Resource, larger
@@ -23,6 +24,15 @@ VICTIMS_MAX = 1000
 BELOW_NOTHING = Resource(-1, -1)
 Price = tuple[int, ...]
 """Of making room on a node; the least is paid."""
+
+
+class Ease(Enum):
+    """Of what a window takes back, in this order: what leaves hold above their ideals, whatever else is no
+    ApplicationMaster, and these."""
+
+    EXCESS = "excess"
+    OTHERS = "others"
+    MASTERS = "masters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +139,15 @@ class Selection:
         self.room.excess[queue] = larger(self.room.excess.get(queue, NONE), amount)
         self.room.quota[queue] = larger(self.room.quota.get(queue, NONE), amount)
 
-    def bring_back(self, queue: str, excess: Resource) -> Resource:
-        """More than its maximum is held: so much goes, whoever has use for it.  Returns what is left of the excess."""
+    def bring_back(self, queue: str, excess: Resource, ease: Ease | None = None) -> Resource:
+        """More than its maximum is held: so much goes, whoever has use for it.  Returns what is left of the excess.
+
+        ``ease``: however much that is in this round."""
         for one in self._of_queue.get(queue, ()):
             if not excess.is_any_positive or self.is_full:
                 break
-            if lowers(one.size, excess) and self._may_go(one, NONE):
+            may_go = self._may_go(one, NONE) if ease is None else self._has_to_go(one, ease)
+            if lowers(one.size, excess) and may_go:
                 self._take(one, queue)
                 self._is_first = False
                 excess -= one.size
@@ -205,6 +218,11 @@ class Selection:
         if not one.is_am:
             return True
         return self._others[one.queue] == 0 and one.size.fits_in(room.masters.get(one.queue, NONE))
+
+    def _has_to_go(self, one: Candidate, ease: Ease) -> bool:
+        if one.id in self.victims or (one.is_am and ease is not Ease.MASTERS):
+            return False
+        return ease is not Ease.EXCESS or lowers(one.size, self.room.excess.get(one.queue, NONE))
 
     def _take(self, one: Candidate, for_queue: str) -> None:
         room = self.room

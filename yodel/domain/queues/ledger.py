@@ -17,6 +17,7 @@ from typing import Protocol
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Share, Tree, dominant
+from yodel.domain.queues.windows import Hold
 from yodel.domain.resource import (
     NONE,
     Resource,
@@ -169,6 +170,8 @@ class Ledger:
 
     def count(self, path: str, user: str, capability: Resource, wanted: int) -> int:
         """How many of these containers the limits let start now, 0 to ``wanted``."""
+        if self.tree.near_over(path) is not None:
+            return 0
         room = self._own_room(self.share(path))
         return min(wanted, _times(capability, room), self.count_of_user(path, user, capability))
 
@@ -187,11 +190,18 @@ class Ledger:
 
     def hindrances(self, path: str, user: str, capability: Resource) -> Iterator[Hindrance]:
         """All such limits: of the leaf, of the queues above, of the user."""
-        share = self.share(path)
+        share, near = self.share(path), self.tree.near_over(path)
+        if near is not None:
+            yield _begins_soon(*near, capability)
         for above in share.path[:-1]:  # whether the cluster has room is seen elsewhere
             if not capability.fits_in(self._left_of(above)):
                 maximum, used = self.share(above).maximum, self.used(above)
-                yield Hindrance(Hurdle.QUEUE_LIMIT, capability, maximum, used, above)
+                over = self.tree.open_over(above)
+                if over is None:
+                    yield Hindrance(Hurdle.QUEUE_LIMIT, capability, maximum, used, above)
+                else:
+                    text = _until(*over)
+                    yield Hindrance(Hurdle.WINDOW, capability, maximum, used, above, said=text)
         if share.queue.user_limit_factor < 0:
             return
         used = self.used_by(path, user)
@@ -256,6 +266,8 @@ class Ledger:
 
     def headroom(self, path: str, user: str) -> Resource:
         """What a user may still get there, without looking at what is free (CapacityHeadroomProvider)."""
+        if self.tree.near_over(path) is not None:
+            return NONE
         share = self.share(path)
         room = self.queue_room(share)
         if share.queue.user_limit_factor >= 0:
@@ -359,6 +371,17 @@ class Ledger:
             return now
         use = self._by_user.get((path, user))
         return (use.resource, use.am_resource) if use is not None else NO_USE
+
+
+def _begins_soon(path: str, hold: Hold, capability: Resource) -> Hindrance:
+    assert hold.near is not None
+    text = f"Window {hold.near.name} of queue {path} begins at {hold.begins}: nothing starts in {path} before that."
+    return Hindrance(Hurdle.WINDOW, capability, path=path, said=text)
+
+
+def _until(path: str, hold: Hold) -> str:
+    assert hold.open is not None
+    return f"window {hold.open.name} of {path} until {hold.ends}"
 
 
 def _widened(limit: Resource, whole: Resource) -> Resource:

@@ -14,6 +14,7 @@ from yodel.domain.queues.amounts import Unit, amount_of, kinds_of, most_of, reso
 from yodel.domain.queues.pools import Wholes
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.siblings import is_plain
+from yodel.domain.queues.windows import NO_WINDOWS, Hold, InForce
 from yodel.domain.resource import NONE, Resource, part_of
 
 
@@ -39,7 +40,8 @@ class Share:
 class Tree:
     """Queues by path, with what they have of the whole, or of their own pool."""
 
-    def __init__(self, queues: Iterable[Queue], whole: Resource | Wholes) -> None:
+    def __init__(self, queues: Iterable[Queue], whole: Resource | Wholes, windows: InForce = NO_WINDOWS) -> None:
+        """``windows`` are those of the queues, at this moment."""
         self.total = whole.total if isinstance(whole, Wholes) else whole
         self._wholes = whole if isinstance(whole, Wholes) else None
         self.shares: dict[str, Share] = {}
@@ -48,7 +50,10 @@ class Tree:
         """What stands for the root among the queues of one pool."""
         self.said: dict[str, Queue] = {}
         """Queues whose row here has other percents than were said, as they were."""
-        for parent, below in _families(queues).items():
+        self.windows = windows
+        self._guaranteed: dict[str, float] = {}
+        """Parts of the whole: less than the capacity where a window leaves less, and below that in proportion."""
+        for parent, below in _families(windows.applied(queues)).items():
             for above, siblings in self._by_pool(parent, below):
                 if above is None or (is_plain(siblings) and not above.is_by_resource and not _have_maxima(siblings)):
                     for queue in siblings:
@@ -60,6 +65,26 @@ class Tree:
     def of_one(cls, total: Resource, am_share: float | None = None) -> Tree:
         """One line for all, as if there were one queue."""
         return cls([Queue(path=ROOT, is_leaf=True, user_limit_factor=-1.0, am_share=am_share)], total)
+
+    def open_over(self, path: str) -> tuple[str, Hold] | None:
+        """The nearest queue with an open window that lowers what a queue may hold: its own path or one above."""
+        holds = self.windows.holds
+        while holds and path:
+            hold = holds.get(path)
+            if hold is not None and hold.open is not None:
+                return path, hold
+            path = path.rpartition(".")[0]
+        return None
+
+    def near_over(self, path: str) -> tuple[str, Hold] | None:
+        """The nearest queue with a window that begins soon: nothing starts in it, or below."""
+        holds = self.windows.holds
+        while holds and path:
+            hold = holds.get(path)
+            if hold is not None and hold.near is not None:
+                return path, hold
+            path = path.rpartition(".")[0]
+        return None
 
     def stray(self, path: str) -> Share:
         """Of a leaf that is in no row any more: no guarantee, and what the root may hold of its pool."""
@@ -93,7 +118,9 @@ class Tree:
         whole = above.whole if above is not None else self.total
         capacity = queue.capacity_percent / 100.0 * (above.capacity if above is not None else 1.0)
         maximum = queue.maximum_capacity_percent / 100.0 * (above.maximum_capacity if above is not None else 1.0)
-        self._put(queue, above, (capacity, maximum), (part_of(whole, capacity), part_of(whole, maximum)))
+        part = queue.capacity_percent / 100.0 * (self._guaranteed[above.queue.path] if above is not None else 1.0)
+        guaranteed = self._guaranteed[queue.path] = min(part, maximum)
+        self._put(queue, above, (capacity, maximum), (part_of(whole, guaranteed), part_of(whole, maximum)))
 
     def _add_by_resource(self, below: Sequence[Queue], above: Share) -> None:
         """Siblings of which some have a share of each resource, or whose parent has."""

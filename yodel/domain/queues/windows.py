@@ -14,7 +14,7 @@ from math import inf
 
 from yodel.domain.queues.crontab import crontab, next_start, zone
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.window import Window
+from yodel.domain.queues.window import WINDOWS_MAX, Window
 
 OPENINGS_MAX = 60
 """Of one window that are put together to tell when it ends: one that opens every minute may never."""
@@ -43,12 +43,13 @@ class Hold:
     begins_ms: int = 0
 
     @property
-    def opens_again(self) -> str:
-        """When nothing of ``near`` is in the way any more, for people."""
+    def begins(self) -> str:
+        """When ``near`` opens, for people."""
         return "" if self.near is None else said_at(self.begins_ms, self.near.zone)
 
     @property
     def ends(self) -> str:
+        """When ``open`` closes, likewise."""
         return "" if self.open is None else said_at(self.ends_ms, self.open.zone)
 
 
@@ -69,7 +70,7 @@ class InForce:
 
     def _applied(self, queue: Queue) -> Queue:
         hold = self.holds.get(queue.path)
-        if hold is None or hold.open is None or hold.open.maximum_percent >= queue.maximum_capacity_percent:
+        if hold is None or hold.open is None:
             return queue
         return replace(queue, maximum_capacity_percent=hold.open.maximum_percent)
 
@@ -77,25 +78,41 @@ class InForce:
 NO_WINDOWS = InForce(holds={})
 
 
-def in_force(queues: Iterable[Queue], now_ms: int) -> InForce:
-    """What the windows of these queues do at a moment, and how long that stays so."""
-    until_ms, holds, has_any = inf, dict[str, Hold](), False
-    for queue in queues:
-        phases = [(window, phase_of(window, now_ms)) for window in queue.windows]
-        if not phases:
-            continue
-        has_any = True
-        until_ms = min(until_ms, *(phase.until_ms for _, phase in phases))
-        hold = _hold(phases)
-        if hold != Hold():
-            holds[queue.path] = hold
-    return InForce(from_ms=now_ms, until_ms=until_ms, holds=holds) if has_any else NO_WINDOWS
+class Calendar:
+    """Tells what windows do, and keeps of each what it is until that is over."""
+
+    def __init__(self) -> None:
+        self._known: dict[Window, tuple[int, Phase]] = {}
+
+    def in_force(self, queues: Iterable[Queue], now_ms: int) -> InForce:
+        """What the windows of these queues do at a moment, and how long that stays so."""
+        until_ms, holds, has_any = inf, dict[str, Hold](), False
+        if len(self._known) > 2 * WINDOWS_MAX:  # of windows that are no more
+            self._known.clear()
+        for queue in queues:
+            phases = [(window, self._phase(window, now_ms)) for window in queue.windows]
+            if not phases:
+                continue
+            has_any = True
+            until_ms = min(until_ms, *(phase.until_ms for _, phase in phases))
+            hold = _hold(phases, queue.maximum_capacity_percent)
+            if hold != Hold():
+                holds[queue.path] = hold
+        return InForce(from_ms=now_ms, until_ms=until_ms, holds=holds) if has_any else NO_WINDOWS
+
+    def _phase(self, window: Window, now_ms: int) -> Phase:
+        found = self._known.get(window)
+        if found is None or not found[0] <= now_ms < found[1].until_ms:
+            found = self._known[window] = now_ms, phase_of(window, now_ms)
+        return found[1]
 
 
-def _hold(phases: Iterable[tuple[Window, Phase]]) -> Hold:
+def _hold(phases: Iterable[tuple[Window, Phase]], maximum_percent: float) -> Hold:
+    """``maximum_percent`` is the queue's own: a window that leaves more changes nothing while it is open."""
     found = Hold()
     for window, phase in phases:
-        if phase.is_open and (found.open is None or _binds_more(window, phase, found)):
+        is_lower = window.maximum_percent < maximum_percent
+        if phase.is_open and is_lower and (found.open is None or _binds_more(window, phase, found)):
             found = replace(found, open=window, ends_ms=phase.ends_ms)
         if phase.is_near and (found.near is None or phase.begins_ms < found.begins_ms):
             found = replace(found, near=window, begins_ms=phase.begins_ms)

@@ -4,12 +4,15 @@ Follows SchedulingMonitor and ProportionalCapacityPreemptionPolicy: what a round
 chooses still when its time is over ends with exit status PREEMPTED, which is nobody's failure; what is not chosen any
 more is forgotten after twice that time.  Notices are in memory: after a restart everybody gets the whole time again.
 A pod that no node was found for for a while is taken back at once: nothing runs there, and the wish is kept.
+
+What a queue holds above the maximum of an open window goes in the window's stages, in the same way, also where queues
+give nothing to each other.  Stages too are counted in memory, from when their limit was first seen.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -50,6 +53,15 @@ class Notice:
     for_queue: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Since when, by the monotonic clock, a window leaves its queue so little."""
+
+    name: str
+    maximum_percent: float
+    since_s: float
+
+
 class Preemption:
     """One task.  ``notices`` are of containers that are to go and have not gone."""
 
@@ -65,6 +77,8 @@ class Preemption:
         self._judged: tuple[object, ...] = ()
         self._last_s = 0.0
         """When the last round chose, by the monotonic clock."""
+        self._seen: dict[str, Seen] = {}
+        """By path, of open windows."""
 
     @property
     def rules(self) -> PreemptionRules:
@@ -99,11 +113,13 @@ class Preemption:
 
     async def _round(self) -> None:
         """None where nobody waits and nothing has changed."""
-        if not self.rules.is_enabled or not self._quotas.is_enforced:
+        parts = self._parts()
+        is_closing = self._quotas.is_enforced and self._quotas.is_any_over_window
+        if not self._quotas.is_enforced or not (self.rules.is_enabled or is_closing):
             self.notices.clear()
             return
         self._forget_ended()
-        if not self._is_due():
+        if not self._is_due() and not is_closing:
             return
         demands = self._scheduler.demands()
         ledger = self._quotas.still_ledger()
@@ -112,7 +128,7 @@ class Preemption:
         victims: list[Victim] = []
         for name in pools.drawn_on:
             top = above_of(name) if len(pools.drawn_on) > 1 else ROOT
-            part, held = self._scheduler.part(name, demands), self._held(name, candidates)
+            part, held = self._scheduler.part(name, demands), self._held(name, candidates, parts)
             # Of a hundred thousand containers it takes a third of a second: beside the loop, on values that stay.
             victims += await asyncio.to_thread(victims_of, part, top, ledger, held, self._scheduler.limits, self.rules)
         if self.rules.observe_only:
@@ -126,7 +142,25 @@ class Preemption:
         is_changed, self._judged = now != self._judged, now
         return bool(self.notices or state.masters.wanted.count or state.masters.awaited or is_changed)
 
-    def _held(self, name: PoolName, candidates: Sequence[Candidate]) -> Held:
+    def _parts(self) -> dict[str, float]:
+        """Of what each queue holds above the maximum of its open window, what may be on notice now: equal parts of what
+        was there at the begin, one for each stage; a stage is as long as a notice and a round."""
+        now_s = self._clock.monotonic_s()
+        stage_s = self.rules.max_wait_before_kill_s + self.rules.monitoring_interval_s
+        seen, parts = dict[str, Seen](), dict[str, float]()
+        for path, hold in self._quotas.windows.holds.items():
+            window = hold.open
+            if window is None or not window.stages:
+                continue
+            one = self._seen.get(path)
+            if one is None or (one.name, one.maximum_percent) != (window.name, window.maximum_percent):
+                one = Seen(name=window.name, maximum_percent=window.maximum_percent, since_s=now_s)
+            seen[path] = one
+            parts[path] = 1.0 / max(1, window.stages - int((now_s - one.since_s) / stage_s))
+        self._seen = seen
+        return parts
+
+    def _held(self, name: PoolName, candidates: Sequence[Candidate], parts: Mapping[str, float]) -> Held:
         state = self._engine.state
         pool, pools = state.pools.of(name), state.pools.pools
         free_on = {}
@@ -135,17 +169,18 @@ class Preemption:
             if lent is not None:
                 free_on[node_id] = lent.now - pool.held_on(node_id)
         own = [one for one in candidates if pools.of(one.queue) == name]
-        return Held(used=frozenset(state.queue_use.by_queue), candidates=own, free_on=free_on)
+        return Held(used=frozenset(state.queue_use.by_queue), candidates=own, free_on=free_on, parts=parts)
 
     async def _candidates(self, ledger: Ledger) -> list[Candidate]:
         """Containers of the queues that may have to give, a slice at a time."""
         state = self._engine.state
         giving = self._giving(ledger)
+        closing = {path for path in giving if ledger.tree.open_over(path) is not None}
         found: list[Candidate] = []
         for number, container in enumerate(list(state.live_containers()) if giving else ()):
             if number % SLICE == SLICE - 1:
                 await asyncio.sleep(0)
-            candidate = self._candidate(container, giving)
+            candidate = self._candidate(container, giving, closing)
             if candidate is not None:
                 found.append(candidate)
         return found
@@ -158,11 +193,12 @@ class Preemption:
             return paths
         return {path for path in paths if not ledger.used(path).fits_in(ledger.share(path).guaranteed)}
 
-    def _candidate(self, container: Container, giving: set[str]) -> Candidate | None:
+    def _candidate(self, container: Container, giving: set[str], closing: set[str]) -> Candidate | None:
         application = self._engine.state.applications.get(container.id.application_id)
         if application is None or not container.is_live or application.submission.queue not in giving:
             return None
-        if container.node_id is None and (container.is_am or not self._is_unplaced(container)):
+        may_wait = container.is_am and application.submission.queue not in closing
+        if container.node_id is None and (may_wait or not self._is_unplaced(container)):
             return None
         return Candidate(
             id=container.id,
@@ -217,13 +253,12 @@ class Preemption:
     def _end(self, tx: Transaction, over: Sequence[Victim], unplaced: Sequence[Victim]) -> None:
         for victim in over:
             if tx.has(victim.candidate.id):
-                text = f"{PREEMPTED_CONTAINER}: queue {victim.candidate.queue} gave it back to {victim.for_queue}"
+                text = f"{PREEMPTED_CONTAINER}: {_why(victim)}"
                 tx.tell(victim.candidate.id, StopRequested(ContainerExitStatus.PREEMPTED, text, tx.now_ms))
         for victim in unplaced:
             container = tx.container(victim.candidate.id) if tx.has(victim.candidate.id) else None
             if container is not None and container.state is ContainerState.PLANNED:
-                text = f"No node was found for {UNPLACED_AFTER_S:.0f} s, and queue {victim.for_queue} wants the share"
-                tx.tell(container.id, StopRequested(ContainerExitStatus.ABORTED, text, tx.now_ms))
+                _withdraw(tx, victim)
 
     def _forget_ended(self) -> None:
         """What ended by itself, and what was not chosen for long."""
@@ -236,6 +271,24 @@ class Preemption:
             and (container := state.containers.get(container_id)) is not None
             and container.is_live
         }
+
+
+def _withdraw(tx: Transaction, victim: Victim) -> None:
+    """An ApplicationMaster that a window leaves no room for fails nobody's attempt."""
+    one = victim.candidate
+    if one.is_am:
+        status, text = ContainerExitStatus.PREEMPTED, f"{PREEMPTED_CONTAINER}: {_why(victim)}"
+    else:
+        status = ContainerExitStatus.ABORTED
+        text = f"No node was found for {UNPLACED_AFTER_S:.0f} s, and queue {victim.for_queue} wants the share"
+    tx.tell(one.id, StopRequested(status, text, tx.now_ms))
+
+
+def _why(victim: Victim) -> str:
+    own = victim.candidate.queue
+    if victim.for_queue == own:
+        return f"queue {own} gave it back"
+    return f"queue {own} gave it back to {victim.for_queue}"
 
 
 def _observe(victims: Sequence[Victim]) -> None:

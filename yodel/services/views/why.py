@@ -232,7 +232,7 @@ class Why:
     def _holders(self, app: Application, what: What, hindrance: Hindrance) -> Iterator[Holder]:
         path, by_user = hindrance.path, self._state.queue_use.by_user
         match what:
-            case What.QUEUE_MAX_CAPACITY:
+            case What.QUEUE_MAX_CAPACITY | What.WINDOW:
                 for (queue, user), usage in by_user.items():
                     if queue == path or queue.startswith(f"{path}."):
                         yield Holder(kind="user", name=user, queue=queue, held=usage.resource)

@@ -18,7 +18,9 @@ from yodel.domain.queues.queue import (
     applications_max_of_user,
 )
 from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.windows import NO_WINDOWS, Calendar, InForce
 from yodel.domain.resource import Resource, rounded_down, smaller
+from yodel.ports.clock import Clock
 from yodel.services.writer.state import ClusterState
 
 
@@ -26,15 +28,23 @@ class Quotas:
     """One instance for the process.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
     maximum-am-resource-percent as a part of 0 to 1."""
 
-    def __init__(self, state: ClusterState, minimum: Resource, am_share: float, preemption: PreemptionRules) -> None:
-        self._state, self._minimum, self.am_share = state, minimum, am_share
+    def __init__(
+        self, state: ClusterState, minimum: Resource, am_share: float, preemption: PreemptionRules, clock: Clock
+    ) -> None:
+        self._state, self._minimum, self.am_share, self._clock = state, minimum, am_share, clock
+        self._calendar = Calendar()
+        self._windows, self._windows_of = NO_WINDOWS, -1
+        """What windows do, and the version of the queues that they are of."""
+        self.windows_version = 0
+        """Grows whenever that is found to be something else."""
         self.preemption = preemption
         self._tree_of: tuple[object, ...] | None = None
         self._tree = Tree((), state.total_resource)
+        self._tree_without_windows: Tree | None = None
         self._active: Mapping[str, Collection[str]] = {}
         self._headrooms: dict[tuple[str, str], Resource] = {}
-        self._headrooms_at = -1
-        """The version they were last found to hold at: every heartbeat comes by, and most change nothing."""
+        self._headrooms_at: tuple[int, InForce] = (-1, NO_WINDOWS)
+        """Version and windows at which they held last: every heartbeat comes by, and most change nothing."""
         self._headrooms_of: tuple[object, ...] = ()
         self._headroom_ledger: Ledger | None = None
 
@@ -58,22 +68,58 @@ class Quotas:
         return is_on and not queue.is_intra_queue_preemption_disabled
 
     @property
+    def windows(self) -> InForce:
+        """What windows do now.  The same object until that changes, or was looked at again: whoever asks after an edge
+        sees what is behind it, whether somebody woke him or not."""
+        version = self._state.standing.queues
+        if version != self._windows_of or (
+            self._windows is not NO_WINDOWS and not self._windows.is_of(self._clock.now_ms())
+        ):
+            before, self._windows_of = self._windows, version
+            self._windows = self._calendar.in_force(self._state.queues.values(), self._clock.now_ms())
+            self.windows_version += before.holds != self._windows.holds
+        return self._windows
+
+    @property
+    def is_any_over_window(self) -> bool:
+        """Some queue holds more than an open window, its own or of one above, leaves it."""
+        if not self.windows.holds:
+            return False
+        tree, held = self.tree, self._state.queue_use.by_queue
+        return any(
+            not use.resource.fits_in(tree.shares[path].maximum)
+            for path, use in held.items()
+            if path in tree.shares and tree.open_over(path) is not None
+        )
+
+    @property
     def tree(self) -> Tree:
         """The queues with their shares of what there is of their pools, made anew when either changed."""
         pools = self._state.pools
         names = pools.drawn_on
         # Every heartbeat comes by: of one pool, as most installations have, nothing is gone through.
         totals = pools.of(names[0]).total if len(names) == 1 else tuple(pools.of(name).total for name in names)
-        of = (self._state.standing.queues, pools.pools, names, totals)
+        of = (self._state.standing.queues, pools.pools, names, totals, self.windows)
         if of != self._tree_of:
-            self._tree, self._tree_of = self._tree_with(self._state.queues.values()), of
+            self._tree, self._tree_of = self._tree_with(self._state.queues.values(), self.windows), of
+            self._tree_without_windows = None
         return self._tree
 
-    def _tree_with(self, queues: Iterable[Queue]) -> Tree:
+    @property
+    def _plain_tree(self) -> Tree:
+        """As if no window were open: a queue takes as many applications as ever, they only wait."""
+        tree = self.tree
+        if not tree.windows.holds:
+            return tree
+        if self._tree_without_windows is None:
+            self._tree_without_windows = self._tree_with(self._state.queues.values(), NO_WINDOWS)
+        return self._tree_without_windows
+
+    def _tree_with(self, queues: Iterable[Queue], windows: InForce) -> Tree:
         """These queues, with their shares of what there is of their pools."""
         pools = self._state.pools
         totals = {name: pools.of(name).total for name in pools.drawn_on}
-        return Tree(queues, pools.total if len(totals) == 1 else Wholes(pools=pools.pools, totals=totals))
+        return Tree(queues, pools.total if len(totals) == 1 else Wholes(pools=pools.pools, totals=totals), windows)
 
     def still_ledger(self) -> Ledger:
         """As ``ledger``, of this moment: what is held afterwards does not show in it."""
@@ -98,7 +144,7 @@ class Quotas:
         """What the last decision found: who wants something."""
         if decision.active != self._active:
             self._active = decision.active
-            self._headrooms_at, self._headrooms_of = -1, ()
+            self._headrooms_at, self._headrooms_of = (-1, NO_WINDOWS), ()
 
     def refusal(
         self, queue: Queue, user: str, application_id: object, beside: Collection[Application] = ()
@@ -115,7 +161,7 @@ class Quotas:
         """The same of one that is under way in another queue."""
         if not self.is_enforced:
             return None
-        queue_use, capacity = self._state.queue_use, self.tree.shares[queue.path].capacity
+        queue_use, capacity = self._state.queue_use, self._plain_tree.shares[queue.path].capacity
         users = [row.submission.user for row in beside if row.submission.queue == queue.path and not row.state.is_final]
         count = queue_use.live_by_queue[queue.path] + len(users)
         whose = f"Queue {queue.path} already has"
@@ -131,7 +177,9 @@ class Quotas:
 
     def over_maximum(self, queues: Iterable[Queue]) -> list[tuple[str, Resource, Resource]]:
         """By path, what is held and what may be, where that is less: with these queues in place of those there are."""
-        shares, held = self._tree_with(queues).shares, self._state.queue_use.by_queue
+        rows = list(queues)
+        windows = self._calendar.in_force(rows, self._clock.now_ms())
+        shares, held = self._tree_with(rows, windows).shares, self._state.queue_use.by_queue
         return [
             (path, held[path].resource, share.maximum)
             for path, share in sorted(shares.items())
@@ -143,8 +191,9 @@ class Quotas:
         (CapacityHeadroomProvider.getHeadroom).  The same for all applications of a user in a queue; kept until
         somebody holds more or less."""
         state = self._state
-        if self._headrooms_at != state.standing.version:
-            self._headrooms_at = state.standing.version
+        version, windows = self._headrooms_at
+        if version != state.standing.version or windows is not self.windows:
+            self._headrooms_at = state.standing.version, self.windows
             of = (state.queue_use.version, self.tree)
             if of != self._headrooms_of:
                 self._headrooms_of, self._headroom_ledger = of, None

@@ -10,7 +10,7 @@ import pytest
 
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.window import Window
-from yodel.domain.queues.windows import NO_WINDOWS, Phase, in_force, phase_of, said_at
+from yodel.domain.queues.windows import NO_WINDOWS, Calendar, Phase, phase_of, said_at
 
 OFFICE = Window(
     name="office",
@@ -60,24 +60,24 @@ def test_lowest_maximum_wins_and_never_more_than_the_queues_own() -> None:
     queue = Queue(path="root.a", maximum_capacity_percent=60.0, windows=(OFFICE, lower, above))
 
     def maximum(moment: str) -> float:
-        return in_force([queue], at(moment)).applied([queue])[0].maximum_capacity_percent
+        return Calendar().in_force([queue], at(moment)).applied([queue])[0].maximum_capacity_percent
 
     assert [maximum(moment) for moment in ("23T08:30", "23T09:30", "23T10:00", "23T18:00")] == [40.0, 10.0, 40.0, 60.0]
     only_above = replace(queue, windows=(above,))
-    assert in_force([only_above], at("23T09:00")).applied([only_above]) == [only_above]
+    assert Calendar().in_force([only_above], at("23T09:00")).applied([only_above]) == [only_above]
 
 
 def test_of_equal_windows_the_one_that_lasts_is_named_and_of_near_ones_the_first() -> None:
     longer = replace(OFFICE, name="longer", duration_s=40_000)
     sooner = replace(OFFICE, name="sooner", cron="55 7 * * *", maximum_percent=50.0)
     queue = Queue(path="root.a", windows=(OFFICE, longer, sooner))
-    held = in_force([queue], at("23T09:00")).holds["root.a"]
+    held = Calendar().in_force([queue], at("23T09:00")).holds["root.a"]
     assert held.open == longer
     assert held.ends == "2026-11-23T19:06+01:00"
     assert held.near is None
-    held = in_force([queue], at("23T07:51")).holds["root.a"]
+    held = Calendar().in_force([queue], at("23T07:51")).holds["root.a"]
     assert held.near == sooner
-    assert held.opens_again == "2026-11-23T07:55+01:00"
+    assert held.begins == "2026-11-23T07:55+01:00"
     assert held.open is None
 
 
@@ -86,10 +86,10 @@ def test_it_is_in_force_from_then_to_the_next_edge_of_any() -> None:
         Queue(path="root.a", windows=(OFFICE,)),
         Queue(path="root.b", windows=(replace(OFFICE, cron="0 10 * * *"),)),
     ]
-    found = in_force(queues, at("23T08:30"))
+    found = Calendar().in_force(queues, at("23T08:30"))
     assert (found.from_ms, found.until_ms) == (at("23T08:30"), at("23T09:50"))
     assert [found.is_of(at(moment)) for moment in ("23T08:29", "23T08:30", "23T09:49", "23T09:50")] == [0, 1, 1, 0]
-    assert in_force([Queue(path="root.a")], at("23T08:30")) is NO_WINDOWS
+    assert Calendar().in_force([Queue(path="root.a")], at("23T08:30")) is NO_WINDOWS
     assert NO_WINDOWS.is_of(0)
 
 
