@@ -83,7 +83,7 @@ async def test_queue_that_is_removed_is_gone_and_the_configuration_stays(open_st
     conf = SchedulerConf(version=3, properties=(SchedulerProperty("a", "1"), SchedulerProperty("b", "ü\n")))
     guarded = Queue(path="root.a", submit_acl="", administer_acl="carol", maximum_parallel_applications=0)
     amounts = (Part("memory-mb", 10240.0, Unit.ABSOLUTE), Part("vcores", 12.5, Unit.PERCENT))
-    guarded = replace(guarded, capacity_amounts=amounts, maximum_amounts=amounts[:1])
+    guarded = replace(guarded, priority=-2, is_by_priority=True, capacity_amounts=amounts, maximum_amounts=amounts[:1])
     await store.commit(Commit(rows=[conf, guarded], removed_queues=["root.default", "root.never"]))
 
     found = await stored(open_store)

@@ -98,6 +98,26 @@ async def test_every_full_queue_above_is_a_link_nearest_first_with_those_who_hol
         assert text == leaf.text
 
 
+@pytest.mark.parametrize(("mine", "others", "is_named"), [(8, 8, True), (6, 10, False)])
+async def test_queue_of_a_lower_priority_sees_those_that_are_served_before(
+    mine: int, others: int, is_named: bool
+) -> None:
+    """Who has less than the guarantee is before who has it, whatever the priorities."""
+    root = replace(ROOT, is_by_priority=True)
+    async with World(Options(queues=(root, P, A, C, replace(B, priority=2)))) as world:
+        await full(world, others, "root.b")
+        first = await full(world, mine, "root.p.a")
+        await world.submit(queue="root.b")
+        await first.beat(ask(2))
+        await world.settle()
+        links = {link.what: link for link in only(why(world, first.application_id)).chain}
+        assert (What.QUEUE_PRIORITY in links) == is_named
+        if is_named:
+            link = links[What.QUEUE_PRIORITY]
+            assert link.text == "Served before root.p (priority 0), and waiting too: root.b (priority 2)."
+            assert "the priority of root.p is raised" in link.change
+
+
 async def test_application_above_the_number_that_may_run_sees_those_that_do() -> None:
     async with World(options(replace(P, maximum_parallel_applications=1), A, C, B)) as world:
         first = await world.running_am(queue="root.p.c", user="bob")

@@ -31,10 +31,11 @@ LIMITS = AllocationLimits(minimum=SIZE, per_tick_max=10_000, in_flight_max=10_00
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[Queue, ...]:
     """Two levels of up to nine leaves."""
-    found = [Queue(path="root", is_leaf=False)]
+    found = [Queue(path="root", is_leaf=False, is_by_priority=draw(st.booleans()))]
     for above in [f"root.{name}" for name in "abc"[: draw(st.integers(1, 3))]]:
         most = draw(parallel)
-        found.append(Queue(path=above, is_leaf=False, maximum_parallel_applications=most, **draw(shares)))
+        order = {"is_by_priority": draw(st.booleans()), "priority": draw(priorities)}
+        found.append(Queue(path=above, is_leaf=False, **order, maximum_parallel_applications=most, **draw(shares)))
         names = "xyz"[: draw(st.integers(1, 3))]
         found += [Queue(path=f"{above}.{name}", **draw(shares), **draw(leaf_limits)) for name in names]
     return tuple(found)
@@ -43,6 +44,7 @@ def trees(draw: st.DrawFn) -> tuple[Queue, ...]:
 shares = st.tuples(st.integers(0, 33), st.integers(34, 100)).map(
     lambda pair: {"capacity_percent": float(pair[0]), "maximum_capacity_percent": float(pair[1])}
 )
+priorities = st.sampled_from([0, 0, 2, 5])
 parallel = st.sampled_from([None, None, 0, 1, 3])
 leaf_limits = st.fixed_dictionaries(
     {
@@ -51,6 +53,7 @@ leaf_limits = st.fixed_dictionaries(
         "ordering": st.sampled_from(Ordering),
         "am_share": st.sampled_from([None, 0.1, 1.0]),
         "maximum_parallel_applications": parallel,
+        "priority": priorities,
     }
 )
 

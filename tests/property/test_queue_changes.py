@@ -27,6 +27,8 @@ SAID = {
     "disable_preemption": ["true", ""],
     "acl_administer_queue": [" ", "alice", ""],
     "maximum-applications": ["7", ""],
+    "priority": ["-1", "0", "3", ""],
+    "ordering-policy": ["priority-utilization", "utilization", "fair", ""],
     "max-parallel-apps": ["0", "2", "2147483647", ""],
 }
 TREE = {

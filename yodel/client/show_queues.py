@@ -55,6 +55,8 @@ def queue_facts(queue: JsonObject) -> dict[str, str]:
         "Applications": f"{queue['running_applications']} running, {queue['pending_applications']} waiting"
         + (f", {queue['maximum_applications']} at most" if queue["maximum_applications"] is not None else "")
         + (f", {parallel} at once" if parallel is not None else ""),
+        "Order": queue.get("ordering_policy", ""),
+        "Priority": str(queue["priority"]) if queue.get("priority") else "",
         "Limit of a user": limit,
         "Least of a user": f"{least:g} % of the queue for each who wants something" if least is not None else "",
         "Users": ", ".join(queue["users"]),

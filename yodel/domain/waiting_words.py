@@ -10,7 +10,7 @@ from yodel.domain.waiting import Hindrance
 
 
 class What(StrEnum):
-    """In the words of YARN where it has one.  The last four are of the view: of pods that were made, of who is served
+    """In the words of YARN where it has one.  The last five are of the view: of pods that were made, of who is served
     before, and of containers that others are to give back."""
 
     QUEUE_MAX_CAPACITY = "QUEUE_MAX_CAPACITY"
@@ -34,6 +34,7 @@ class What(StrEnum):
     UNSCHEDULABLE = "UNSCHEDULABLE"
     STARTING = "STARTING"
     PRIORITY = "PRIORITY"
+    QUEUE_PRIORITY = "QUEUE_PRIORITY"
     PREEMPTION = "PREEMPTION"
 
 
@@ -100,6 +101,8 @@ def change_of(what: What, path: str = "", user: str = "") -> str:
                 f"an application of {user} in {path} ends, or its user-limit-factor or maximum-am-resource-percent is "
                 f"raised (yodel queue set {path} …)."
             )
+        case What.QUEUE_PRIORITY:
+            return f"they have what they wait for, or the priority of {path} is raised (yodel queue set {path} …)."
         case What.PARALLEL_APPLICATIONS:
             return f"an application of {path} ends, or its max-parallel-apps is raised (yodel queue set {path} …)."
         case _:

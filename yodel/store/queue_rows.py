@@ -13,7 +13,8 @@ from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import tables
 
 _PLAIN = (
-    *("weight", "user_limit_factor", "minimum_user_limit_percent", "am_share", "maximum_applications"),
+    *("weight", "user_limit_factor", "minimum_user_limit_percent", "am_share", "maximum_applications", "priority"),
+    "is_by_priority",
     *("maximum_parallel_applications", "is_free_mix", "is_preemption_disabled", "is_intra_queue_preemption_disabled"),
 )
 """Fields of a queue that are kept among its limits as they are."""

@@ -114,6 +114,18 @@ def test_applications_that_run_at_once_are_as_the_scheduler_says_where_a_queue_s
     }
 
 
+def test_order_passes_down_to_parents_and_is_read_again_as_it_was_said() -> None:
+    tree = {"root.a.queues": "x", "root.a.x.capacity": "100", "root.b.queues": "y", "root.b.y.capacity": "100"}
+    said = {"root.ordering-policy": "priority-utilization", "root.b.ordering-policy": "utilization"}
+    queues = described(conf(**tree, **said, **{"root.a.x.priority": "-3"})).queues
+    assert [queue.path for queue in queues if queue.is_by_priority] == ["root", "root.a"]
+    assert [queue.priority for queue in queues if queue.priority] == [-3]
+    again = described(properties_of(queues, 0.5)).queues
+    assert [(q.path, q.is_by_priority, q.priority) for q in again] == [
+        (q.path, q.is_by_priority, q.priority) for q in queues
+    ]
+
+
 def test_giving_back_passes_down_and_is_read_again_as_it_was_said() -> None:
     tree = {"root.a.queues": "x,y", "root.a.x.capacity": "50", "root.a.y.capacity": "50"}
     said = {"root.a.disable_preemption": "true", "root.a.y.disable_preemption": " False "}
@@ -239,6 +251,8 @@ def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, st
         ("root.a.maximum-applications", "10.5"),
         ("root.a.maximum-applications", "-2"),
         ("root.a.max-parallel-apps", "2.5"),
+        ("root.a.priority", "1.5"),
+        ("root.a.priority", "2147483648"),
         ("root.max-parallel-apps", "many"),
         ("max-parallel-apps", "-1"),
         ("user.max-parallel-apps", "5"),

@@ -9,11 +9,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from math import inf
+from math import ceil, inf
 
 from yodel.domain.allocation.demands import Demand
 from yodel.domain.ask_book import Wish
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import Ledger, Standing
 from yodel.domain.queues.queue import ROOT, Ordering
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import Resource
@@ -98,7 +98,7 @@ class Turns:
             if next(_heads(demand), None) is not None:
                 self.users.setdefault(demand.queue, set()).add(demand.user)
         self._lines: dict[str, Line] = {}
-        self._heaps: dict[str, list[tuple[tuple[bool, float, float], str]]] = {}
+        self._heaps: dict[str, list[tuple[Standing, str]]] = {}
         self._top = ROOT
         """The root, or what stands for it among the queues of one pool."""
         for path, of_leaf in by_leaf.items():
@@ -136,18 +136,22 @@ class Turns:
                 count = min(count, self._until(own, min(heap[1:3])[0], capability))
         return count
 
-    def _until(self, path: str, other: tuple[bool, float, float], capability: Resource) -> int:
-        without_guarantee, ratio, _ = other
-        standing = self._ledger.standing(path)
-        if standing[0] != without_guarantee:
+    def _until(self, path: str, other: Standing, capability: Resource) -> int:
+        own = self._ledger.standing(path)
+        if own.has_no_guarantee != other.has_no_guarantee:
             return AT_ONCE_MAX  # the other has no guarantee and comes after
+        is_before = own[:3] < other[:3]  # by priority, until it has its guarantee
+        if is_before and own.has_its_guarantee:
+            return AT_ONCE_MAX
         share = self._ledger.share(path)
         step = dominant(capability, self._ledger.measure(share))
-        if ratio == inf:
+        if other.part == inf and not is_before:
             return AT_ONCE_MAX
-        if step in (0.0, inf) or standing[1] == inf:
+        if step in (0.0, inf) or own.part == inf:
             return 1
-        return int(min(AT_ONCE_MAX, max(0.0, (ratio - standing[1]) / step))) + 1
+        if is_before:
+            return max(1, min(AT_ONCE_MAX, ceil((1.0 - own.part) / step - 1e-9)))
+        return int(min(AT_ONCE_MAX, max(0.0, (other.part - own.part) / step))) + 1
 
     def served(self, line: Line) -> None:
         """What the queue holds has changed, or it wants nothing more."""

@@ -33,6 +33,8 @@ class Branch:
     pending: Resource = NONE
     is_kept: bool = False
     """disable_preemption: what it holds above its guarantee stays."""
+    priority: int = 0
+    """Where priorities of queues count: the highest keeps first what is above the guarantees."""
     below: list[Branch] = field(default_factory=list)
     ideal: Resource = NONE
 
@@ -80,7 +82,12 @@ def _branch(ledger: Ledger, path: str, share: Share) -> Branch:
         maximum=share.maximum,
         used=ledger.used(path),
         is_kept=share.queue.is_preemption_disabled,
+        priority=share.queue.priority if _counts_priority(ledger, share) else 0,
     )
+
+
+def _counts_priority(ledger: Ledger, share: Share) -> bool:
+    return len(share.path) > 1 and ledger.share(share.path[1]).queue.is_by_priority
 
 
 def assign(root: Branch, total: Resource) -> None:
@@ -101,6 +108,7 @@ def _assign_below(branch: Branch) -> None:
             [_of(floor, kind) for floor in floors],
             [_of(cap, kind) for cap in caps],
             [_of(child.guaranteed, kind) for child in branch.below],
+            [child.priority for child in branch.below],
         )
         for own, amount in zip(filled, amounts, strict=True):
             own[kind] = amount
@@ -129,17 +137,32 @@ def _cap(branch: Branch, floor: Resource) -> Resource:
     return larger(smaller(most, larger(branch.guaranteed, branch.used)), floor)
 
 
-def _by_guarantee(total: int, floors: Sequence[int], caps: Sequence[int], guarantees: Sequence[int]) -> list[int]:
-    """Those with a guarantee first, in its proportion; what is left goes to the others in equal parts."""
+def _by_guarantee(
+    total: int, floors: Sequence[int], caps: Sequence[int], guarantees: Sequence[int], priorities: Sequence[int]
+) -> list[int]:
+    """Those with a guarantee first, in its proportion; what is left goes to the others in equal parts.  Where
+    priorities differ all get their guarantees first, and then the highest what it wants."""
     amounts = list(floors)
-    has = [index for index, guarantee in enumerate(guarantees) if guarantee > 0]
-    has_not = [index for index, guarantee in enumerate(guarantees) if guarantee <= 0]
-    for chosen, weights in ((has, [guarantees[i] for i in has]), (has_not, [1] * len(has_not))):
-        rest = total - sum(amounts) + sum(amounts[index] for index in chosen)
-        own = filled_to_level(rest, [floors[i] for i in chosen], [caps[i] for i in chosen], weights)
-        for index, amount in zip(chosen, own, strict=True):
-            amounts[index] = amount
+    levels = sorted(set(priorities), reverse=True)
+    for is_with in (True, False):
+        every = [index for index, guarantee in enumerate(guarantees) if (guarantee > 0) is is_with]
+        if is_with and len(levels) > 1:
+            within = [max(floors[i], min(caps[i], guarantees[i])) for i in range(len(caps))]
+            _fill(total, amounts, within, guarantees, every)
+        for level in levels:
+            _fill(total, amounts, caps, guarantees, [index for index in every if priorities[index] == level])
     return amounts
+
+
+def _fill(
+    total: int, amounts: list[int], caps: Sequence[int], guarantees: Sequence[int], chosen: Sequence[int]
+) -> None:
+    """Fill some of the amounts to one level, with what the others leave."""
+    rest = total - sum(amounts) + sum(amounts[index] for index in chosen)
+    weights = [max(1, guarantees[index]) for index in chosen]
+    own = filled_to_level(rest, [amounts[i] for i in chosen], [caps[i] for i in chosen], weights)
+    for index, amount in zip(chosen, own, strict=True):
+        amounts[index] = amount
 
 
 def filled_to_level(total: int, floors: Sequence[int], caps: Sequence[int], weights: Sequence[int]) -> list[int]:

@@ -21,7 +21,7 @@ from yodel.domain.ids import NodeId
 from yodel.domain.preemption.ideal import Branch, assign, trees_of
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.preemption.victims import Candidate, Claim, Ease, Room, Selection, Victim
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import Ledger, Standing
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.queues.shares import dominant
 from yodel.domain.resource import NONE, Resource, part_of, part_up_of, rounded_up, times_in, total_of
@@ -192,7 +192,7 @@ class _Round:
             nodes = self._allowed[one.placement]
         return Claim(queue=one.demand.queue, size=one.size, count=count, nodes=nodes)
 
-    def _standing(self, branch: Branch) -> tuple[bool, float, float]:
+    def _standing(self, branch: Branch) -> Standing:
         return self._ledger.standing(branch.path)
 
 

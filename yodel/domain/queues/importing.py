@@ -58,6 +58,7 @@ _MISSING: Mapping[str, str] = {
     "mapping-rule-json": "mapping rules",
     "mapping-rule-json-file": "mapping rules",
     "workflow-priority-mappings": "mapping rules",
+    "ordering-policy.": "preemption by priority of queues",
     "user.": "limits of parallel applications by user",
 }
 """Of the whole scheduler: what does not exist here."""
@@ -71,7 +72,6 @@ _MISSING_OF_QUEUES: Mapping[str, str] = {
     "auto-create-child-queue.": "queues that are made by themselves",
     "auto-queue-creation-v2.": "queues that are made by themselves",
     "leaf-queue-template.": "queues that are made by themselves",
-    "priority": "priorities of queues",
     "default-application-priority": "priorities by queue",
     "acl_application_max_priority": "priorities by user",
     "disable_preemption": "preemption",
@@ -193,6 +193,8 @@ def _of_all(name: str, value: str) -> _Verdict:
     if name in _LEAF_DEFAULTS:
         own = _LEAF_DEFAULTS[name]
         return _Verdict(note=f"became {own} of each leaf that says nothing itself", of_leaves=own)
+    if name == "ordering-policy.priority-utilization.underutilized-preemption.enabled" and text.lower() == "false":
+        return _Verdict(note="is left out: nothing is preempted for the priority of a queue")
     if what := _listed(_MISSING, name):
         return _missing(what)
     if why := _listed(_LEFT_OUT, name):

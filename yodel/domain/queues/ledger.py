@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.queue import ROOT
@@ -46,6 +46,17 @@ class Use(Protocol):
 
     @property
     def masters(self) -> int: ...
+
+
+class Standing(NamedTuple):
+    """What queues of one parent are served by, least first.  ``part`` is what is used of the guarantee."""
+
+    has_no_guarantee: bool
+    has_its_guarantee: bool
+    """Counts with the priority only."""
+    urgency: int
+    part: float
+    guarantee: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +147,18 @@ class Ledger:
     def used_by(self, path: str, user: str) -> Resource:
         return self._of_user(path, user)[0]
 
-    def standing(self, path: str) -> tuple[bool, float, float]:
-        """Least first is served first: queues without a guarantee after all others, then by the used part of the
-        guarantee; among equals the greater guarantee (PriorityUtilizationQueueOrderingPolicy,
+    def standing(self, path: str) -> Standing:
+        """Least first is served first: queues without a guarantee after all others; where priorities count those that
+        have less than their guarantee first, and of them or of the others those of the highest priority; then by the
+        used part of the guarantee; among equals the greater guarantee (PriorityUtilizationQueueOrderingPolicy,
         CSQueueUtils.updateUsedCapacity)."""
         share = self.share(path)
-        used = self.used(path)
-        if share.capacity <= 0:
-            return True, dominant(used, share.whole), 0.0
-        return False, dominant(used, self.measure(share)), -share.capacity
+        part = dominant(self.used(path), self.measure(share))
+        has_none = share.capacity <= 0
+        guarantee = 0.0 if has_none else -share.capacity
+        if len(share.path) > 1 and self.share(share.path[1]).queue.is_by_priority:
+            return Standing(has_none, part >= 1.0, -share.queue.priority, part, guarantee)
+        return Standing(has_none, False, 0, part, guarantee)
 
     def measure(self, share: Share) -> Resource:
         """What a queue's use is measured by: its guarantee, or the least container if that is more."""

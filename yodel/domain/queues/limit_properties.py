@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from yodel.domain.queues.queue import Ordering, Queue
+from yodel.domain.queues.queue import BY_PRIORITY, BY_USE, Ordering, Queue
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
 FACTOR_MAX = 1_000_000.0
 WEIGHT_MAX = 1_000_000.0
 APPLICATIONS_MAX = 2**31 - 1
+PRIORITY_MAX = 2**31 - 1
 PARALLEL = "max-parallel-apps"
 """Of a queue, and of the whole scheduler for every queue that says nothing itself: not of the queue above it."""
 USERS_MAX = 1000
@@ -70,6 +71,8 @@ def limits(
         "minimum_user_limit_percent": percent,
         "user_weights": tuple(sorted(weights.items())),
         "ordering": _ordering(properties, own, is_leaf=is_leaf),
+        "is_by_priority": not is_leaf and _is_by_priority(properties, own, parent),
+        "priority": int(_number(properties, own, "priority", 0.0, -PRIORITY_MAX - 1, PRIORITY_MAX)),
         "maximum_parallel_applications": _parallel(properties, own),
         "maximum_applications": int(_number(properties, own, "maximum-applications", -1.0, -1.0, APPLICATIONS_MAX)),
     }
@@ -109,6 +112,14 @@ def parallel_of(queue: Queue) -> dict[str, str]:
     return {} if most is None else {PARALLEL: str(most)}
 
 
+def order_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
+    """What is said of its priority, and of the order of the queues below it where that is not as above."""
+    found = {"priority": str(queue.priority)} if queue.priority else {}
+    if not queue.is_leaf and queue.is_by_priority != (parent is not None and parent.is_by_priority):
+        found["ordering-policy"] = queue.ordering_policy
+    return found
+
+
 def preemption_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
     """What is said of giving back, where it is not as above."""
     return {
@@ -143,10 +154,16 @@ def _parallel(properties: Mapping[str, str], own: str) -> int | None:
 def _ordering(properties: Mapping[str, str], own: str, *, is_leaf: bool) -> Ordering:
     name = own + "ordering-policy"
     text = properties.get(name, "").strip().lower()
-    known = {ordering.value for ordering in Ordering} if is_leaf else {"utilization"}
+    known = {ordering.value for ordering in Ordering} if is_leaf else {BY_USE, BY_PRIORITY}
     if text and text not in known:
         raise _refused(name, properties[name], " or ".join(sorted(known)))
     return Ordering(text) if text and is_leaf else Ordering.FIFO
+
+
+def _is_by_priority(properties: Mapping[str, str], own: str, parent: Queue | None) -> bool:
+    """A queue passes it down to those below that have queues below them (AbstractParentQueue)."""
+    text = properties.get(own + "ordering-policy", "").strip().lower()
+    return text == BY_PRIORITY if text else parent is not None and parent.is_by_priority
 
 
 def _weights(properties: Mapping[str, str], own: str, path: str, names: Mapping[str, str]) -> dict[str, float]:
@@ -178,7 +195,7 @@ def _number(properties: Mapping[str, str], own: str, name: str, default: float, 
         value = math.nan
     if not math.isfinite(value) or not least <= value <= most or "_" in text:
         raise _refused(own + name, text, f"a number from {least:g} to {most:g}" if math.isfinite(least) else "a number")
-    if name in ("maximum-applications", PARALLEL) and value != int(value):
+    if name in ("maximum-applications", "priority", PARALLEL) and value != int(value):
         raise _refused(own + name, text, "a whole number")
     return value
 

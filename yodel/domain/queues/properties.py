@@ -18,6 +18,7 @@ from yodel.domain.queues.limit_properties import (
     PREEMPTION_PROPERTIES,
     limits,
     limits_of,
+    order_of,
     parallel_of,
     preemption_of,
     user_of,
@@ -43,13 +44,12 @@ QUEUE_PROPERTIES = frozenset(
         *("queues", "capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
         *("maximum-application-lifetime", "default-application-lifetime"),
         *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
-        *("ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES),
+        *("priority", "ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES),
     }
 )
 """Of one queue, with an effect."""
 
 AS_IT_IS: Mapping[str, frozenset[str]] = {
-    "priority": frozenset({"0"}),
     "default-application-priority": frozenset({"0"}),
     "accessible-node-labels": frozenset({"*"}),
     "auto-create-child-queue.enabled": frozenset({"false"}),
@@ -105,7 +105,7 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
             found[f"{own}acl_administer_queue"] = queue.administer_acl
         parent = by_path.get(queue.parent_path) if queue.parent_path is not None else None
         found |= {own + name: text for name, text in preemption_of(queue, parent).items()}
-        found |= {own + name: text for name, text in parallel_of(queue).items()}
+        found |= {own + name: text for name, text in {**parallel_of(queue), **order_of(queue, parent)}.items()}
         if queue.is_leaf:
             found |= {own + name: text for name, text in limits_of(queue).items()}
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)

@@ -39,6 +39,11 @@ class Ordering(Enum):
     """Who holds least memory, then by time of submission."""
 
 
+BY_USE = "utilization"
+BY_PRIORITY = "priority-utilization"
+"""Who is served first among the queues below one (ordering-policy)."""
+
+
 class Enforcement(Enum):
     """Whether the tree's limits count.  Kept with the root."""
 
@@ -89,6 +94,11 @@ class Queue:
     maximum_parallel_applications: int | None = None
     """Applications that run at once in the queue and below it (max-parallel-apps); None: no limit."""
     ordering: Ordering = Ordering.FIFO
+    priority: int = 0
+    """The higher is served first, where the queue above serves by priority."""
+    is_by_priority: bool = False
+    """Of a queue with others below it: who is under his guarantee is served by priority (ordering-policy is
+    priority-utilization); as of the queue above unless it says otherwise."""
     is_preemption_disabled: bool = False
     """What it holds above its guarantee is not asked back (disable_preemption); of a leaf, as of those above it unless
     it says otherwise."""
@@ -100,6 +110,13 @@ class Queue:
     """When it may hold less, by name."""
     said: tuple[tuple[str, str], ...] = ()
     """Properties by their own names, as they were said (``yodel.domain.queues.words``); none: the settings speak."""
+
+    @property
+    def ordering_policy(self) -> str:
+        """ordering-policy, which means one thing of a leaf and another of those above."""
+        if self.is_leaf:
+            return self.ordering.value
+        return BY_PRIORITY if self.is_by_priority else BY_USE
 
     def weight_of(self, user: str) -> float:
         return dict(self.user_weights).get(user, 1.0)

@@ -259,6 +259,10 @@ class Queue(Model):
     user_limit_factor: float | None = Field(description="Of the guarantee, what one user may hold; -1: no limit.")
     minimum_user_limit_percent: float | None = Field(description="Of the queue, what each active user may have.")
     maximum_applications: int | None = Field(description="Applications that may be under way; of leaves.")
+    priority: int = Field(description="The higher is served first, where the parent serves by `priority-utilization`.")
+    ordering_policy: str = Field(
+        description="Of a leaf `fifo` or `fair`, of a parent `utilization` or `priority-utilization`."
+    )
     maximum_parallel_applications: int | None = Field(
         description="Applications that may run at once in it and below; null: no limit."
     )

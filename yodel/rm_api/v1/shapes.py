@@ -212,6 +212,8 @@ def queue(view: QueueView) -> models.Queue:
         user_limit_factor=row.user_limit_factor if row.is_leaf else None,
         minimum_user_limit_percent=row.minimum_user_limit_percent if row.is_leaf else None,
         maximum_applications=applications_max(row, view.share.capacity) if row.is_leaf else None,
+        priority=row.priority,
+        ordering_policy=row.ordering_policy,
         maximum_parallel_applications=row.maximum_parallel_applications,
         used=amount(metrics.used),
         used_percent=round(view.used_share * 100.0, 2),

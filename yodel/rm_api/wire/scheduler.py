@@ -107,8 +107,8 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "health": _health(tree.started_ms),
                 "maximumAllocation": resource(tree.limits.maximum),
                 "queueAcls": _acls(root),
-                "queuePriority": 0,
-                "orderingPolicyInfo": "utilization",
+                "queuePriority": root.priority,
+                "orderingPolicyInfo": root.ordering_policy,
                 **_modes(root),
             }
         }
@@ -147,8 +147,8 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "maxEffectiveCapacity": resource(effective_maximum),
         "maximumAllocation": resource(tree.limits.maximum),
         "queueAcls": _acls(queue),
-        "queuePriority": 0,
-        "orderingPolicyInfo": queue.ordering.value if queue.is_leaf else "utilization",
+        "queuePriority": queue.priority,
+        "orderingPolicyInfo": queue.ordering_policy,
         "autoCreateChildQueueEnabled": False,
         "leafQueueTemplate": {},
         **_modes(queue),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.application import Application
@@ -189,7 +190,7 @@ class Why:
         """Who holds a limit, and who comes before, is looked for once however many asks wait for the same."""
         held: dict[tuple[What, str, str], Sequence[Holder]] = {}
         is_limited = any(told.unserved.own is None for told in all_told)
-        beside = [*self._ahead(app), *self._given_back(app)] if is_limited else []
+        beside = [*self._ahead(app), *self._queues_ahead(app), *self._given_back(app)] if is_limited else []
         for told in all_told:
             chain = [self._link(app, hindrance, held) for hindrance in told.chain]
             yield self._ask(told, [*chain, *beside] if told.unserved.own is None else chain)
@@ -274,6 +275,36 @@ class Why:
         more = f" and {len(before) - len(first)} more" if len(before) > len(first) else ""
         text = f"Served before it in queue {path}, and waiting too: {names}{more}."
         yield Link(what=What.PRIORITY, text=text, change=change_of(What.PRIORITY), queue=path)
+
+    def _queues_ahead(self, app: Application) -> Iterator[Link]:
+        """Queues of a higher priority beside its own, or beside one above that, in which others wait too."""
+        queues, path = self._state.queues, app.submission.queue
+        if not self._quotas.is_enforced or not any(queue.is_by_priority for queue in queues.values()):
+            return
+        ids = (attempt_id.application_id for attempt_id in self._state.reasons.waiting)
+        waiting = {self._state.applications[i].submission.queue for i in ids if i in self._state.applications}
+        ledger = self._quotas.ledger()
+        for own, above in pairwise(accumulate(path.split("."), "{}.{}".format)):
+            row = queues.get(above)
+            if own not in queues or row is None or not queues[own].is_by_priority:
+                continue
+            standing = ledger.standing(above)
+            before = [
+                queue
+                for queue in queues.values()
+                if queue.parent_path == own
+                and queue.priority > row.priority
+                and ledger.standing(queue.path) < standing
+                and any(f"{other}.".startswith(f"{queue.path}.") for other in waiting)
+            ]
+            if before:
+                first = heapq.nsmallest(AHEAD_MAX, before, key=lambda queue: (-queue.priority, queue.path))
+                names = ", ".join(f"{queue.path} (priority {queue.priority})" for queue in first)
+                more = f" and {len(before) - len(first)} more" if len(before) > len(first) else ""
+                text = f"Served before {above} (priority {row.priority}), and waiting too: {names}{more}."
+                yield Link(
+                    what=What.QUEUE_PRIORITY, text=text, change=change_of(What.QUEUE_PRIORITY, above), queue=above
+                )
 
     def _given_back(self, app: Application) -> Iterator[Link]:
         """Containers of others that are to go for its queue."""

@@ -42,6 +42,9 @@ DEEP = {
     "root.prod.queues": "etl,bi",
     "root.prod.etl.queues": "hourly,nightly",
     "root.prod.capacity": "70",
+    "root.ordering-policy": "priority-utilization",
+    "root.prod.priority": "5",
+    "ordering-policy.priority-utilization.underutilized-preemption.enabled": "false",
     "root.prod.maximum-capacity": "90",
     "root.prod.acl_administer_queue": " ops",
     "root.prod.user-settings.alice.weight": "0.5",
@@ -201,6 +204,13 @@ MALFORMED = {
         3,
         "It is set to 0, but parent percent != 0",
     ),
+    "priority": ({"root.a.priority": "high"}, 6, "root.a.priority: 'high'; expected a number from -2.14748e+09"),
+    "preemption by priority": (
+        {"ordering-policy.priority-utilization.underutilized-preemption.enabled": "true"},
+        6,
+        "underutilized-preemption.enabled is not supported here yet: preemption by priority of queues",
+    ),
+    "order of a parent": ({"root.ordering-policy": "fair"}, 6, "expected priority-utilization or utilization"),
     "ordering": ({"root.a.ordering-policy": "random"}, 6, "root.a.ordering-policy: 'random'; expected fair or fifo"),
     "calculator": ({"resource-calculator": "x.Y"}, 6, "resource-calculator cannot be x.Y"),
     "variable": ({"root.a.state": "${state}"}, 6, "has a variable, and none is read"),
@@ -264,9 +274,15 @@ def test_malformed_file_is_refused_with_its_line(changes: dict[str, str], line: 
 
 
 def test_several_faults_are_told_at_once() -> None:
-    said = {**FLAT, "root.a.state": "x", "root.b.state": "y", "root.a.user-limit-factor": "z", "root.c.priority": "3"}
+    said = {
+        **FLAT,
+        "root.a.state": "x",
+        "root.b.state": "y",
+        "root.a.user-limit-factor": "z",
+        "root.c.reservable": "true",
+    }
     assert [refusal.line for refusal in read(said).refusals] == [9]
-    del said["root.c.priority"]
+    del said["root.c.reservable"]
     assert [refusal.line for refusal in read(said).refusals] == [6, 7, 8]
 
 

@@ -18,9 +18,14 @@ SIZE = Resource(1024, 1)
 TOTAL = SIZE * 100
 
 
-def ledger(*queues: Queue, held: Mapping[tuple[str, str], int] | None = None, **changes: Any) -> Ledger:
+def ledger(
+    *queues: Queue,
+    held: Mapping[tuple[str, str], int] | None = None,
+    root: Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> Ledger:
     """Queues below the root, with containers of one size held by leaf and user."""
-    tree = Tree((Queue(path="root", is_leaf=False), *queues), TOTAL)
+    tree = Tree((Queue(path="root", is_leaf=False, **(root or {})), *queues), TOTAL)
     found = Ledger(tree, {}, {}, **{"minimum": SIZE, "am_share": 0.1, **changes})
     for (path, user), count in (held or {}).items():
         found.take(path, user, SIZE * count)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from tests.support.records import an_attempt_id
 from tests.unit.domain.queues.test_ledger import SIZE, leaf, ledger
 from tests.unit.domain.test_allocation import demand, planned, room, wish
@@ -11,7 +13,8 @@ from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Decision
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.ask_book import AskKey
-from yodel.domain.queues.queue import Ordering
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.queue import Ordering, Queue
 from yodel.domain.states import ExecutionType
 
 LIMITS = AllocationLimits(minimum=SIZE)
@@ -57,3 +60,44 @@ def test_limits_are_told_when_the_cluster_is_full_too() -> None:
     full_too = [Hurdle.QUEUE_LIMIT, Hurdle.ROOM]
     assert chains(decision) == [(2, full_too), (2, full_too), (3, full_too)]
     assert len(decision.outcomes) == 3
+
+
+def ranked(rank: int, path: str, capacity: float, **changes: object) -> Queue:
+    return leaf(path, capacity, priority=rank, **changes)
+
+
+def held_after(found: Ledger, count: int, *paths: str) -> list[int]:
+    demands = [
+        demand(number, queue=path, user="u", wishes=[wish(100)]) for number, path in enumerate(reversed(paths), 1)
+    ]
+    decide(demands, room(count), LIMITS, ledger=found)
+    return [found.used(path).vcores for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("is_by_priority", "count", "held"),
+    [
+        (True, 10, [10, 0, 0]),  # the highest first, whatever its guarantee
+        (True, 30, [20, 10, 0]),  # until it has its guarantee
+        (True, 80, [20, 50, 10]),
+        (True, 100, [20, 50, 30]),
+        (False, 10, [2, 5, 3]),
+    ],
+)
+def test_queue_of_a_higher_priority_is_served_first_until_it_has_its_guarantee(
+    is_by_priority: bool, count: int, held: list[int]
+) -> None:
+    queues = ranked(9, "root.a", 20.0), ranked(5, "root.b", 50.0), ranked(-1, "root.c", 30.0)
+    found = ledger(*queues, root={"is_by_priority": is_by_priority})
+    assert held_after(found, count, "root.a", "root.b", "root.c") == held
+
+
+def test_what_is_left_above_guarantees_goes_to_the_highest_priority() -> None:
+    queues = ranked(1, "root.a", 20.0), ranked(0, "root.b", 30.0), leaf("root.c", 50.0)
+    found = ledger(*queues, root={"is_by_priority": True})
+    assert held_after(found, 100, "root.a", "root.b") == [70, 30]
+
+
+def test_queue_without_a_guarantee_comes_last_whatever_its_priority() -> None:
+    found = ledger(ranked(9, "root.a", 0.0), leaf("root.b", 100.0), root={"is_by_priority": True})
+    assert held_after(found, 40, "root.a", "root.b") == [0, 40]
