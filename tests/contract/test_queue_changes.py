@@ -130,3 +130,19 @@ async def test_version_comes_back_after_a_restart(world: Disturbed) -> None:
     await world.restart()
     assert world.found == (4, 1.0, "1")
     assert (await world.rm.scheduler_conf.as_of(3))[1]["yarn.scheduler.capacity.root.default.user-limit-factor"] == "3"
+
+
+async def test_window_comes_back_after_a_restart_and_goes_with_the_version_before(world: Disturbed) -> None:
+    words: dict[str, str | None] = {"cron": "0 8 * * 1-5", "duration-s": "36000", "maximum-capacity": "40"}
+    await world.change(("root.default", {f"window.day.{kind}": text for kind, text in words.items()}))
+    (window,) = world.rm.state.queues["root.default"].windows
+    assert (window.name, window.cron, window.duration_s, window.maximum_percent) == ("day", "0 8 * * 1-5", 36_000, 40.0)
+    await world.restart()
+    assert world.rm.state.queues["root.default"].windows == (window,)
+    (change,) = await world.stores[-1].tree_changes(None, 100)
+    assert len(change.names) >= len(words)
+    conf = world.rm.scheduler_conf
+    now, properties = await conf.as_of(1)
+    await world.run(conf.change("admin", replacing(properties), expected=now))
+    await world.restart()
+    assert world.rm.state.queues["root.default"].windows == ()

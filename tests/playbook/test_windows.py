@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 
 import pytest
@@ -14,8 +14,10 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.queues.window import Window
 from yodel.domain.resource import NONE
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.domain.states import AttemptState, ContainerExitStatus
 from yodel.domain.waiting_words import What
+from yodel.services.scheduling.configuration import assembling
 
 ROOT = Queue(path="root", is_leaf=False)
 WINDOW = Window(name="day", cron="15 22 * * *", duration_s=600, maximum_percent=25.0)
@@ -229,3 +231,32 @@ async def test_limits_that_are_only_observed_end_nothing() -> None:
         await full(world)
         await go_on(world, BEGIN_S + 100, 20)
         assert held(world) == 16
+
+
+def changing(said: Mapping[str, str | None]) -> ConfUpdate:
+    named = {f"window.day.{kind}": text for kind, text in said.items()}
+    return ConfUpdate(updated=[QueueChange(path="root.a", properties=named)])
+
+
+async def test_window_is_said_changed_and_taken_away_while_it_is_open() -> None:
+    async with World(options(replace(A, windows=()), B)) as world:
+        am, _ = await full(world, 11)
+        await go_on(world, BEGIN_S, 50)
+        words = {"cron": "15 22 * * *", "duration-s": "600", "maximum-capacity": "50", "give-back-stages": "1"}
+
+        async def say(said: Mapping[str, str | None]) -> None:
+            await world.run(world.rm.scheduler_conf.change("admin", assembling(changing(said))))
+            await world.settle()
+
+        update = changing(words)
+        plan = world.rm.scheduler_conf.planned("admin", assembling(update))
+        assert world.rm.quotas.over_maximum(plan.queues) == [("root.a", SMALL * 12, SMALL * 8)], "a dry run tells"
+        await say(words)
+        assert world.rm.quotas.tree.shares["root.a"].maximum == SMALL * 8
+        await go_on(world, STAGE_S + 3)
+        assert held(world) == 8
+        await am.beat(ask(4))
+        await say({"maximum-capacity": "62.5"})
+        assert held(world) == 10
+        await say(dict.fromkeys(words))
+        assert held(world) == 12

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.limit_properties import PARALLEL, user_of
+from yodel.domain.queues.window_properties import window_of
 from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX
 
@@ -30,7 +31,7 @@ def not_delegated(change: TreeChange, paths: set[str], administers: Callable[[st
     for name in change.names:
         path, own = owner(name.removeprefix(PREFIX), paths)
         parent = path.rpartition(".")[0]
-        is_kind = own in DELEGATED or bool(user_of(own))
+        is_kind = own in DELEGATED or bool(user_of(own)) or any(window_of(own))
         if not parent or not is_kind or not administers(parent):
             return name
     return None

@@ -26,6 +26,7 @@ from yodel.domain.queues.limit_properties import (
 )
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_together
+from yodel.domain.queues.window_properties import window_of, windows_said, with_windows
 from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX, children
 from yodel.errors import Refused
@@ -106,6 +107,7 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         parent = by_path.get(queue.parent_path) if queue.parent_path is not None else None
         found |= {own + name: text for name, text in preemption_of(queue, parent).items()}
         found |= {own + name: text for name, text in {**parallel_of(queue), **order_of(queue, parent)}.items()}
+        found |= {own + name: text for name, text in windows_said(queue).items()}
         if queue.is_leaf:
             found |= {own + name: text for name, text in limits_of(queue).items()}
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
@@ -137,7 +139,7 @@ def described(properties: Mapping[str, str]) -> Described:
     am_share = None if share is None else _float(MAXIMUM_AM_SHARE, share)
     if am_share is not None and not 0 < am_share <= 1:
         raise _refused(MAXIMUM_AM_SHARE, str(share), "a part of the cluster, over 0 and at most 1")
-    return Described(queues=tuple(queues), am_share=am_share)
+    return Described(queues=tuple(with_windows(queues, properties)), am_share=am_share)
 
 
 def _walk(
@@ -297,7 +299,7 @@ def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
         if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL):
             continue
         path, own = owner(short, paths)
-        if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own)):
+        if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own))):
             continue
         allowed = AS_IT_IS.get(own) if path else ALL_AS_IT_IS.get(short)
         if allowed is None or not name.startswith(PREFIX):
