@@ -101,6 +101,13 @@ class QueueNotFound(NotFound):
         super().__init__(f"Queue '{name}' doesn't exist.")
 
 
+class WindowNotFound(NotFound):
+    """A queue has no window of that name."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(f"Queue {path} has no window {name}")
+
+
 class ChangeNotFound(NotFound):
     """A version of the queue tree that never was, or of which nothing is kept."""
 

@@ -33,7 +33,7 @@ Words = Annotated[
 File = Annotated[str, typer.Argument(metavar="FILE", help="A capacity-scheduler.xml; - is standard input.")]
 
 
-def _change(
+def send(
     server: str | None,
     make: Callable[[], tuple[str, str, JsonObject]],
     since: int | None,
@@ -75,7 +75,7 @@ def set_queues(
         body = {"change": queue_edits.bodies(queue_edits.parsed(words)), "reason": reason}
         return "PATCH", "/queues", body
 
-    _change(server, make, since, dry_run=dry_run, as_json=as_json)
+    send(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("create")
@@ -99,7 +99,7 @@ def create_queue(
         body = {**first, "change": others, "reason": reason}
         return "POST", "/queues", body
 
-    _change(server, make, since, dry_run=dry_run, as_json=as_json)
+    send(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("delete")
@@ -128,7 +128,7 @@ def delete_queue(
         body = {"delete": [path], "change": queue_edits.bodies(others), "reason": reason}
         return "PATCH", "/queues", body
 
-    _change(server, make, since, dry_run=dry_run, as_json=as_json)
+    send(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("move")
@@ -156,7 +156,7 @@ def move_queue(
         address = f"/queues/{queue_edits.segment(path)}/move"
         return "POST", address, body
 
-    _change(server, make, since, dry_run=dry_run, as_json=as_json)
+    send(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("history")
@@ -211,7 +211,7 @@ def revert_queues(
         address = f"/queue-history/{version}/revert"
         return "POST", address, {"reason": reason}
 
-    _change(server, make, since, dry_run=dry_run, as_json=as_json)
+    send(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("import")
@@ -235,7 +235,7 @@ def import_queues(
         body: JsonObject = {"properties": queue_edits.properties_in(file), "reason": reason}
         return "PUT", "/queue-configuration", body
 
-    _change(server, make, since, dry_run=dry_run, as_json=as_json)
+    send(server, make, since, dry_run=dry_run, as_json=as_json)
 
 
 @queues.command("export")

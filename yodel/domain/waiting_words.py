@@ -88,7 +88,7 @@ def change_of(what: What, path: str = "", user: str = "") -> str:
         case What.QUEUE_MAX_CAPACITY:
             return f"containers of {path} end, or its maximum-capacity is raised (yodel queue set {path} …)."
         case What.WINDOW:
-            return f"the window is over, or it is changed (yodel queue set {path} window.…)."
+            return f"the window is over, or it is changed (yodel queue window list {path})."
         case What.USER_LIMIT:
             return f"containers of {user} in {path} end, or its user-limit-factor is raised (yodel queue set {path} …)."
         case What.QUEUE_AM_LIMIT:

@@ -263,3 +263,20 @@ def test_tree_is_shown_again_until_somebody_has_seen_enough(served: Served, monk
     monkeypatch.setattr(queue_commands, "sleep", enough)
     shown = served.run("tree", "--watch").stdout
     assert (shown.count("root.default"), waits) == (3, [2.0, 2.0, 2.0])
+
+
+def test_window_is_made_listed_and_removed(served: Served) -> None:
+    rows = served.done(
+        *("window", "add", "default", "day", "0 8 * * 1-5", "--duration", "36000", "--maximum", "40"),
+        *("--time-zone", "Europe/Berlin", "--stop-new-before", "600", "--reason", "office"),
+    )
+    assert ["root.default.window.day.maximum-capacity", "-", "40"] in rows
+    _, row = served.done("window", "list", "root.default")
+    assert row[:7] == ["day", "0 8 * * 1-5", "Europe/Berlin", "36000", "40%", "600", "4"]
+    assert row[7].startswith("opens ")
+    assert json.loads(served.run("window", "list", "default", "--json").stdout)[0]["is_open"] is False
+    rows = served.done("window", "remove", "default", "day", "--dry-run")
+    assert ["root.default.window.day.cron", "0 8 * * 1-5", "-"] in rows
+    assert served.version == 2
+    served.done("window", "remove", "default", "day", "--reason", "over")
+    assert served.world.rm.state.queues["root.default"].windows == ()

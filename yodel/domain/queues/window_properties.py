@@ -82,6 +82,12 @@ def said_of(window: Window) -> dict[str, str]:
     return found
 
 
+def said_as(name: str, window: Window | None) -> dict[str, str | None]:
+    """What a change says of a window, whatever was said before; None: it goes."""
+    said = {} if window is None else said_of(window)
+    return {f"{_MARKER}{name}.{kind}": said.get(kind) for kind in sorted(_KINDS)}
+
+
 def _windows(path: str, said: Mapping[str, Mapping[str, str]]) -> tuple[Window, ...]:
     if len(said) > WINDOWS_OF_QUEUE_MAX:
         raise Refused(f"Too many windows in {path}: at most {WINDOWS_OF_QUEUE_MAX}")

@@ -90,7 +90,7 @@ class Calendar:
         if len(self._known) > 2 * WINDOWS_MAX:  # of windows that are no more
             self._known.clear()
         for queue in queues:
-            phases = [(window, self._phase(window, now_ms)) for window in queue.windows]
+            phases = self.phases(queue, now_ms)
             if not phases:
                 continue
             has_any = True
@@ -99,6 +99,9 @@ class Calendar:
             if hold != Hold():
                 holds[queue.path] = hold
         return InForce(from_ms=now_ms, until_ms=until_ms, holds=holds) if has_any else NO_WINDOWS
+
+    def phases(self, queue: Queue, now_ms: int) -> list[tuple[Window, Phase]]:
+        return [(window, self._phase(window, now_ms)) for window in queue.windows]
 
     def _phase(self, window: Window, now_ms: int) -> Phase:
         found = self._known.get(window)

@@ -62,19 +62,19 @@ QueuePath = Annotated[
     str, Path(max_length=TEXT_LENGTH_MAX, description="A path, or a leaf's name.", examples=["root.default"])
 ]
 Version = Annotated[int, Path(ge=1, le=10**17, description="A version of the queues.")]
-_ADMINISTERED = [Depends(require_network)]
+ADMINISTERED = [Depends(require_network)]
 
 
-@router.post("/queues", status_code=HTTPStatus.CREATED, dependencies=_ADMINISTERED)
+@router.post("/queues", status_code=HTTPStatus.CREATED, dependencies=ADMINISTERED)
 async def create_queue(
     request: Request, response: Response, body: models.QueueCreation, since: From
 ) -> models.QueuesChanged:
     """Make a queue."""
     update = ConfUpdate(added=[_edit(body)], updated=list(map(_edit, body.change)))
-    return await _changed(request, response, assembling(update), since, body.reason)
+    return await changed(request, response, assembling(update), since, body.reason)
 
 
-@router.patch("/queues", dependencies=_ADMINISTERED)
+@router.patch("/queues", dependencies=ADMINISTERED)
 async def change_queues(
     request: Request, response: Response, body: models.QueuesEdit, since: From
 ) -> models.QueuesChanged:
@@ -85,19 +85,19 @@ async def change_queues(
         updated=list(map(_edit, body.change)),
         overall=body.scheduler,
     )
-    return await _changed(request, response, assembling(update), since, body.reason)
+    return await changed(request, response, assembling(update), since, body.reason)
 
 
-@router.patch("/queues/{path}", dependencies=_ADMINISTERED)
+@router.patch("/queues/{path}", dependencies=ADMINISTERED)
 async def change_queue(
     request: Request, response: Response, path: QueuePath, body: models.QueueSetting, since: From
 ) -> models.QueuesChanged:
     """Change properties of one queue."""
     change = QueueChange(path=_path(api_of(request), path), properties=body.properties)
-    return await _changed(request, response, assembling(ConfUpdate(updated=[change])), since, body.reason)
+    return await changed(request, response, assembling(ConfUpdate(updated=[change])), since, body.reason)
 
 
-@router.delete("/queues/{path}", dependencies=_ADMINISTERED)
+@router.delete("/queues/{path}", dependencies=ADMINISTERED)
 async def delete_queue(
     request: Request,
     response: Response,
@@ -107,17 +107,17 @@ async def delete_queue(
 ) -> models.QueuesChanged:
     """Remove a queue with all below it: stopped, and without applications under way."""
     wanted = assembling(ConfUpdate(removed=[_path(api_of(request), path)]))
-    return await _changed(request, response, wanted, since, reason)
+    return await changed(request, response, wanted, since, reason)
 
 
-@router.post("/queues/{path}/move", dependencies=_ADMINISTERED)
+@router.post("/queues/{path}/move", dependencies=ADMINISTERED)
 async def move_queue(
     request: Request, response: Response, path: QueuePath, body: models.QueueMove, since: From
 ) -> models.QueuesChanged:
     """Move or rename a queue with all below it: stopped, and without applications under way."""
     source = _path(api_of(request), path)
     update = ConfUpdate(updated=list(map(_edit, body.change)))
-    return await _changed(
+    return await changed(
         request, response, lambda now: assembled(moved(now, source, body.to), update), since, body.reason
     )
 
@@ -132,7 +132,7 @@ async def get_configuration(request: Request, response: Response) -> models.Queu
 
 @router.put(
     "/queue-configuration",
-    dependencies=_ADMINISTERED,
+    dependencies=ADMINISTERED,
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -164,7 +164,7 @@ async def replace_configuration(request: Request, response: Response, since: Fro
         raise InvalidValue("properties", type(properties).__name__, "an object of texts by full names of properties")
     if not isinstance(reason, str) or len(reason) > REASON_LENGTH_MAX:
         raise InvalidValue("reason", str(reason)[:80], f"a text of at most {REASON_LENGTH_MAX} characters")
-    return await _changed(request, response, replacing(properties), since, reason)
+    return await changed(request, response, replacing(properties), since, reason)
 
 
 @router.get("/queue-history")
@@ -192,7 +192,7 @@ async def get_change(request: Request, version: Version) -> models.QueueChange:
     return models.QueueChange(**_change(found[0], CHANGES_SHOWN_MAX))
 
 
-@router.post("/queue-history/{version}/revert", dependencies=_ADMINISTERED)
+@router.post("/queue-history/{version}/revert", dependencies=ADMINISTERED)
 async def revert(
     request: Request, response: Response, version: Version, body: models.Revert, since: From
 ) -> models.QueuesChanged:
@@ -202,7 +202,7 @@ async def revert(
     now, properties = await api.services.scheduler_conf.as_of(version)
     expected, is_dry_run = since
     reason = body.reason or f"as at version {version}"
-    return await _changed(request, response, replacing(properties), (expected or now, is_dry_run), reason)
+    return await changed(request, response, replacing(properties), (expected or now, is_dry_run), reason)
 
 
 def etag(version: int) -> str:
@@ -210,7 +210,7 @@ def etag(version: int) -> str:
     return f'"{version}"'
 
 
-async def _changed(
+async def changed(
     request: Request, response: Response, wanted: Wanted, since: tuple[int | None, bool], reason: str
 ) -> models.QueuesChanged:
     api, (expected, is_dry_run) = api_of(request), since

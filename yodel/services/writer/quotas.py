@@ -18,7 +18,8 @@ from yodel.domain.queues.queue import (
     applications_max_of_user,
 )
 from yodel.domain.queues.shares import Tree
-from yodel.domain.queues.windows import NO_WINDOWS, Calendar, InForce
+from yodel.domain.queues.window import Window
+from yodel.domain.queues.windows import NO_WINDOWS, Calendar, InForce, Phase
 from yodel.domain.resource import Resource, rounded_down, smaller
 from yodel.ports.clock import Clock
 from yodel.services.writer.state import ClusterState
@@ -79,6 +80,10 @@ class Quotas:
             self._windows = self._calendar.in_force(self._state.queues.values(), self._clock.now_ms())
             self.windows_version += before.holds != self._windows.holds
         return self._windows
+
+    def phases(self, queue: Queue) -> list[tuple[Window, Phase]]:
+        """The windows of a queue, with what each is now."""
+        return self._calendar.phases(queue, self._clock.now_ms())
 
     @property
     def is_any_over_window(self) -> bool:

@@ -1,0 +1,132 @@
+"""``yodel queue window …``: when a queue may hold less."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from yodel.client.change_queues import DryRun, Reason, Since, send
+from yodel.client.change_queues import queues as queues
+from yodel.client.invoking import AsJson, Server, run
+
+if TYPE_CHECKING:
+    from yodel.client.api import JsonObject, RmClient
+    from yodel.client.show import Screen
+
+windows = typer.Typer(
+    name="window",
+    help="When a queue may hold less, and how much.\n\nExample: yodel queue window list root.etl",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+queues.add_typer(windows)
+Path = Annotated[str, typer.Argument(metavar="QUEUE", help="Its path, or its name where only one has it.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The window's name.")]
+HEADS = ("WINDOW", "CRON", "ZONE", "SECONDS", "MAXIMUM", "NOTHING_NEW_BEFORE", "STAGES", "NOW")
+
+
+@windows.command("list")
+def list_windows(path: Path, server: Server = None, as_json: AsJson = False) -> None:
+    """Show the windows of a queue, and which are open.
+
+    Example: yodel queue window list root.etl
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client.queue_edits import segment
+
+        items = (await client.get(f"/queues/{segment(path)}/windows"))["items"]
+        if as_json:
+            screen.json(items)
+        else:
+            screen.table(HEADS, [window_row(item) for item in items])
+
+    run(server, work)
+
+
+@windows.command("add")
+def add_window(
+    path: Path,
+    name: Name,
+    cron: Annotated[str, typer.Argument(metavar="CRON", help="When it opens: five fields of crontab(5), quoted.")],
+    duration: Annotated[int, typer.Option(help="Seconds that it stays open.")],
+    maximum: Annotated[float, typer.Option(help="Percent of the parent's maximum that the queue may hold meanwhile.")],
+    time_zone: Annotated[str, typer.Option(help="The clock that is meant, as Europe/Berlin.")] = "UTC",
+    stop_new_before: Annotated[int, typer.Option(help="Seconds before it opens in which nothing starts.")] = 0,
+    stages: Annotated[int, typer.Option(help="Parts in which is asked back what is above; 0: nothing is.")] = 4,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a window.
+
+    Example: yodel queue window add root.etl office "0 8 * * 1-5" --duration 36000 --maximum 20
+    """
+
+    def make() -> tuple[str, str, JsonObject]:
+        from yodel.client.queue_edits import segment
+
+        body = {
+            "name": name,
+            "cron": cron,
+            "time_zone": time_zone,
+            "duration_s": duration,
+            "maximum_capacity_percent": maximum,
+            "stop_new_before_s": stop_new_before,
+            "give_back_stages": stages,
+            "reason": reason,
+        }
+        return "POST", f"/queues/{segment(path)}/windows", body
+
+    send(server, make, since, dry_run=dry_run, as_json=as_json)
+
+
+@windows.command("remove")
+def remove_window(
+    path: Path,
+    name: Name,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a window away.
+
+    Example: yodel queue window remove root.etl office
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import queue_edits
+
+        address = f"/queues/{queue_edits.segment(path)}/windows/{queue_edits.segment(name)}"
+        params = {"reason": reason} if reason else {}
+        found = await queue_edits.change(
+            client, "DELETE", address, None, since=since, is_dry_run=dry_run, params=params
+        )
+        queue_edits.tell(screen, found, as_json=as_json)
+
+    run(server, work)
+
+
+def window_row(window: JsonObject) -> list[str]:
+    """Under HEADS."""
+    from yodel.client import show
+
+    if window["is_open"]:
+        now = f"open until {show.time(window['ends_ms'])}"
+    else:
+        now = f"{'nothing new starts, ' if window['is_near'] else ''}opens {show.time(window['begins_ms'])}"
+    return [
+        window["name"],
+        window["cron"],
+        window["time_zone"],
+        str(window["duration_s"]),
+        f"{window['maximum_capacity_percent']:g}%",
+        str(window["stop_new_before_s"]),
+        str(window["give_back_stages"]),
+        now,
+    ]

@@ -1,0 +1,160 @@
+"""Windows of a queue: ``/queues/{path}/windows``.
+
+They are properties of the queue (``window.NAME.…``), so a change of one is a change of the queues: with ``If-Match``, a
+dry run, a version, and by whom queues may be changed.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field
+from starlette.requests import Request
+
+from yodel.domain.queues.history import REASON_LENGTH_MAX
+from yodel.domain.queues.queue import Queue, is_name
+from yodel.domain.queues.window import STAGES_DEFAULT, Window
+from yodel.domain.queues.window_properties import said_as
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.errors import InvalidValue, QueueNotFound, Refused, WindowNotFound
+from yodel.rm_api.context import api_of
+from yodel.rm_api.v1 import queue_models as models
+from yodel.rm_api.v1.callers import TEXT_LENGTH_MAX
+from yodel.rm_api.v1.models import EpochMs, Model, Page
+from yodel.rm_api.v1.queue_changes import ADMINISTERED, From, QueuePath, changed, etag
+from yodel.services.scheduling.configuration import assembling
+
+router = APIRouter(tags=["queues"])
+Name = Annotated[str, Path(max_length=TEXT_LENGTH_MAX, description="A window's name.", examples=["office"])]
+_NUMBER_MAX = 10**9
+Count = Annotated[int, Field(ge=0, le=_NUMBER_MAX)]
+
+
+class WindowSaid(Model):
+    """When a queue may hold less, and how much."""
+
+    cron: models.Text = Field(description="Five fields of crontab(5).", examples=["0 8 * * 1-5"])
+    time_zone: models.Text = Field(default="UTC", description="The clock that is meant.", examples=["Europe/Berlin"])
+    duration_s: Count = Field(description="How long it stays open.")
+    maximum_capacity_percent: float = Field(ge=0, le=100, description="Of the parent's maximum, meanwhile.")
+    stop_new_before_s: Count = Field(default=0, description="So long before it opens nothing starts any more.")
+    give_back_stages: Count = Field(
+        default=STAGES_DEFAULT, description="Parts in which is asked back what is above; 0: nothing is."
+    )
+
+
+class WindowChange(WindowSaid):
+    """What a window is from now on."""
+
+    reason: models.Reason = ""
+
+
+class WindowCreation(WindowChange):
+    """A window to make."""
+
+    name: models.Text
+
+
+class QueueWindow(WindowSaid):
+    """A window as it is, and what it is now."""
+
+    name: str
+    is_open: bool
+    is_near: bool = Field(description="It opens soon, and nothing new starts.")
+    begins_ms: EpochMs | None = Field(description="When it opens next; null while it is open.")
+    ends_ms: EpochMs | None = Field(description="When it closes; null while it is closed.")
+
+
+class QueueWindowPage(Page[QueueWindow]):
+    """All windows of a queue."""
+
+
+@router.get("/queues/{path}/windows")
+async def list_windows(request: Request, response: Response, path: QueuePath) -> QueueWindowPage:
+    """The windows of a queue, by name.  The ETag is the version of what is said of all queues."""
+    services, queue = api_of(request).services, _queue(request, path)
+    response.headers["ETag"] = etag(services.scheduler_conf.version)
+    items = [
+        QueueWindow(
+            name=window.name,
+            cron=window.cron,
+            time_zone=window.zone,
+            duration_s=window.duration_s,
+            maximum_capacity_percent=window.maximum_percent,
+            stop_new_before_s=window.stop_new_before_s,
+            give_back_stages=window.stages,
+            is_open=phase.is_open,
+            is_near=phase.is_near,
+            begins_ms=None if phase.is_open else phase.begins_ms,
+            ends_ms=phase.ends_ms if phase.is_open else None,
+        )
+        for window, phase in services.queries.quotas.phases(queue)
+    ]
+    return QueueWindowPage(items=items, next_cursor=None)
+
+
+@router.post("/queues/{path}/windows", status_code=HTTPStatus.CREATED, dependencies=ADMINISTERED)
+async def add_window(
+    request: Request, response: Response, path: QueuePath, body: WindowCreation, since: From
+) -> models.QueuesChanged:
+    """Make a window."""
+    queue = _queue(request, path)
+    if not is_name(body.name):
+        raise InvalidValue("name", body.name[:80], "1 to 128 letters, digits, _ and -")
+    if any(window.name == body.name for window in queue.windows):
+        raise Refused(f"Queue {queue.path} has a window {body.name} already")
+    return await changed(request, response, assembling(_update(queue.path, body.name, body)), since, body.reason)
+
+
+@router.put("/queues/{path}/windows/{name}", dependencies=ADMINISTERED)
+async def replace_window(
+    request: Request, response: Response, path: QueuePath, name: Name, body: WindowChange, since: From
+) -> models.QueuesChanged:
+    """Put this in the place of what is said of a window."""
+    queue = _having(request, path, name)
+    return await changed(request, response, assembling(_update(queue.path, name, body)), since, body.reason)
+
+
+@router.delete("/queues/{path}/windows/{name}", dependencies=ADMINISTERED)
+async def remove_window(
+    request: Request,
+    response: Response,
+    path: QueuePath,
+    name: Name,
+    since: From,
+    reason: Annotated[str, Query(max_length=REASON_LENGTH_MAX, description="Why; it is kept with the change.")] = "",
+) -> models.QueuesChanged:
+    """Take a window away."""
+    queue = _having(request, path, name)
+    return await changed(request, response, assembling(_update(queue.path, name, None)), since, reason)
+
+
+def _queue(request: Request, path: str) -> Queue:
+    queue = api_of(request).services.queries.find_queue(path)
+    if queue is None:
+        raise QueueNotFound(path)
+    return queue
+
+
+def _having(request: Request, path: str, name: str) -> Queue:
+    queue = _queue(request, path)
+    if all(window.name != name for window in queue.windows):
+        raise WindowNotFound(queue.path, name)
+    return queue
+
+
+def _update(path: str, name: str, said: WindowSaid | None) -> ConfUpdate:
+    window = None
+    if said is not None:
+        window = Window(
+            name=name,
+            cron=said.cron,
+            zone=said.time_zone,
+            duration_s=said.duration_s,
+            maximum_percent=said.maximum_capacity_percent,
+            stop_new_before_s=said.stop_new_before_s,
+            stages=said.give_back_stages,
+        )
+    return ConfUpdate(updated=[QueueChange(path=path, properties=said_as(name, window))])
