@@ -18,8 +18,10 @@ from pathlib import Path
 from tests.rigs.kubernetes import certificates, layout, network
 from tests.rigs.kubernetes.control_plane import CONTROL_PLANE, ControlPlane
 from tests.rigs.kubernetes.daemons import Daemons, RigError
+from tests.rigs.kubernetes.images import cache_dir
 from tests.rigs.kubernetes.layout import NODES_MAX, Home
 from tests.rigs.kubernetes.node import Node, remove_cgroups
+from tests.rigs.kubernetes.unpacked import unpacked
 
 BUILD_TIMEOUT_S = 3600.0
 RIG = Path(__file__).parent
@@ -40,6 +42,7 @@ class Cluster:
 
     def __init__(self, home: Home, *, nodes: int = 3, say: Callable[[str], None] = lambda line: None) -> None:
         self.home, self._say = home, say
+        self._unpacked = cache_dir() / "unpacked"
         self.daemons = Daemons(home)
         kubernetes = binaries("kubernetes")
         self.control_plane = ControlPlane(home, self.daemons, kubernetes, binaries("etcd"))
@@ -57,7 +60,11 @@ class Cluster:
         plane = self.control_plane
         plane.start_etcd()
         plane.start_api_server()
+        # The last archive is Yodel's code: another one with each change, and small.
+        lasting = archives[:-1]
+        root = unpacked(lasting, self._unpacked)
         for node in self.nodes:
+            node.take(root, lasting)
             node.start_containerd()
         when_connected()
         self.daemons.until("kube-apiserver", plane.is_ready)
@@ -82,8 +89,8 @@ class Cluster:
             node.stop_kubelet()
         for name in CONTROL_PLANE:
             daemons.stop(name, signal.SIGKILL)
-        for node in existing:
-            node.remove()
+        with concurrent.futures.ThreadPoolExecutor(NODES_MAX) as threads:
+            list(threads.map(Node.remove, existing))
         network.remove_host()
         remove_cgroups()
         for path in home.path.iterdir():

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 
-from tests.rigs.kubernetes import certificates, network
+from tests.rigs.kubernetes import certificates, network, unpacked
 from tests.rigs.kubernetes.daemons import Daemons, RigError, command
 from tests.rigs.kubernetes.layout import (
     CGROUP,
@@ -25,6 +24,7 @@ from tests.rigs.kubernetes.layout import (
     pod_subnet,
     run_dir,
 )
+from tests.rigs.kubernetes.unpacked import IMPORT_TIMEOUT_S
 
 CGROUPS = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "devices", "freezer", "systemd", "hugetlb")
@@ -36,7 +36,6 @@ LEASE_S = 20
 # Nobody listens there, so that a look-up fails at once.  Without a line pods would get the machine's own file, whose
 # server they do not reach: each look-up of an address then takes half a minute.
 NO_NAMES = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
-IMPORT_TIMEOUT_S = 300.0
 
 # Without restrict_oom_score_adj no pod starts where root lacks CAP_SYS_RESOURCE.
 CONTAINERD = """version = 2
@@ -89,17 +88,22 @@ class Node:
         config.write_text(CONTAINERD.format(folder=self._folder, run=self._run, pause=PAUSE_IMAGE, plugins=CNI_PLUGINS))
         self._start("containerd", "containerd", "--config", str(config))
 
+    def take(self, root: Path, archives: Sequence[Path]) -> None:
+        """The images of archives, as ``unpacked`` has them.  Before its containerd has started for the first time."""
+        if not (self._folder / "containerd").exists():
+            unpacked.link(root, self._folder / "containerd")
+            for archive in archives:
+                self._mark(archive)
+
     def containerd_answers(self) -> bool:
         return "server:" in self._ctr("version", check=False).lower()
 
     def import_images(self, archive: Path) -> bool:
         """False when the node has them: an archive's name is of its content."""
-        mark = self._folder / "imported" / archive.name
-        if mark.exists():
+        if (self._folder / "imported" / archive.name).exists():
             return False
         self._ctr("images", "import", str(archive), timeout_s=IMPORT_TIMEOUT_S)
-        mark.parent.mkdir(exist_ok=True)
-        mark.touch()
+        self._mark(archive)
         return True
 
     def start_kubelet(self) -> None:
@@ -158,10 +162,15 @@ class Node:
         _unmount_below(self._folder, self._run)
         network.remove_node(self.number)
         for folder in (self._run, self._folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            command("rm", "-rf", str(folder), check=False)  # a hundred thousand files
 
     def _start(self, name: str, *words: str) -> None:
         self._daemons.start(self._daemon(name), words, self._namespace)
+
+    def _mark(self, archive: Path) -> None:
+        mark = self._folder / "imported" / archive.name
+        mark.parent.mkdir(exist_ok=True)
+        mark.touch()
 
     def _daemon(self, name: str) -> str:
         return f"{name}-{self.name}"
