@@ -13,8 +13,9 @@ from tests.support.rm_options import NODE_SIZE, SMALL, Options
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.domain.states import ApplicationState
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidQueues, InvalidValue
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.pods import PodHolding
 
@@ -231,3 +232,14 @@ async def test_node_may_register_with_nothing_to_lend(world: World) -> None:
     assert held(world, "root.day") == 1
     with pytest.raises(InvalidValue, match="memory and vcores of at least 0"):
         await world.register_node(capability=Resource(1024, -1))
+
+
+async def test_change_is_judged_by_pool() -> None:
+    async with World(Options(queues=QUEUES, dialects={"root.batch": "koordinator"})) as world:
+        whole = {path: QueueChange(path=path, properties={"capacity": "100"}) for path in ("root.day", "root.batch")}
+        with pytest.raises(
+            InvalidQueues, match=r"Illegal capacity sum of 0\.5 .* of root.batch, which draw on one pool"
+        ):
+            await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=[whole["root.day"]])))
+        await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=list(whole.values()))))
+        assert [world.rm.state.queues[path].capacity_percent for path in whole] == [100.0, 100.0]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from yodel.domain.queues.pools import PoolName, Pools
 from yodel.domain.queues.properties import (
     AS_IT_IS,
     MAXIMUM_AM_SHARE,
@@ -124,6 +125,45 @@ def test_order_passes_down_to_parents_and_is_read_again_as_it_was_said() -> None
     assert [(q.path, q.is_by_priority, q.priority) for q in again] == [
         (q.path, q.is_by_priority, q.priority) for q in queues
     ]
+
+
+BATCH = Pools(by_child={"root.b": PoolName("batch"), "root.c": PoolName("batch")})
+
+
+@pytest.mark.parametrize(
+    ("capacities", "says"),
+    [
+        (("100", "40", "60"), ""),
+        (("30", "30", "40"), ""),  # over all, as before pools
+        (("100", "40", "50"), "Illegal capacity sum of 0.9 for children of queue root"),
+        (("50", "40", "60"), "Illegal capacity sum of 0.5 for children of queue root"),
+        (("0", "40", "60"), ""),
+    ],
+)
+def test_percents_of_roots_children_are_of_their_own_pool(capacities: tuple[str, ...], says: str) -> None:
+    said = {"root.queues": "a,b,c"} | {f"root.{n}.capacity": text for n, text in zip("abc", capacities, strict=True)}
+    if not says:
+        found = {queue.path: queue.capacity_percent for queue in described(conf(**said), BATCH).queues}
+        assert [found[f"root.{name}"] for name in "abc"] == [float(text) for text in capacities]
+        return
+    with pytest.raises(Refused, match=says) as refused:
+        described(conf(**said), BATCH)
+    assert "which draw on one pool" in refused.value.__notes__[0]
+
+
+def test_weights_of_roots_children_are_among_those_of_their_pool() -> None:
+    said = {"root.queues": "a,b,c", "root.a.capacity": "5w", "root.b.capacity": "1w", "root.c.capacity": "3w"}
+    found = {queue.path: queue.capacity_percent for queue in described(conf(**said), BATCH).queues}
+    assert [found[f"root.{name}"] for name in "abc"] == [100.0, 25.0, 75.0]
+
+
+def test_who_does_not_know_the_pools_takes_as_many_as_there_may_be() -> None:
+    said = conf(**{"root.a.capacity": "100", "root.b.capacity": "100"})
+    assert described(said, None)
+    with pytest.raises(Refused, match=r"Illegal capacity sum of 2\.0"):
+        described(said)
+    with pytest.raises(Refused, match=r"Illegal capacity sum of 1\.5"):
+        described(conf(**{"root.a.capacity": "100", "root.b.capacity": "50"}), None)
 
 
 def test_giving_back_passes_down_and_is_read_again_as_it_was_said() -> None:

@@ -236,7 +236,7 @@ def _judge(found: Understood, once: Mapping[str, Entry]) -> None:
     properties = dict(found.properties)
     while len(found.refusals) < REFUSALS_MAX:
         try:
-            described(properties)
+            described(properties, pools=None)
         except Refused as error:
             text = " ".join((str(error), *getattr(error, "__notes__", ())))
             name = _named(text, properties)

@@ -24,8 +24,9 @@ from yodel.domain.queues.limit_properties import (
     user_of,
     weights_by_owner,
 )
+from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
-from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_together
+from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_one_kind, require_together
 from yodel.domain.queues.window_properties import window_of, windows_said, with_windows
 from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX, children
@@ -37,6 +38,7 @@ DEPTH_MAX = 10
 VALUE_LENGTH_MAX = 4096
 NAMES_LENGTH_MAX = QUEUES_MAX * 129
 """Of the names of queues below one, with the commas between them."""
+ONE_POOL = Pools()
 LEGACY_MODE = f"{PREFIX}legacy-queue-mode.enabled"
 MAXIMUM_AM_SHARE = f"{PREFIX}maximum-am-resource-percent"
 
@@ -126,14 +128,14 @@ def maximum_text(queue: Queue) -> str:
     return text_of(queue.maximum_amounts) if queue.maximum_amounts else _number(queue.maximum_capacity_percent)
 
 
-def described(properties: Mapping[str, str]) -> Described:
-    """The queues, each after its parent.
+def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> Described:
+    """The queues, each after its parent.  ``pools`` None: what they draw on is not known here, and judged elsewhere.
 
     Raises:
         Refused: a property that would have no effect, a malformed value, capacities that do not add up.
     """
     queues: list[Queue] = []
-    _walk(properties, ROOT, None, queues, weights_by_owner(properties))
+    _walk(properties, ROOT, None, queues, weights_by_owner(properties), pools)
     _require_known(properties, {queue.path for queue in queues})
     share = properties.get(MAXIMUM_AM_SHARE)
     am_share = None if share is None else _float(MAXIMUM_AM_SHARE, share)
@@ -148,6 +150,7 @@ def _walk(
     parent: Queue | None,
     found: list[Queue],
     weighed: Mapping[str, Mapping[str, str]],
+    pools: Pools | None,
 ) -> None:
     names = children(properties, path)
     queue = _queue(properties, path, parent, weighed, is_leaf=not names)
@@ -162,15 +165,20 @@ def _walk(
         return
     below = len(found)
     for name in names:
-        _walk(properties, f"{path}.{name}", queue, found, weighed)
+        _walk(properties, f"{path}.{name}", queue, found, weighed, pools)
     places = [place for place in range(below, len(found)) if found[place].parent_path == path]
     is_legacy = not found[0].is_free_mix
-    require_together(queue, [found[place] for place in places], is_legacy=is_legacy)
-    children_now = _weighed([found[place] for place in places])
-    for place, child in zip(places, children_now, strict=True):
-        found[place] = child
+    families = _families(queue, [found[place] for place in places], pools)
+    is_any_pool = pools is None and path == ROOT
     if is_legacy:
-        _require_sum(queue, children_now)
+        require_one_kind(queue, [found[place] for place in places])
+    for family in families:
+        require_together(queue, family, are_percents_judged=not is_legacy and not is_any_pool)
+    now = {child.path: child for family in families for child in _weighed(family)}
+    for place in places:
+        found[place] = now[found[place].path]
+    if is_legacy:
+        _require_sums(queue, [[now[child.path] for child in family] for family in families], is_any_pool=is_any_pool)
 
 
 def _queue(
@@ -273,19 +281,53 @@ def _weighed(below: Sequence[Queue]) -> list[Queue]:
     return [replace(child, capacity_percent=part) for child, part in zip(below, parts, strict=True)]
 
 
-def _require_sum(parent: Queue, below: Sequence[Queue]) -> None:
+def _families(parent: Queue, below: Sequence[Queue], pools: Pools | None) -> list[list[Queue]]:
+    """Siblings that share out one thing: root's children by what they draw on, all others together."""
+    if parent.path != ROOT or pools is None:
+        return [list(below)]
+    found: dict[str, list[Queue]] = {}
+    for child in below:
+        found.setdefault(pools.of(child.path), []).append(child)
+    return list(found.values())
+
+
+def _require_sums(parent: Queue, families: Sequence[Sequence[Queue]], *, is_any_pool: bool) -> None:
+    """Percents are of what a family shares out.  All of root's children together may be 100 too, as before pools.
+    ``is_any_pool``: what they draw on is not known here, so as many pools as fit."""
+    everybody = [child for family in families for child in family]
+    if any(child.weight is not None or child.capacity_amounts for child in everybody):
+        return
+    together = _sum(everybody)
+    if _is_whole(together) and len(families) > 1:
+        return
+    if is_any_pool and round(together) in range(1, len(everybody) + 1) and _is_whole(together - round(together) + 1):
+        return
+    for family in families:
+        error = _wrong_sum(parent, _sum(family))
+        if error is not None:
+            if len(families) > 1:
+                error.add_note(f"of {', '.join(child.path for child in family)}, which draw on one pool")
+            raise error
+
+
+def _sum(family: Sequence[Queue]) -> float:
+    return sum(child.capacity_percent for child in family) / 100.0
+
+
+def _is_whole(total: float) -> bool:
+    return abs(total - 1.0) <= TOLERANCE
+
+
+def _wrong_sum(parent: Queue, total: float) -> Refused | None:
     """AbstractParentQueue.setChildQueues."""
-    if any(child.weight is not None or child.capacity_amounts for child in below):
-        return
-    total = sum(child.capacity_percent for child in below) / 100.0
-    if abs(total - 1.0) <= TOLERANCE or (total == 0.0 and parent.capacity_percent == 0.0):
-        return
+    if _is_whole(total) or (total == 0.0 and parent.capacity_percent == 0.0):
+        return None
     text = f"Illegal capacity sum of {float(f'{total:.7g}')} for children of queue {parent.path} for label=. "
     if total == 0.0:
         text += "It is set to 0, but parent percent != 0, and doesn't allow children capacity to set to 0"
     else:
         text += "It should be either 0 or 1.0"
-    raise Refused(text)
+    return Refused(text)
 
 
 def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:

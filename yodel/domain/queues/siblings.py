@@ -46,15 +46,13 @@ def require_amounts(queue: Queue, *, is_legacy: bool) -> None:
         )
 
 
-def require_together(parent: Queue, below: Sequence[Queue], *, is_legacy: bool) -> None:
-    """Of the queues below one.
+def require_together(parent: Queue, below: Sequence[Queue], *, are_percents_judged: bool) -> None:
+    """Of the queues below one, which share out one thing.
 
     Raises:
-        Refused: kinds that are mixed where they may not be, or more than there is.
+        Refused: more than there is.
     """
-    if is_legacy:
-        _require_one_kind(parent, below)
-    else:
+    if are_percents_judged:
         _require_percents(parent, below)
     for child in below:
         if parent.maximum_amounts and _is_above(child, parent):
@@ -66,7 +64,8 @@ def require_together(parent: Queue, below: Sequence[Queue], *, is_legacy: bool) 
         _require_fit(parent, below)
 
 
-def _require_one_kind(parent: Queue, below: Sequence[Queue]) -> None:
+def require_one_kind(parent: Queue, below: Sequence[Queue]) -> None:
+    """In legacy mode.  Raises Refused."""
     modes = {child.path: _mode(child) for child in below}
     if len(set(modes.values())) > 1:
         ways = "".join(f"{{Queue={path}, label= uses {mode} mode}}. " for path, mode in modes.items())

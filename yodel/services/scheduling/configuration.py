@@ -224,9 +224,10 @@ class SchedulerConfService:
 
     def _judged(self, properties: Mapping[str, str]) -> tuple[Sequence[Queue], float | None]:
         try:
-            found = described(properties)
+            found = described(properties, self._engine.state.pools.pools)
         except Refused as error:
-            raise InvalidQueues(NOT_PASSABLE + str(error)) from error
+            text = " ".join((str(error), *getattr(error, "__notes__", ())))
+            raise InvalidQueues(NOT_PASSABLE + text) from error
         self._require_passable(found.queues)
         return found.queues, found.am_share
 

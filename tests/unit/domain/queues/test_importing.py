@@ -241,9 +241,9 @@ MALFORMED = {
         "Parent=root.a: When absolute minResource is used, we must make sure both parent and child all use absolute",
     ),
     "too many percents": (
-        {**MIXED, "root.a.capacity": "[memory=60%,vcores=1]"},
+        {**MIXED, "root.a.queues": "x,y", "root.a.x.capacity": "[memory=60%,vcores=1]", "root.a.y.capacity": "50"},
         3,
-        "Illegal capacity sum of 1.1 for children of queue root for label=. It should be at most 1.0 of memory-mb",
+        "Illegal capacity sum of 1.1 for children of queue root.a for label=. It should be at most 1.0 of memory-mb",
     ),
     "parallel of users": (
         {"user.max-parallel-apps": "5"},
