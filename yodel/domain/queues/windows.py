@@ -82,7 +82,8 @@ class Calendar:
     """Tells what windows do, and keeps of each what it is until that is over."""
 
     def __init__(self) -> None:
-        self._known: dict[Window, tuple[int, Phase]] = {}
+        self._known: dict[tuple[str, str, int, int], tuple[int, Phase]] = {}
+        """By all that a phase comes from: windows of many queues often begin together."""
 
     def in_force(self, queues: Iterable[Queue], now_ms: int) -> InForce:
         """What the windows of these queues do at a moment, and how long that stays so."""
@@ -104,9 +105,10 @@ class Calendar:
         return [(window, self._phase(window, now_ms)) for window in queue.windows]
 
     def _phase(self, window: Window, now_ms: int) -> Phase:
-        found = self._known.get(window)
+        times = window.cron, window.zone, window.duration_s, window.stop_new_before_s
+        found = self._known.get(times)
         if found is None or not found[0] <= now_ms < found[1].until_ms:
-            found = self._known[window] = now_ms, phase_of(window, now_ms)
+            found = self._known[times] = now_ms, phase_of(window, now_ms)
         return found[1]
 
 
