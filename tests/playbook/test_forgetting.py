@@ -264,7 +264,7 @@ async def test_figures_do_not_change(world: World) -> None:
     assert in_memory(world) == {am.container.id}
     assert figures() == before
     assert state.past_usage[PastUsageId(am.application_id, NODE)].containers == 2
-    assert queries.metrics().containers_allocated == 1
+    assert (await queries.metrics()).containers_allocated == 1
 
     await world.restart()
     await world.settle()

@@ -17,12 +17,9 @@ from yodel.rm_api.v1.app import ROUTERS
 from yodel.rpc_io.dispatch import RpcMethod
 
 CLUSTER = "/ws/v1/cluster"
-IN_PIECES = {"/ws/v1/cluster/apps", *LEAST}
+IN_PIECES = {"/ws/v1/cluster/apps", "/api/v1/queues", *LEAST}
 """Shown to be written in pieces (``test_many_of_all``, ``test_application_lists``)."""
 LONG = {
-    "/api/v1/applications/{application_id}/containers": 33,
-    "/api/v1/applications/{application_id}/logs": 147,
-    "/api/v1/queues": 54,
     "/prom": 25,
     "/cluster": 22,
     "/cluster/": 22,
@@ -63,10 +60,10 @@ METHODS_IN_PIECES = {
     "getContainers",
     "getLabelsToNodes",
     "getNodeToLabels",
+    "getQueueInfo",
 }
 METHODS_LONG = {
-    "getQueueInfo": 70,
-    "getClusterMetrics": 17,
+    "getClusterMetrics": 2,  # of all nodes, not of applications
 }
 METHODS_BRIEF = {
     *("getApplicationReport", "getApplicationAttemptReport", "getApplicationAttempts", "getContainerReport"),

@@ -52,7 +52,7 @@ class ClusterCalls:
         self, _: CallContext, __: msg.GetClusterMetricsRequestProto
     ) -> msg.GetClusterMetricsResponseProto:
         """``num_node_managers`` counts those that may come back too (RMContext.getRMNodes)."""
-        by_state = self._queries.metrics().nodes_by_state
+        by_state = self._queries.nodes_by_state()
         active = (NodeState.NEW, NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
         response = msg.GetClusterMetricsResponseProto()
         metrics = response.cluster_metrics

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from yodel.domain.queues.amounts import absolute
 from yodel.domain.queues.queue import shown_state
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -11,12 +13,16 @@ from yodel.pb_convert.widths import int64
 from yodel.rm_rpc.application_lists import Wanted, add_reports
 from yodel.rm_rpc.client_views import ReportMaker
 from yodel.rpc_io.dispatch import CallContext, Handler
+from yodel.rpc_io.pieces import taking_turns
 from yodel.services.access.rights import Rights
-from yodel.services.views.queries import ApplicationFilter, Queries, QueueView
+from yodel.services.views.queries import ApplicationFilter, Queries
+from yodel.services.views.queue_views import QueueView
 
 SCHEDULER_TYPE = "CapacityScheduler"
 DEPTH_MAX = 100
 NO_WEIGHT = -1.0
+PIECE = 50
+"""Queues that are written in one go: two milliseconds."""
 PARALLEL_APPS_MAX = 2**31 - 1  # no limit: Integer.MAX_VALUE
 
 
@@ -33,11 +39,13 @@ class QueueCalls:
         self, context: CallContext, request: msg.GetQueueInfoRequestProto
     ) -> msg.GetQueueInfoResponseProto:
         """An unknown queue is a response without queueInfo: the CLI prints its own text."""
-        view = self._queries.queue(request.queueName)
+        view = await self._queries.queue(request.queueName)
         if view is None:
             return msg.GetQueueInfoResponseProto()
         depth = 0 if not request.includeChildQueues else (DEPTH_MAX if request.recursive else 1)
-        info = self._info(view, depth)
+        info = pb.QueueInfoProto()
+        async for _ in taking_turns(self._fill(info, view, depth), PIECE):
+            pass
         if request.includeApplications:
             await self._add_applications(info, view, context.user)
         return msg.GetQueueInfoResponseProto(queueInfo=info)
@@ -65,10 +73,11 @@ class QueueCalls:
         )
         await add_reports(info.applications, self._queries, self._reports, wanted, user)
 
-    def _info(self, view: QueueView, depth: int) -> pb.QueueInfoProto:
+    def _fill(self, info: pb.QueueInfoProto, view: QueueView, depth: int) -> Iterator[None]:
+        """Yields behind each queue."""
         queue = view.share.queue
         most = queue.maximum_parallel_applications
-        info = pb.QueueInfoProto(
+        made = pb.QueueInfoProto(
             queueName=queue.name,
             queuePath=queue.path,
             capacity=queue.capacity_percent / 100.0,
@@ -82,11 +91,12 @@ class QueueCalls:
             weight=NO_WEIGHT if queue.weight is None else queue.weight,
             maxParallelApps=PARALLEL_APPS_MAX if most is None else most,
         )
+        info.MergeFrom(made)
         info.queueStatistics.CopyFrom(_statistics(view))
         self._add_configurations(info, view)
-        if depth > 0:
-            info.childQueues.extend(self._info(child, depth - 1) for child in view.children)
-        return info
+        yield
+        for child in view.children if depth > 0 else ():
+            yield from self._fill(info.childQueues.add(), child, depth - 1)
 
     def _add_configurations(self, info: pb.QueueInfoProto, view: QueueView) -> None:
         entry = info.queueConfigurationsMap.add(partitionName="")

@@ -108,7 +108,7 @@ async def test_metrics_count_applications_containers_and_nodes(world: World) -> 
     await am.beat(ask(5))
     await world.submit()
     await world.submit(queue="nowhere")
-    metrics = world.rm.queries.metrics()
+    metrics = await world.rm.queries.metrics()
     assert (metrics.submitted, metrics.running, metrics.pending, metrics.failed) == (3, 1, 1, 1)
     assert (metrics.containers_allocated, metrics.containers_pending) == (2, 5)
     assert metrics.nodes_by_state == {NodeState.RUNNING: 1}
@@ -125,9 +125,9 @@ async def test_nodes_show_what_is_used_and_left(world: World) -> None:
 
 async def test_queue_tree_sums_its_leaves(world: World) -> None:
     await world.running_am()
-    root = world.rm.queries.queue("root")
+    root = await world.rm.queries.queue("root")
     assert root is not None
     (leaf,) = root.children
     assert root.metrics.running == leaf.metrics.running == 1
     assert (leaf.users, leaf.used_share) == (["alice"], 1024 / 16_384)
-    assert world.rm.queries.queue("nowhere") is None
+    assert await world.rm.queries.queue("nowhere") is None

@@ -26,7 +26,7 @@ async def metrics(request: Request) -> Response:
     again(request, api.replay)
     services = api.services
     waiting = int(services.gauges().get(CHANGES_WAITING_GAUGE, 0))
-    return answer(request, wire.metrics(services.queries.metrics(), loads(services), waiting))
+    return answer(request, wire.metrics(await services.queries.metrics(), loads(services), waiting))
 
 
 def loads(services: RestServices) -> list[NodeLoad]:

@@ -23,28 +23,29 @@ from yodel.rm_api.wire.scheduler import Tree
 from yodel.rpc_io.pieces import taking_turns
 from yodel.rpc_io.server import RpcServer
 from yodel.rpc_io.turns import others_first
+from yodel.services.views.queue_views import ClusterMetrics
 
 
 async def jmx(request: Request) -> Response:
     api = api_of(request)
-    return await answer_beans(request, partial(_beans, api, await tree_of(api)))
+    return await answer_beans(request, partial(_beans, api, await tree_of(api), await api.services.queries.metrics()))
 
 
 async def metric_beans(api: Api) -> list[Bean]:
     """Those of the cluster and of every queue, for Prometheus as well."""
     services = api.services
     host = api.web_address.rpartition(":")[0]
-    cluster = wire.cluster_metrics(services.queries.metrics(), loads(services), host)
+    cluster = wire.cluster_metrics(await services.queries.metrics(), loads(services), host)
     await others_first()
     return [cluster, *[bean async for bean in taking_turns(_queue_beans(api, await tree_of(api), host), PIECE)]]
 
 
-def _beans(api: Api, tree: Tree, pattern: NamePattern) -> Iterator[Bean]:
+def _beans(api: Api, tree: Tree, metrics: ClusterMetrics, pattern: NamePattern) -> Iterator[Bean]:
     """Only the kinds that may match are made: an alert asks for one bean every few seconds."""
     services, host = api.services, api.web_address.rpartition(":")[0]
     settings, queries = services.settings, services.queries
     kinds: dict[str, Callable[[], Iterable[Bean]]] = {
-        "ClusterMetrics": lambda: [wire.cluster_metrics(queries.metrics(), loads(services), host)],
+        "ClusterMetrics": lambda: [wire.cluster_metrics(metrics, loads(services), host)],
         "QueueMetrics": lambda: _queue_beans(api, tree, host),
         "RMNMInfo": lambda: [wire.node_managers(queries.nodes())],
         "UgiMetrics": lambda: [wire.user_metrics(services.group_lookups, host, time.monotonic())],

@@ -46,7 +46,7 @@ async def cluster(request: Request) -> Response:
     except RestError as error:
         return _page("No such state", f"<p>{text(error)}</p>", 404)
     views = queries.applications(ApplicationFilter(states=states, limit=LISTED_MAX))
-    metrics = queries.metrics()
+    metrics = await queries.metrics()
     summary = (
         f'<p class="quiet">{metrics.running} running, {metrics.pending} waiting, {metrics.completed} finished, '
         f"{metrics.failed} failed, {metrics.killed} killed; {text(metrics.used)} of {text(metrics.total)} in use</p>"

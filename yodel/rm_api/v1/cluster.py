@@ -17,7 +17,7 @@ from yodel.rm_api.v1 import cursors, models, shapes
 from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, VALUES_MAX, Cursor, Limit, viewer
 from yodel.rm_api.v1.queue_changes import etag
 from yodel.services.nodes.agents import NodeRuntime
-from yodel.services.views.queries import QueueView
+from yodel.services.views.queue_views import QueueView
 
 CONTAINERS_SHOWN_MAX = 1_000
 router = APIRouter()
@@ -30,7 +30,7 @@ async def list_queues(
     """All queues with what their applications hold, by path.  The ETag is the version of what is said of them."""
     response.headers["ETag"] = etag(api_of(request).services.scheduler_conf.version)
     key = cursors.decoded("queues", cursor, str)
-    root = api_of(request).services.queries.queue(ROOT)
+    root = await api_of(request).services.queries.queue(ROOT)
     views = sorted(_flat(root) if root is not None else (), key=lambda view: view.queue.path)
     rest = [view for view in views if key is None or view.queue.path > str(key[0])]
     shown, next_cursor = cursors.page(rest, limit, lambda view: cursors.encoded("queues", view.queue.path))
@@ -47,7 +47,7 @@ async def get_queue(
 ) -> models.Queue:
     """One queue.  The ETag is the version of what is said of all queues."""
     response.headers["ETag"] = etag(api_of(request).services.scheduler_conf.version)
-    view = api_of(request).services.queries.queue(path)
+    view = await api_of(request).services.queries.queue(path)
     if view is None:
         raise QueueNotFound(path)
     return shapes.queue(view)

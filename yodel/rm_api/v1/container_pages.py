@@ -5,16 +5,21 @@ A page costs what it shows: the kept ones are read from the store a page at a ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 from yodel.domain.application import Application
 from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId
 from yodel.rm_api.context import Api
 from yodel.rm_api.v1 import cursors
+from yodel.rpc_io.pieces import taking_turns
 
 READ_MIN = 100
 """Kept rows read at once at least: few of them may be wanted."""
+LOOKED_AT_ONCE = 500
+"""Rows in memory of which it is asked in one go whether they are wanted: five milliseconds at most."""
+_NUMBER = attrgetter("number")
 
 
 async def container_page(
@@ -35,8 +40,7 @@ async def container_page(
     key = cursors.decoded("containers", cursor, str)
     after = ContainerId.parse(str(key[0])) if key is not None else None
     # Memory first: what leaves it meanwhile is then in both.
-    found = {row.id: row for row in _in_memory(api, application) if (after is None or row.id > after)}
-    found = {row.id: row for row in found.values() if is_wanted(row)}
+    found = await _in_memory(api, application, is_wanted, limit + 1, after)
     kept = await _kept(api, application, is_wanted, limit + 1, after) if are_ended_wanted else {}
     rows = sorted({**kept, **found}.values(), key=lambda row: row.id)
     return cursors.page(rows[: limit + 1], limit, lambda row: cursors.encoded("containers", str(row.id)))
@@ -49,10 +53,29 @@ async def kept_container(api: Api, container_id: ContainerId) -> Container | Non
     return rows[0] if rows and rows[0].id == container_id else None
 
 
-def _in_memory(api: Api, application: Application) -> list[Container]:
+async def _in_memory(
+    api: Api, application: Application, is_wanted: Callable[[Container], bool], count: int, after: ContainerId | None
+) -> dict[ContainerId, Container]:
+    """The first that are wanted, as many as ``count`` if there are so many; no other is looked at."""
+    rows, found = api.services.queries.rows, dict[ContainerId, Container]()
+    async for container_id in taking_turns(_ids_behind(api, application, after), LOOKED_AT_ONCE):
+        row = rows.container(container_id)
+        if row is not None and is_wanted(row):
+            found[row.id] = row
+            if len(found) == count:
+                break
+    return found
+
+
+def _ids_behind(api: Api, application: Application, after: ContainerId | None) -> Iterator[ContainerId]:
+    """In their order, each attempt's when its turn comes."""
     queries = api.services.queries
-    attempts = queries.attempts(application.id)
-    return [row for attempt in attempts for row in queries.rows.containers_of(attempt.id)]
+    for attempt_id in sorted(attempt.id for attempt in queries.attempts(application.id)):
+        if after is None or attempt_id > after.attempt_id:
+            yield from sorted(queries.rows.container_ids_of(attempt_id), key=_NUMBER)
+        elif attempt_id == after.attempt_id:
+            behind = (i for i in queries.rows.container_ids_of(attempt_id) if i.number > after.number)
+            yield from sorted(behind, key=_NUMBER)
 
 
 async def _kept(

@@ -21,7 +21,8 @@ from yodel.rm_api.wire.apps import tracking_url
 from yodel.services.applications.log_aggregation import LogAggregationStatus
 from yodel.services.nodes.agents import NodeRuntime
 from yodel.services.views.pools import PoolView
-from yodel.services.views.queries import ApplicationView, NodeView, QueueView
+from yodel.services.views.queries import ApplicationView, NodeView
+from yodel.services.views.queue_views import QueueView
 from yodel.services.views.transitions import Transition
 
 

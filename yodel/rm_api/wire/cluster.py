@@ -11,7 +11,7 @@ from yodel.domain.states import NodeState
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.context import RestSettings
 from yodel.rm_api.wire.resources import resource
-from yodel.services.views.queries import ClusterMetrics
+from yodel.services.views.queue_views import ClusterMetrics
 
 NO_ELECTOR = "Could not find leader elector. Verify both HA and automatic failover are enabled."
 

@@ -20,7 +20,8 @@ from yodel.hadoop_http.java_numbers import java_float
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.wire.scheduler import Tree
 from yodel.rpc_io.server import RpcServer
-from yodel.services.views.queries import ClusterMetrics, NodeView
+from yodel.services.views.queries import NodeView
+from yodel.services.views.queue_views import ClusterMetrics
 from yodel.services.writer.totals import ApplicationTotals, Totals
 from yodel.telemetry.rates import Rate
 

@@ -1,12 +1,11 @@
-"""What clients may see of the cluster: reports, metrics, queues.  Reads committed state only and never waits.
+"""What clients may see of the cluster: reports, metrics, queues.  Reads committed state only.
 
 Both faces of the RM, RPC and REST, are made of these, so that they cannot disagree.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from yodel.domain.allocation.demands import AllocationLimits
@@ -18,7 +17,6 @@ from yodel.domain.node import Node
 from yodel.domain.past import NOTHING_PREEMPTED, Preempted
 from yodel.domain.queues import queue as queues
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.shares import Share
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import (
     ApplicationState,
@@ -31,11 +29,17 @@ from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, Contai
 from yodel.ports.clock import Clock
 from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.views.pools import PoolView, pool_views
+from yodel.services.views.queue_views import (
+    ClusterMetrics,
+    QueueView,
+    cluster_metrics,
+    nodes_by_state,
+    queue_view,
+)
 from yodel.services.views.rows import Rows
 from yodel.services.views.why import Why
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
-from yodel.services.writer.totals import Totals
 from yodel.services.writer.usage import Usage
 
 ENDED = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED})
@@ -123,45 +127,6 @@ class ApplicationFilter:
 
     def _is_live_below(self, app: Application) -> bool:
         return app.submission.queue in self.live_queues and not app.state.is_final
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterMetrics:
-    """Counts of applications by what became of them, of containers and nodes, and the cluster's amounts.
-
-    How many were submitted, and ended in which way, is of all since the RM took up what is stored; the rest is of now.
-    """
-
-    submitted: int
-    pending: int
-    running: int
-    completed: int
-    failed: int
-    killed: int
-    containers_allocated: int
-    containers_pending: int
-    total: Resource
-    used: Resource
-    pending_resource: Resource
-    nodes_by_state: dict[NodeState, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueView:
-    queue: Queue
-    children: Sequence[QueueView]
-    metrics: ClusterMetrics
-    users: Sequence[str]
-    used_share: float
-    """Part of the queue's own capacity in use, 0..1."""
-    share: Share
-    """What it is guaranteed and may hold."""
-    is_enforced: bool
-    """Whether limits count."""
-    gives_back: bool
-    """What it holds above its guarantee may be asked back."""
-    gives_back_within: bool
-    """Its applications of a lower priority give to others."""
 
 
 class Queries:
@@ -272,21 +237,17 @@ class Queries:
     def find_queue(self, name: str) -> Queue | None:
         return queues.find(self._state.queues.values(), name)
 
-    def queue(self, name: str) -> QueueView | None:
-        """A queue with its children; None when there is none of that name."""
+    async def queue(self, name: str) -> QueueView | None:
+        """A queue with its children; None when there is none of that name.  Others have a turn between."""
         queue = self.find_queue(name)
-        if queue is None:
-            return None
-        by_queue: dict[str, list[Application]] = {}
-        for application_id in self._state.index.live:
-            application = self._state.applications[application_id]
-            by_queue.setdefault(application.submission.queue, []).append(application)
-        return self._queue_view(queue, by_queue, self._nodes_by_state())
+        return None if queue is None else await queue_view(self._state, self.quotas, queue)
 
-    def metrics(self) -> ClusterMetrics:
-        state = self._state
-        apps = (state.applications[i] for i in state.index.live)
-        return self._metrics(apps, state.totals.cluster, self._nodes_by_state())
+    async def metrics(self) -> ClusterMetrics:
+        """Others have a turn between."""
+        return await cluster_metrics(self._state)
+
+    def nodes_by_state(self) -> Mapping[NodeState, int]:
+        return nodes_by_state(self._state)
 
     def log_url(self, container: Container) -> str:
         """Where the node agent serves the container's logs; empty while it has no node."""
@@ -355,67 +316,6 @@ class Queries:
         pools = self._state.pools
         published = tuple(name for pool in pools.drawn_on if pools.is_published(pool) for name in pools.resources(pool))
         return NodeView(node=self.as_lent(node), used=usage.resource, containers=usage.containers, published=published)
-
-    def _queue_view(
-        self, queue: Queue, by_queue: dict[str, list[Application]], nodes: dict[NodeState, int]
-    ) -> QueueView:
-        """``by_queue`` has the applications of each leaf; those of the queues above are put in."""
-        tree = self.quotas.tree
-        below = [tree.shares[path].queue for path in tree.below.get(queue.path, ())]
-        children = [self._queue_view(child, by_queue, nodes) for child in below]
-        apps = [*by_queue.get(queue.path, ()), *(app for child in below for app in by_queue.get(child.path, ()))]
-        by_queue[queue.path] = apps
-        metrics = self._metrics(apps, self._state.totals.of(queue.path), nodes)
-        total = tree.shares[queue.path].guaranteed.memory_mib
-        users = sorted({a.submission.user for a in apps})
-        used_share = metrics.used.memory_mib / total if total else 0.0
-        return QueueView(
-            queue=queue,
-            children=children,
-            metrics=metrics,
-            users=users,
-            used_share=used_share,
-            share=tree.shares[queue.path],
-            is_enforced=self.quotas.is_enforced,
-            gives_back=self.quotas.gives_back(queue),
-            gives_back_within=self.quotas.gives_back_within(queue),
-        )
-
-    def _nodes_by_state(self) -> dict[NodeState, int]:
-        return Counter(node.state for node in self._state.nodes.values())
-
-    def _metrics(self, apps: Iterable[Application], totals: Totals, nodes: dict[NodeState, int]) -> ClusterMetrics:
-        """Of these applications, which live, and what was counted of all that ever were."""
-        state = self._state
-        seen: dict[YarnApplicationState, int] = {}
-        used, containers, waiting, wanted = NONE, 0, 0, NONE
-        started = 0  # ACCEPTED with a container: Hadoop's queues count it as running
-        for app in apps:
-            seen[app.yarn_state] = seen.get(app.yarn_state, 0) + 1
-            usage = state.usage.by_application.get(app.id)
-            if usage is not None:
-                used += usage.resource
-                containers += usage.containers
-                started += bool(usage.containers) and app.yarn_state is YarnApplicationState.ACCEPTED
-            runtime = state.masters.runtimes.get(app.current_attempt_id)
-            if runtime is not None:
-                count, size = runtime.wishes.asks.pending()
-                waiting += count
-                wanted += size
-        return ClusterMetrics(
-            submitted=totals.applications.submitted,
-            pending=seen.get(YarnApplicationState.ACCEPTED, 0) - started,
-            running=seen.get(YarnApplicationState.RUNNING, 0) + started,
-            completed=totals.applications.completed,
-            failed=totals.applications.failed,
-            killed=totals.applications.killed,
-            containers_allocated=containers,
-            containers_pending=waiting,
-            total=state.usable_resource,
-            used=used,
-            pending_resource=wanted,
-            nodes_by_state=nodes,
-        )
 
 
 def _within(value_ms: int, from_ms: int, to_ms: int | None) -> bool:

@@ -104,6 +104,10 @@ class Rows:
         """Live ones, and ended ones until they are forgotten."""
         return self._state.containers_of(attempt_id)
 
+    def container_ids_of(self, attempt_id: ApplicationAttemptId) -> list[ContainerId]:
+        """As ``containers_of``."""
+        return self._state.container_ids_of(attempt_id)
+
     def live_on(self, node_id: NodeId) -> Iterator[Container]:
         return (row for row in self._state.live_containers() if row.node_id == node_id)
 

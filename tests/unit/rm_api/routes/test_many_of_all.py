@@ -6,11 +6,14 @@ import pytest
 
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
 from tests.support.rest_world import rest_world
+from yodel.domain.container import Container
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 from yodel.hadoop_http import long_answers
+from yodel.rm_api.v1.container_pages import container_page
 from yodel.rpc_io.turns import Turns, standing
+from yodel.services.views import queue_views
 
 COUNT = 60
 TREE = (
@@ -64,3 +67,32 @@ async def test_others_have_a_turn_between_elements(
             answer = await world.client.get(path, headers={"accept": accept})
     assert answer.status_code == 200, answer.text
     assert turns.count >= least
+
+
+async def test_others_have_a_turn_between_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_views, "QUEUES_PIECE", 1)
+    async with rest_world(queues=TREE) as world:
+        turns = Counted()
+        with standing(turns, "alice"):
+            answer = await world.client.get("/api/v1/queues")
+    assert answer.status_code == 200, answer.text
+    assert turns.count >= COUNT
+
+
+async def test_page_of_containers_looks_at_no_more_than_it_shows() -> None:
+    """And at one more, which tells whether there is another page."""
+    looked = list[int]()
+
+    def is_wanted(row: Container) -> bool:
+        looked.append(row.id.sequence)
+        return True
+
+    async with rest_world() as world:
+        owner = an_application(state=ApplicationState.RUNNING, current_attempt=1)
+        rows = [a_container(container=n, state=ContainerState.RUNNING) for n in range(COUNT, 1, -1)]
+        await world.put(owner, an_attempt(state=AttemptState.RUNNING), *rows)
+        api = world.app.state.api
+        first, cursor = await container_page(api, owner, is_wanted, 5, None)
+        second, _ = await container_page(api, owner, is_wanted, 5, cursor)
+    assert [row.id.sequence for row in (*first, *second)] == list(range(2, 12))
+    assert looked == [*range(2, 8), *range(7, 13)]

@@ -1,0 +1,177 @@
+"""What queues and the cluster hold, summed up from live applications a piece at a time: others are answered between.
+
+A figure is of what was so when its piece was read; what went meanwhile is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from yodel.domain.application import Application
+from yodel.domain.queues.queue import ROOT, Queue
+from yodel.domain.queues.shares import Share, Tree
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import NodeState, YarnApplicationState
+from yodel.rpc_io.pieces import taking_turns
+from yodel.services.writer.quotas import Quotas
+from yodel.services.writer.state import ClusterState
+from yodel.services.writer.totals import Totals
+
+APPLICATIONS_PIECE = 1_000
+"""Live applications that are summed up in one go: three milliseconds."""
+QUEUES_PIECE = 100
+"""Queues of which views are made in one go: two milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterMetrics:
+    """Counts of applications by what became of them, of containers and nodes, and the cluster's amounts.
+
+    How many were submitted, and ended in which way, is of all since the RM took up what is stored; the rest is of now.
+    """
+
+    submitted: int
+    pending: int
+    running: int
+    completed: int
+    failed: int
+    killed: int
+    containers_allocated: int
+    containers_pending: int
+    total: Resource
+    used: Resource
+    pending_resource: Resource
+    nodes_by_state: Mapping[NodeState, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    queue: Queue
+    children: Sequence[QueueView]
+    metrics: ClusterMetrics
+    users: Sequence[str]
+    used_share: float
+    """Part of the queue's own capacity in use, 0..1."""
+    share: Share
+    """What it is guaranteed and may hold."""
+    is_enforced: bool
+    """Whether limits count."""
+    gives_back: bool
+    """What it holds above its guarantee may be asked back."""
+    gives_back_within: bool
+    """Its applications of a lower priority give to others."""
+
+
+@dataclass(slots=True)
+class _Load:
+    """What live applications are, hold and wait for."""
+
+    pending: int = 0
+    running: int = 0
+    containers: int = 0
+    used: Resource = NONE
+    waiting: int = 0
+    wanted: Resource = NONE
+    users: set[str] = field(default_factory=set)
+
+    def add_application(self, state: ClusterState, row: Application) -> None:
+        usage = state.usage.by_application.get(row.id)
+        if usage is not None:
+            self.used += usage.resource
+            self.containers += usage.containers
+        has_begun = usage is not None and bool(usage.containers)  # Hadoop's queues count it as running
+        self.running += row.yarn_state is YarnApplicationState.RUNNING
+        if row.yarn_state is YarnApplicationState.ACCEPTED:
+            self.running += has_begun
+            self.pending += not has_begun
+        runtime = state.masters.runtimes.get(row.current_attempt_id)
+        if runtime is not None:
+            count, size = runtime.wishes.asks.pending()
+            self.waiting += count
+            self.wanted += size
+        self.users.add(row.submission.user)
+
+    def add(self, other: _Load) -> None:
+        self.pending += other.pending
+        self.running += other.running
+        self.containers += other.containers
+        self.used += other.used
+        self.waiting += other.waiting
+        self.wanted += other.wanted
+        self.users |= other.users
+
+
+async def cluster_metrics(state: ClusterState) -> ClusterMetrics:
+    total = _Load()
+    for load in (await _loads(state, ROOT)).values():
+        total.add(load)
+    return _metrics(state, total, state.totals.cluster, nodes_by_state(state))
+
+
+async def queue_view(state: ClusterState, quotas: Quotas, queue: Queue) -> QueueView:
+    """With its children, as the tree was when it was asked for."""
+    tree = quotas.tree
+    loads = await _loads(state, queue.path)
+    nodes, views = nodes_by_state(state), dict[str, QueueView]()
+    async for path in taking_turns(_children_first(tree, queue.path), QUEUES_PIECE):
+        below = tree.below.get(path, ())
+        for child in below:
+            loads[path].add(loads[child])
+        load, share = loads[path], tree.shares[path]
+        total = share.guaranteed.memory_mib
+        views[path] = QueueView(
+            queue=queue if path == queue.path else share.queue,
+            children=[views[child] for child in below],
+            metrics=_metrics(state, load, state.totals.of(path), nodes),
+            users=sorted(load.users),
+            used_share=load.used.memory_mib / total if total else 0.0,
+            share=share,
+            is_enforced=quotas.is_enforced,
+            gives_back=quotas.gives_back(share.queue),
+            gives_back_within=quotas.gives_back_within(share.queue),
+        )
+    return views[queue.path]
+
+
+def nodes_by_state(state: ClusterState) -> Mapping[NodeState, int]:
+    return Counter(node.state for node in state.nodes.values())
+
+
+async def _loads(state: ClusterState, above: str) -> defaultdict[str, _Load]:
+    """Of each leaf that is this queue or below it."""
+    loads, prefix = defaultdict[str, _Load](_Load), f"{above}."
+    async for application_id in taking_turns(list(state.index.live), APPLICATIONS_PIECE):
+        row = state.applications.get(application_id)
+        if row is None or row.state.is_final:
+            continue
+        path = row.submission.queue
+        if path == above or path.startswith(prefix):
+            loads[path].add_application(state, row)
+    return loads
+
+
+def _children_first(tree: Tree, path: str) -> Sequence[str]:
+    found = [path]
+    for known in found:  # grows meanwhile
+        found += tree.below.get(known, ())
+    return found[::-1]
+
+
+def _metrics(state: ClusterState, load: _Load, totals: Totals, nodes: Mapping[NodeState, int]) -> ClusterMetrics:
+    """Of these applications, which live, and what was counted of all that ever were."""
+    return ClusterMetrics(
+        submitted=totals.applications.submitted,
+        pending=load.pending,
+        running=load.running,
+        completed=totals.applications.completed,
+        failed=totals.applications.failed,
+        killed=totals.applications.killed,
+        containers_allocated=load.containers,
+        containers_pending=load.waiting,
+        total=state.usable_resource,
+        used=load.used,
+        pending_resource=load.wanted,
+        nodes_by_state=nodes,
+    )
