@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -101,3 +102,13 @@ def test_what_is_left_above_guarantees_goes_to_the_highest_priority() -> None:
 def test_queue_without_a_guarantee_comes_last_whatever_its_priority() -> None:
     found = ledger(ranked(9, "root.a", 0.0), leaf("root.b", 100.0), root={"is_by_priority": True})
     assert held_after(found, 40, "root.a", "root.b") == [0, 40]
+
+
+def test_room_of_a_named_pool_is_told_before_limits_which_dip_with_it() -> None:
+    """Others decide on it; of ordinary capacity the limit that an administrator set comes first."""
+    full = leaf("root.b", 50.0, maximum_capacity_percent=50.0)
+    for pool, expected in (("", [Hurdle.QUEUE_LIMIT, Hurdle.ROOM]), ("koordinator", [Hurdle.ROOM, Hurdle.QUEUE_LIMIT])):
+        found = ledger(leaf("root.a", 50.0), full, held={("root.b", "v"): 50})
+        wanted = [demand(queue="root.b", user="v", wishes=[wish(1)])]
+        decision = decide(wanted, replace(room(50, used=SIZE * 50), pool=pool), LIMITS, ledger=found)
+        assert chains(decision) == [(1, expected)]
