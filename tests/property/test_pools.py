@@ -212,7 +212,7 @@ def test_what_stands_for_the_root_in_a_pool_is_as_large_as_the_pool() -> None:
     root = Queue(path="root", is_leaf=False, maximum_capacity_percent=50.0)
     tree = Tree([root, Queue(path="root.a", capacity_percent=0.0), Queue(path="root.b")], wholes)
     ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=0.5)
-    assert (tree.shares["root"].guaranteed, tree.shares["root"].maximum) == (SIZE * 14, SIZE * 7)
+    assert (tree.shares["root"].guaranteed, tree.shares["root"].maximum) == (SIZE * 7, SIZE * 7)
     assert ledger.share("root.gone").maximum == SIZE * 5, "a queue without a row may hold what root may of its pool"
     ledger.take("root.a", "u", SIZE)
     assert ledger.queue_room(ledger.share("root.a")) == SIZE

@@ -81,11 +81,12 @@ BOOKS = [
         "Standing",
         "writer/standing.py",
         {
-            STATE: "changed heard stirred queue_changed node_changed address_changed",
+            STATE: "changed heard stirred wished queue_changed node_changed address_changed",
             "masters/service.py": "heard",
             "nodes/agents.py": "heard",
             "scheduling/window_edges.py": "changed stirred",
             "views/queries.py": "heard",
+            "scheduling/demands.py": "take_restless",
         },
     ),
     Book("index", "ApplicationIndex", "writer/application_index.py", {STATE: "put remove touch order_finished"}),
@@ -98,7 +99,12 @@ BOOKS = [
         {STATE: "put remove", "performer.py": "expect give_up", "recovery.py": "expect"},
     ),
     Book("usage", "UsageBook", "writer/usage.py", {STATE: "hold count_end count_past forget"}),
-    Book("queue_use", "QueueUse", "writer/queue_use.py", {STATE: "charge publish forget"}),
+    Book(
+        "queue_use",
+        "QueueUse",
+        "writer/queue_use.py",
+        {STATE: "charge publish forget", "scheduling/scheduler.py": "take_changed"},
+    ),
     Book(
         "totals",
         "TotalsBook",

@@ -7,7 +7,7 @@ waits for ever behind pods that find no node.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -32,15 +32,37 @@ def decide_by_pool(
     ledger: Ledger | None = None,
 ) -> Decision:
     """One tick, as ``decide``; the ledger knows the queues of all pools."""
-    if len(parts) == 1:
-        return decide(parts[0].demands, parts[0].capacity, limits, watched, ledger)
-    waiting = sorted(parts, key=_under_way)
+
+    def one(part: Part) -> OfPool:
+        return OfPool(
+            under_way=_under_way(part),
+            in_flight=part.capacity.in_flight,
+            decide=lambda own: decide(part.demands, part.capacity, own, watched, ledger),
+        )
+
+    return spread([one(part) for part in parts], limits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfPool:
+    """What decides for one pool within limits; ``under_way`` counts its pods without a node, ``in_flight`` all."""
+
+    under_way: int
+    in_flight: int
+    decide: Callable[[AllocationLimits], Decision]
+
+
+def spread(pools: Sequence[OfPool], limits: AllocationLimits) -> Decision:
+    """One decision of all pools, each with its even part of the pods."""
+    if len(pools) == 1:
+        return pools[0].decide(limits)
+    waiting = sorted(pools, key=lambda pool: pool.under_way)
     left = limits.per_tick_max
     found: list[Decision] = []
-    for number, part in enumerate(waiting):
-        left = min(left, max(0, limits.in_flight_max - part.capacity.in_flight - _planned(found)))
+    for number, pool in enumerate(waiting):
+        left = min(left, max(0, limits.in_flight_max - pool.in_flight - _planned(found)))
         own = replace(limits, per_tick_max=-(-left // (len(waiting) - number)))
-        found.append(decide(part.demands, part.capacity, own, watched, ledger))
+        found.append(pool.decide(own))
         left -= len(found[-1].plans)
     return _together(found)
 
@@ -64,4 +86,6 @@ def _together(found: Sequence[Decision]) -> Decision:
         waiting={attempt_id: waiting for one in found for attempt_id, waiting in one.waiting.items()},
         figures={pool: figures for one in found for pool, figures in one.figures.items()},
         outcomes=tuple(chain.from_iterable(one.outcomes for one in found)),
+        looked={path: looked for one in found for path, looked in one.looked.items()},
+        is_cut=any(one.is_cut for one in found),
     )

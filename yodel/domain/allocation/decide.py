@@ -8,30 +8,31 @@ and an application that does not fit does not hold up one that does.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from yodel.domain.allocation.constrained import spots_within
 from yodel.domain.allocation.demands import (
     AllocationLimits,
+    Blocked,
     Capacity,
     Decision,
     Demand,
     Increase,
+    Looked,
     Misfit,
     Plan,
-    TakeBack,
 )
 from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.locality import Patience, Spots, spots_near
+from yodel.domain.allocation.orders import Order, alike, is_anywhere, take_backs
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
 from yodel.domain.allocation.purse import Purse
-from yodel.domain.allocation.turns import AT_ONCE_MAX, Turns
+from yodel.domain.allocation.turns import AT_ONCE_MAX, Turns, is_served
 from yodel.domain.ask_book import AskKey, Wish
-from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
-from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.ledger import Ledger, Standing
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Tree
 from yodel.domain.resource import NONE, Resource, rounded_up
@@ -52,37 +53,82 @@ def decide(
     if ledger is None:
         ledger = in_one_line(capacity, limits)
         demands = [replace(demand, queue=ROOT) for demand in demands]
+    leaves: dict[str, list[Demand]] = {}
+    for demand in demands:
+        if is_served(demand):
+            leaves.setdefault(demand.queue, []).append(demand)
+    active = {path: {demand.user for demand in of_leaf} for path, of_leaf in leaves.items()}
+    ledger.use_active(active)
+    found = decide_leaves(leaves, capacity, limits, ledger, watched=watched)
+    return replace(found, take_backs=tuple(take_backs(demands)), active=active)
+
+
+def decide_leaves(
+    leaves: Mapping[str, Sequence[Demand]],
+    capacity: Capacity,
+    limits: AllocationLimits,
+    ledger: Ledger,
+    *,
+    watched: Container[ApplicationAttemptId] = (),
+    told: Container[str] = (),
+    standings: MutableMapping[str, Standing] | None = None,
+    heads_max: float = inf,
+) -> Decision:
+    """One tick of these leaves, each with the applications that want something there; none of their users is missing
+    in the ledger.
+
+    Nothing is said of leaves in ``told`` that no turn comes to.  After ``heads_max`` wishes the other leaves wait for
+    the next decision.
+    """
     tick = _Tick(capacity, limits, watched, ledger)
-    turns = Turns(ledger, demands)
-    ledger.use_active(turns.users)
-    may_grow = any(demand.increases for demand in demands)
+    turns = Turns(ledger, leaves, standings)
+    may_grow = any(demand.increases for of_leaf in leaves.values() for demand in of_leaf)
+    is_cut = False
     while (may_grow or not tick.is_spent) and (line := turns.next_line()) is not None:
+        if tick.heads >= heads_max and line.path not in tick.looked:
+            is_cut = True
+            break
         demand, wish = line.head
+        before = tick.given
         if wish is None:
             tick.serve_first(demand)
             line.advance()
+        elif tick.is_as_before(demand, wish):
+            line.advance()
         else:
             size = rounded_up(wish.key.capability, limits.minimum)
-            before = len(tick.plans)
             is_over = tick.serve(demand, wish, line.at_most(size, turns))
-            line.served((len(tick.plans) - before) * size.memory_mib, is_over=is_over)
-        turns.served(line)
-    for demand, wish in turns.rest():  # nothing can be planned any more; why is told, in whatever order
-        if wish is None:
-            tick.serve_first(demand)
-        else:
-            tick.serve(demand, wish, AT_ONCE_MAX)
+            line.served((tick.given - before) * size.memory_mib, is_over=is_over)
+        if tick.given != before or line.is_done:
+            turns.served(line)
+    if is_cut:
+        for path in turns.under_way:
+            tick.looked.pop(path, None)
+    else:  # nothing more can be planned; why is told, in whatever order
+        for path, left in turns.rest():
+            if path in told and path not in tick.looked:
+                continue
+            if tick.heads >= heads_max:
+                is_cut = True
+                tick.looked.pop(path, None)
+                continue
+            for demand, wish in left:
+                if wish is None:
+                    tick.serve_first(demand)
+                elif not tick.is_as_before(demand, wish):
+                    tick.serve(demand, wish, AT_ONCE_MAX)
     tick.serve_postponed()
     return Decision(
         plans=tuple(tick.plans),
-        take_backs=tuple(_take_backs(demands)),
+        take_backs=(),
         increases=tuple(tick.increases),
         misfits=tuple(tick.misfits),
         again_in_s=tick.patience.again_in_s,
         outcomes=tuple(tick.outcomes.values()),
-        active=turns.users,
         waiting=tick.unserved.waiting,
         figures={capacity.pool: tick.figures},
+        looked=tick.looked,
+        is_cut=is_cut,
     )
 
 
@@ -100,38 +146,6 @@ class _Use:
     masters: int = 0
 
 
-@dataclass(slots=True)
-class _Order:
-    """What is to be planned of one wish."""
-
-    demand: Demand
-    wish: Wish
-    capability: Resource
-    count: int
-    planned: int = 0
-    allowed: int = 0
-    """What limits let of the last turn."""
-
-    @property
-    def left(self) -> int:
-        return self.count - self.planned
-
-    @property
-    def placement(self) -> Placement:
-        placement, avoid = self.wish.placement, self.demand.avoid
-        return replace(placement, avoid=avoid) if avoid else placement
-
-    def misfit(self, spots: Spots) -> Misfit:
-        return Misfit(
-            attempt_id=self.demand.attempt_id,
-            key=self.wish.key,
-            count=self.count,
-            capability=self.capability,
-            reason=spots.why_none,
-            is_constraint=spots.is_constraint,
-        )
-
-
 class _Tick:
     """What one decision has made so far."""
 
@@ -140,14 +154,25 @@ class _Tick:
     ) -> None:
         self._purse, self._places, self._watched = Purse(capacity, limits), capacity.places, watched
         self._limits, self._ledger, self._capacity = limits, ledger, capacity
-        self._begun: dict[tuple[ApplicationAttemptId, AskKey], _Order] = {}
+        self._begun: dict[tuple[ApplicationAttemptId, AskKey], Order] = {}
         self.outcomes: dict[tuple[ApplicationAttemptId, AskKey | None], Outcome] = {}
         self.unserved = Unserveds(capacity.pool)
         self.patience = Patience(limits.delays)
         self.plans: list[Plan] = []
         self.increases: list[Increase] = []
         self.misfits: list[Misfit] = []
-        self._postponed: list[_Order] = []
+        self.looked: dict[str, Looked] = {}
+        self.heads = 0
+        """Turns that wishes had."""
+        self._postponed: list[Order] = []
+        self._in_vain: dict[tuple[str, str, Resource, str], Resource] = {}
+        """Wishes for any place that limits or room left nothing for, by queue, user, size and label, each with the
+        size as it is taken; until something is given."""
+
+    @property
+    def given(self) -> int:
+        """Containers that begin or become larger."""
+        return len(self.plans) + len(self.increases)
 
     @property
     def is_spent(self) -> bool:
@@ -156,6 +181,7 @@ class _Tick:
 
     def serve_first(self, demand: Demand) -> None:
         """The AM, or larger containers: before all wishes."""
+        looked = self._look(demand)
         if demand.am_capability is not None:
             self._serve_am(demand, demand.am_capability)
             return
@@ -165,20 +191,42 @@ class _Tick:
             elif self._purse.pay_for_more(increase):
                 self._ledger.take(demand.queue, demand.user, increase.extra)
                 self.increases.append(increase)
+                looked.planned += 1
+                self._in_vain.clear()
             else:
                 has_room = increase.extra.fits_in(self._purse.free)
                 own = self._full_node(increase) if has_room else None
                 self._leave(demand, increase.container_id, 1, increase.extra, own)
 
+    def _look(self, demand: Demand) -> Looked:
+        self.heads += 1
+        found = self.looked.get(demand.queue)
+        if found is None:
+            found = self.looked[demand.queue] = Looked()
+        return found
+
+    def is_as_before(self, demand: Demand, wish: Wish) -> bool:
+        """Whether as much was tried in vain, and nothing was given since: then this waits too."""
+        size = self._in_vain.get(alike(demand, wish)) if is_anywhere(demand, wish) else None
+        if size is None or demand.attempt_id in self._watched or (demand.attempt_id, wish.key) in self._begun:
+            return False
+        self._look(demand)
+        self._leave(demand, wish.key, wish.count - demand.in_flight.get(wish.key, 0), size)
+        return True
+
     def serve(self, demand: Demand, wish: Wish, at_most: int) -> bool:
         """Plan so many of a wish.  True when it has had its turn: whole, or nothing more can be done for it."""
+        looked = self._look(demand)
         order = self._begun.pop((demand.attempt_id, wish.key), None) if self._begun else None
         if order is None:
             capability = rounded_up(wish.key.capability, self._limits.minimum)
             count = wish.count - demand.in_flight.get(wish.key, 0)
-            order = _Order(demand, wish, capability, count)
+            order = Order(demand, wish, capability, count)
         before, wanted = order.planned, min(order.left, at_most)
         spots = self._plan(order, wanted)
+        if order.planned > before:
+            looked.planned += order.planned - before
+            self._in_vain.clear()
         # Who got all that limits let may get more: a user's limit grows with what his queue holds.
         if order.left > 0 and order.planned - before == order.allowed > 0:
             self._begun[demand.attempt_id, wish.key] = order
@@ -216,6 +264,8 @@ class _Tick:
         is_planned = never is None and self._pay_for_am(demand, capability)
         if is_planned:
             self.plans.append(Plan(attempt_id=attempt_id, key=None, capability=capability, placement=placement))
+            self.looked[demand.queue].planned += 1
+            self._in_vain.clear()
         else:
             self._leave(demand, None, 1, capability, own)
         if attempt_id in self._watched:
@@ -263,18 +313,25 @@ class _Tick:
         own: Hindrance | None = None,
     ) -> None:
         self.unserved.add(demand.attempt_id, demand.queue, demand.user, Unserved(what, number, size, own))
+        looked = self.looked[demand.queue]
+        if own is not None or isinstance(what, ContainerId):
+            looked.is_restless = True
+        else:
+            looked.blocked.add(Blocked(demand.user, size, what is None))
 
     def _full_node(self, increase: Increase) -> Hindrance:
         free = self._capacity.free_on.get(increase.node_id, NONE)
         text = f"Node {increase.node_id} has no room: free {free}, asked {increase.extra} more."
         return Hindrance(Hurdle.OWN_NODE, increase.extra, said=text)
 
-    def _conclude(self, order: _Order, spots: Spots) -> None:
+    def _conclude(self, order: Order, spots: Spots) -> None:
         """Keep what is left, with what is in its way apart from limits; tell it where somebody asked."""
         demand, key, own = order.demand, order.wish.key, None
         if order.left > 0:
             own = self._own_hindrance(order, spots)
             self._leave(demand, key, order.left, order.capability, own)
+            if own is None and not order.planned and is_anywhere(demand, order.wish):
+                self._in_vain[alike(demand, order.wish)] = order.capability
         if demand.attempt_id in self._watched:
             unserved = Unserved(key, order.left, order.capability, own) if order.left > 0 else None
             hurdle, reason = self._told(demand, unserved)
@@ -303,7 +360,7 @@ class _Tick:
             return Hurdle.PODS, ""
         return told[0].hurdle, told[0].figures or told[0].reason
 
-    def _own_hindrance(self, order: _Order, spots: Spots) -> Hindrance | None:
+    def _own_hindrance(self, order: Order, spots: Spots) -> Hindrance | None:
         size = order.capability
         if spots.is_constraint:
             return Hindrance(Hurdle.CONSTRAINT, size, said=spots.why_none)
@@ -316,7 +373,7 @@ class _Tick:
             return Hindrance(Hurdle.LOCALITY, size, said=WAITS_FOR_PLACES)
         return Hindrance(Hurdle.NEIGHBOURS, size, said=WAITS_FOR_NEIGHBOURS)
 
-    def _plan(self, order: _Order, wanted: int) -> Spots:
+    def _plan(self, order: Order, wanted: int) -> Spots:
         demand, request = order.demand, order.wish.request
         allowed = order.allowed = self._ledger.count(demand.queue, demand.user, order.capability, wanted)
         spots = self._spots(order, allowed) if allowed or wanted <= 0 else self._never(order)
@@ -337,13 +394,13 @@ class _Tick:
             )
         return spots
 
-    def _never(self, order: _Order) -> Spots:
+    def _never(self, order: Order) -> Spots:
         """No spot, for a limit stands in the way; what no node can ever take is told all the same."""
         if self._places is None:
             return Spots()
         return Spots(why_none=self._places.why_never(order.placement, order.capability))
 
-    def _spots(self, order: _Order, wanted: int) -> Spots:
+    def _spots(self, order: Order, wanted: int) -> Spots:
         demand, request, places = order.demand, order.wish.request, self._places
         count = min(wanted, self._purse.pods_left)
         if places is None or count <= 0:
@@ -360,14 +417,3 @@ class _Tick:
             count,
             may_have_rules=demand.may_have_rules,
         )
-
-
-def _take_backs(demands: Sequence[Demand]) -> list[TakeBack]:
-    found = []
-    for demand in demands:
-        wanted = {wish.key: wish.count for wish in demand.wishes}
-        for key, count in demand.in_flight.items():
-            excess = count - wanted.get(key, 0)
-            if excess > 0:
-                found.append(TakeBack(attempt_id=demand.attempt_id, key=key, count=excess))
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import NamedTuple
 
 from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.locality import LocalityDelays
@@ -119,6 +120,25 @@ class TakeBack:
     count: int
 
 
+class Blocked(NamedTuple):
+    """A size that limits, or the pool's room, kept from a user of a leaf."""
+
+    user: str
+    size: Resource
+    is_am: bool
+
+
+@dataclass(slots=True)
+class Looked:
+    """What a decision found out about all that is wanted in one leaf."""
+
+    planned: int = 0
+    """Containers that begin or become larger."""
+    blocked: set[Blocked] = field(default_factory=set)
+    is_restless: bool = False
+    """Something else is in the way of a wish: places, constraints, a node of its own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     plans: tuple[Plan, ...]
@@ -135,3 +155,9 @@ class Decision:
     """By pool, what was gone by: of this is told what is in the way."""
     outcomes: tuple[Outcome, ...] = ()
     """Of every wish of the attempts that are watched, in the order they were served."""
+    heard: Collection[ApplicationAttemptId] | None = None
+    """Attempts of which ``waiting`` tells; None: of all there are."""
+    looked: Mapping[str, Looked] = field(default_factory=dict, compare=False)
+    """By leaf, those that the decision went through."""
+    is_cut: bool = False
+    """It was long enough: not all leaves had their turn."""

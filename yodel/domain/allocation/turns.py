@@ -7,7 +7,7 @@ row: until it holds more of its guarantee than the next of its siblings, on each
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain, pairwise
 from math import ceil, inf
 
@@ -29,9 +29,9 @@ class Line:
     def __init__(self, path: str, ordering: Ordering, demands: Sequence[Demand]) -> None:
         self.path, self._is_fair = path, ordering is Ordering.FAIR
         if self._is_fair:
-            self._heap = [(d.held_mib, d.submitted_ms, d.attempt_id, _heads(d), d) for d in demands]
+            self._heap = [(d.held_mib, d.submitted_ms, d.attempt_id, heads(d), d) for d in demands]
         else:
-            self._heap = [(-d.priority, d.submitted_ms, d.attempt_id, _heads(d), d) for d in demands]
+            self._heap = [(-d.priority, d.submitted_ms, d.attempt_id, heads(d), d) for d in demands]
         self._heap.sort(key=lambda entry: entry[:3])
         self._head: Head | None = None
         self.advance()
@@ -69,13 +69,14 @@ class Line:
             if is_over:
                 self.advance()
             return
-        held_mib, submitted_ms, attempt_id, heads, demand = self._heap[0]
-        rest = heads if is_over else chain([self.head], heads)
+        held_mib, submitted_ms, attempt_id, left, demand = self._heap[0]
+        rest = left if is_over else chain([self.head], left)
         heapq.heapreplace(self._heap, (held_mib + memory_mib, submitted_ms, attempt_id, rest, demand))
         self.advance()
 
 
-def _heads(demand: Demand) -> Iterator[Head]:
+def heads(demand: Demand) -> Iterator[Head]:
+    """What is to be served of an application, in order."""
     if demand.am_capability is not None:
         yield demand, None
         return
@@ -86,45 +87,66 @@ def _heads(demand: Demand) -> Iterator[Head]:
             yield demand, wish
 
 
-class Turns:
-    """All lines, and whose turn it is.  ``users`` are those of each leaf that want something."""
+def is_served(demand: Demand) -> bool:
+    """Whether there is anything to serve."""
+    return next(heads(demand), None) is not None
 
-    def __init__(self, ledger: Ledger, demands: Sequence[Demand]) -> None:
-        self._ledger = ledger
-        by_leaf: dict[str, list[Demand]] = {}
-        self.users: dict[str, set[str]] = {}
-        for demand in demands:
-            by_leaf.setdefault(demand.queue, []).append(demand)
-            if next(_heads(demand), None) is not None:
-                self.users.setdefault(demand.queue, set()).add(demand.user)
+
+class Turns:
+    """All leaves that want something, and whose turn it is."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        leaves: Mapping[str, Sequence[Demand]],
+        standings: MutableMapping[str, Standing] | None = None,
+    ) -> None:
+        """``leaves`` are applications that want something, by leaf; ``standings`` those that are known already, and
+        those found now."""
+        self._ledger, self._leaves = ledger, leaves
+        self._standings = standings if standings is not None else {}
+        self._waiting: dict[str, None] = dict.fromkeys(leaves)
+        """Leaves that had no turn yet, or not their last one."""
         self._lines: dict[str, Line] = {}
+        """Of leaves that had a turn."""
         self._heaps: dict[str, list[tuple[Standing, str]]] = {}
         self._top = ROOT
         """The root, or what stands for it among the queues of one pool."""
-        for path, of_leaf in by_leaf.items():
-            line = Line(path, ledger.share(path).queue.ordering, of_leaf)
-            if not line.is_done:
-                self._lines[path] = line
-        for path in self._lines:
+        for path in leaves:
             self._enter(path)
         for heap in self._heaps.values():
             heapq.heapify(heap)
 
     def next_line(self) -> Line | None:
         """The line whose queue has least of its guarantee, on every level of the tree; None: all had their turn."""
-        if not self._lines:
+        if not self._waiting:
             return None
         path = self._top
-        while path not in self._lines:
+        while path not in self._waiting:
             path = self._heaps[path][0][1]
-        return self._lines[path]
+        return self._line(path)
 
-    def rest(self) -> Iterator[Head]:
-        """All that had no turn yet, line by line."""
-        for line in self._lines.values():
-            while not line.is_done:
-                yield line.head
-                line.advance()
+    @property
+    def under_way(self) -> list[str]:
+        """Leaves that had a turn, and not their last one."""
+        return [path for path in self._lines if path in self._waiting]
+
+    def rest(self) -> Iterator[tuple[str, Iterator[Head]]]:
+        """Leaves that had not their last turn yet, each with what is left of it."""
+        for path in self._waiting:
+            yield path, self._left(path)
+
+    def _left(self, path: str) -> Iterator[Head]:
+        line = self._line(path)
+        while not line.is_done:
+            yield line.head
+            line.advance()
+
+    def _line(self, path: str) -> Line:
+        line = self._lines.get(path)
+        if line is None:
+            line = self._lines[path] = Line(path, self._ledger.share(path).queue.ordering, self._leaves[path])
+        return line
 
     def in_a_row(self, path: str, capability: Resource) -> int:
         """How many containers a leaf is given before a sibling, its own or of a queue above it, has less."""
@@ -158,7 +180,7 @@ class Turns:
         way = self._ledger.share(line.path).path
         gone = line.is_done
         if gone:
-            del self._lines[line.path]
+            del self._waiting[line.path]
         for own, above in pairwise(way):
             heap = self._heaps[above]
             if gone:
@@ -173,6 +195,9 @@ class Turns:
         self._top = way[-1]
         for own, above in pairwise(way):
             is_new = above not in self._heaps
-            self._heaps.setdefault(above, []).append((self._ledger.standing(own), own))
+            standing = self._standings.get(own)
+            if standing is None:
+                standing = self._standings[own] = self._ledger.standing(own)
+            self._heaps.setdefault(above, []).append((standing, own))
             if not is_new:
                 return

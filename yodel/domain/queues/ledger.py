@@ -89,7 +89,7 @@ class Ledger:
         am_share: float,
         active: Mapping[str, Collection[str]] | None = None,
     ) -> None:
-        self.tree, self._minimum, self._am_share = tree, minimum, am_share
+        self.tree, self._minimum, self.am_share = tree, minimum, am_share
         self._by_queue, self._by_user, self._active = by_queue, by_user, active or {}
         self._queue_now: dict[str, tuple[Resource, Resource]] = {}
         self._masters_now: dict[str, int] = {}
@@ -327,7 +327,7 @@ class Ledger:
 
     def am_part(self, share: Share) -> float:
         """The part of a leaf that ApplicationMasters may hold, 0 to 1 (maximum-am-resource-percent)."""
-        return self._am_share if share.queue.am_share is None else share.queue.am_share
+        return self.am_share if share.queue.am_share is None else share.queue.am_share
 
     def _common_limit(self, share: Share, user: str, step: Resource) -> _Limit:
         """Of a user with weight 1; the same for all who want something."""

@@ -140,7 +140,7 @@ class Activities:
 
     # --- telling
 
-    def asked(self, demands: Sequence[Demand]) -> Asked | None:
+    def asked(self, demands: Iterable[Demand]) -> Asked | None:
         """What the tick that begins has to tell; None, nearly always: nothing."""
         if not (self._is_armed or self._armed_nodes or self._watched_until_ms or self._logged_until_ms):
             return None

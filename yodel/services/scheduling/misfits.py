@@ -7,7 +7,7 @@ so nothing is created and deleted in turns; it is looked at again at every tick.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import structlog
@@ -39,21 +39,19 @@ class Misfits:
         self._state, self._clock, self._handler, self.tell = state, clock, handler, tell
         self._since_s: dict[tuple[ApplicationAttemptId, AskKey | None], float] = {}
 
-    def note(self, demands: Sequence[Demand], decision: Decision) -> float | None:
-        """What a tick found.  Returns the seconds after which to look again, or None."""
+    def note(self, demands: Mapping[ApplicationAttemptId, Demand], decision: Decision) -> float | None:
+        """What a tick found of all that is wanted.  Returns the seconds after which to look again, or None."""
         if not self._state.reasons.misfits and not decision.misfits:
             return None
         found = {(misfit.attempt_id, misfit.key): misfit for misfit in decision.misfits}
         served = {(plan.attempt_id, plan.key) for plan in decision.plans}
-        self._forget(_wanted(demands) - served)
+        for key in list(self._state.reasons.misfits):
+            if key in served or not _is_wanted(key, demands):
+                self._state.reasons.explain_misfit(key, None)
+                self._since_s.pop(key, None)
         for key, misfit in found.items():
             self._remember(key, misfit)
         return self._reject()
-
-    def _forget(self, still_wanted: set[tuple[ApplicationAttemptId, AskKey | None]]) -> None:
-        for key in [key for key in self._state.reasons.misfits if key not in still_wanted]:
-            self._state.reasons.explain_misfit(key, None)
-            self._since_s.pop(key, None)
 
     def _remember(self, key: tuple[ApplicationAttemptId, AskKey | None], misfit: Misfit) -> None:
         before = self._state.reasons.misfits.get(key)
@@ -79,18 +77,17 @@ class Misfits:
                 again_s = left_s if again_s is None else min(again_s, left_s)
                 continue
             runtime.wishes.give_up(key)
+            again_s = 0.0
             runtime.outbox.reject(RejectedAsk(request.message, misfit.is_constraint))
             self._state.reasons.explain_misfit((attempt_id, key), None)
             del self._since_s[(attempt_id, key)]
         return again_s
 
 
-def _wanted(demands: Sequence[Demand]) -> set[tuple[ApplicationAttemptId, AskKey | None]]:
-    keys: set[tuple[ApplicationAttemptId, AskKey | None]] = set()
-    for demand in demands:
-        if demand.am_capability is not None:
-            keys.add((demand.attempt_id, None))
-        keys |= {
-            (demand.attempt_id, wish.key) for wish in demand.wishes if wish.count > demand.in_flight.get(wish.key, 0)
-        }
-    return keys
+def _is_wanted(key: tuple[ApplicationAttemptId, AskKey | None], demands: Mapping[ApplicationAttemptId, Demand]) -> bool:
+    demand = demands.get(key[0])
+    if demand is None:
+        return False
+    if key[1] is None:
+        return demand.am_capability is not None
+    return any(wish.key == key[1] and wish.count > demand.in_flight.get(wish.key, 0) for wish in demand.wishes)

@@ -7,7 +7,7 @@ plans become container rows in one transaction, and the reconciler makes the pod
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -15,31 +15,31 @@ from math import inf
 import structlog
 
 from yodel.domain.allocation.by_pool import Part, decide_by_pool
-from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Increase, Plan, TakeBack
-from yodel.domain.ask_book import AskKey, Wish
-from yodel.domain.container import Container, Placement
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan, TakeBack
+from yodel.domain.allocation.rounds import Rounds
+from yodel.domain.container import Container
 from yodel.domain.effects import Reconcile
 from yodel.domain.events import IncreaseDecided, StopRequested
-from yodel.domain.ids import ContainerId, dns_name
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, dns_name
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName
-from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState, ContainerType, ExecutionType
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
-from yodel.services.scheduling.activities import Activities
+from yodel.services.scheduling.activities import Activities, Asked
+from yodel.services.scheduling.demands import Demands
 from yodel.services.scheduling.looks import Looks
 from yodel.services.scheduling.misfits import Misfits
 from yodel.services.scheduling.surroundings import Surroundings
-from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
+from yodel.services.writer.waiting_book import WaitingBook
 
 AM_PRIORITY = 0  # RMAppAttemptImpl.AM_CONTAINER_PRIORITY
 TICK_INTERVAL_MIN_S = 0.01
 RETRY_S = 1.0
-ANYWHERE = Placement()
 STRANDED = "No node is left of those where the placement constraint held"
 log = structlog.get_logger("yodel.scheduler")
 
@@ -61,7 +61,7 @@ class Scheduler:
         """``wanted`` is set by whoever wants a tick.  ``binds_itself``: whether this RM chooses the nodes for a queue's
         pods; Kubernetes' scheduler keeps no constraints there."""
         self._engine, self.limits, self._clock = engine, limits, clock
-        self._surroundings, self._misfits, self._binds_itself = surroundings, misfits, binds_itself
+        self._surroundings, self._misfits = surroundings, misfits
         self._quotas = quotas
         self.activities = Activities(engine.state, clock)
         """Told of what a tick decides and why, when somebody asked."""
@@ -69,6 +69,10 @@ class Scheduler:
         self.looks = Looks(engine.state, clock, self.wake)
         """Made for those who ask why something waits."""
         self._wanted, self._stirs = wanted, engine.state.standing.stirs
+        self._demands = Demands(engine.state, clock, surroundings, binds_itself)
+        self._rounds, self._rules = Rounds(), object()
+        self._is_whole = True
+        """All that the last round decided was written, or nothing."""
         self.again_in_s = inf
         """When the last tick wants another, whatever happens."""
 
@@ -114,23 +118,22 @@ class Scheduler:
     async def tick(self) -> bool:
         """One round.  True when the per-tick limit cut it short."""
         self._wanted.clear()
-        demands = self.demands()
-        parts, asked = self.parts(demands), self.activities.asked(demands)
-        watched = asked.attempts if asked is not None else ()
-        decision = decide_by_pool(parts, self.limits, watched, self.ledger())
+        decision, look = self._decide()
         self._quotas.note(decision)
         self._engine.state.reasons.explain_decision(decision, self._clock.now_ms())
         self.looks.made()
-        again_in_s = self._misfits.note(demands, decision)
+        again_in_s = self._misfits.note(self._rounds.demands, decision)
         self.again_in_s = min(decision.again_in_s, inf if again_in_s is None else again_in_s)
         stranded = self._stranded()
         if not decision.plans and not decision.take_backs and not decision.increases and not stranded:
-            if asked is not None:
-                self.activities.keep(asked, decision, parts)
-            return False
+            if look is not None:
+                self.activities.keep(*look)
+            return decision.is_cut
+        self._is_whole = False
         planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded))
-        if asked is not None:
-            self.activities.keep(asked, decision, parts, planned)
+        self._is_whole = len(planned) == len(decision.plans)
+        if look is not None:
+            self.activities.keep(*look, planned)
         for plan, container_id in planned:
             runtime = self._engine.state.masters.runtimes.get(plan.attempt_id)
             # It may be over already: ended in the batch that planned it.
@@ -142,13 +145,58 @@ class Scheduler:
         for increase in decision.increases:
             for runtime in self._engine.state.masters.runtimes.values():
                 runtime.wishes.increase_decided(increase.container_id, increase.target)
-        return len(decision.plans) >= self.limits.per_tick_max
+        return decision.is_cut or len(decision.plans) >= self.limits.per_tick_max
+
+    def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[Part]] | None]:
+        """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
+        ledger, pools = self.ledger(), self._engine.state.pools.pools
+        rules = (pools, self.limits, ledger is None)
+        for attempt_id, demand in self._demands.changed(is_all=rules != self._rules):
+            self._rounds.put(attempt_id, demand, pools.of)
+        self._rules = rules
+        demands = self._rounds.demands.values()
+        asked = self.activities.asked(demands)
+        if asked is not None or ledger is None:
+            parts = self.parts(demands)
+            decision = decide_by_pool(parts, self.limits, asked.attempts if asked is not None else (), ledger)
+            return decision, (asked, decision, parts) if asked is not None else None
+        return self._round(ledger), None
+
+    def _round(self, ledger: Ledger) -> Decision:
+        state = self._engine.state
+        if not self._is_whole:
+            self._rounds.wake_all()
+            self._is_whole = True
+        basis = (self._rules, ledger.tree, ledger.am_share, self._quotas.windows_version, self._surroundings.version)
+        changed = state.queue_use.take_changed()
+        turns = self._rounds.begin(basis, changed, ledger, self._free_of, state.pools.pools.of)
+        names = list(turns) or [state.pools.pools.default]
+        capacities = {name: self._capacity(name, list(turns[name].demands) if name in turns else ()) for name in names}
+        return self._rounds.decide(turns, capacities, self.limits, ledger)
+
+    def _free_of(self, pool: PoolName) -> Resource:
+        return self._engine.state.pools.of(pool).total - self._engine.state.pools.used(pool).resource
+
+    @property
+    def kept_demands(self) -> Mapping[ApplicationAttemptId, Demand]:
+        """By attempt, what was wanted when the last round began."""
+        return self._rounds.demands
+
+    @property
+    def restless(self) -> Collection[ApplicationId]:
+        """Applications that the next round reads anew."""
+        return self._engine.state.standing.restless
+
+    @property
+    def waiting(self) -> WaitingBook:
+        """What is wanted and was not planned."""
+        return self._engine.state.reasons.waiting
 
     def ledger(self) -> Ledger | None:
         """What queues and users may hold, as a decision reads it; None where limits are only observed."""
         return self._quotas.ledger() if self._quotas.is_enforced else None
 
-    def parts(self, demands: Sequence[Demand]) -> list[Part]:
+    def parts(self, demands: Iterable[Demand]) -> list[Part]:
         """What is wanted of each pool and what there is of it, as a decision reads it."""
         pools = self._engine.state.pools.pools
         by_pool: dict[PoolName, list[Demand]] = {}
@@ -178,64 +226,7 @@ class Scheduler:
 
     def demands(self) -> list[Demand]:
         """What is wanted and under way, as a decision reads it."""
-        found = []
-        for runtime in self._engine.state.masters.runtimes.values():
-            demand = self._demand(runtime)
-            if demand.am_capability is not None or demand.wishes or demand.in_flight or demand.increases:
-                found.append(demand)
-        return found
-
-    def _demand(self, runtime: AttemptRuntime) -> Demand:
-        state = self._engine.state
-        attempt = state.attempts[runtime.attempt_id]
-        application = state.applications[attempt.id.application_id]
-        needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
-        wishes = () if attempt.state is not AttemptState.RUNNING else runtime.wishes.asks.wishes()
-        in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}
-        used = state.usage.by_application.get(application.id)
-        return Demand(
-            attempt_id=attempt.id,
-            priority=application.submission.priority,
-            submitted_ms=application.submitted_ms,
-            queue=application.submission.queue,
-            user=application.submission.user,
-            held_mib=used.resource.memory_mib if used is not None else 0,
-            am_capability=application.submission.am_capability if needs_am else None,
-            am_placement=self._am_placement(application.submission.am_node_label) if needs_am else ANYWHERE,
-            wishes=wishes,
-            in_flight=in_flight,
-            avoid=tuple(sorted(runtime.wishes.blacklist)),
-            increases=[
-                i for i in (self._increase(*asked) for asked in runtime.wishes.increases.items()) if i is not None
-            ],
-            waited_s=self._waited_s(runtime, wishes, in_flight),
-            may_have_rules=not self._binds_itself(application.submission.queue),
-        )
-
-    def _am_placement(self, node_label: str) -> Placement:
-        return Placement(node_label=self._surroundings.label(node_label))
-
-    def _waited_s(
-        self, runtime: AttemptRuntime, wishes: Sequence[Wish], in_flight: Mapping[AskKey, int]
-    ) -> dict[AskKey, float]:
-        waiting = [
-            wish.key
-            for wish in wishes
-            if (wish.placement.hosts or wish.placement.racks)
-            and not wish.placement.is_strict
-            and wish.count > in_flight.get(wish.key, 0)
-        ]
-        if not waiting and not runtime.wishes.waits_since_s:
-            return {}
-        return runtime.wishes.waited_s(waiting, self._clock.monotonic_s())
-
-    def _increase(self, container_id: ContainerId, target: Resource) -> Increase | None:
-        """None for a container that ended, or is being resized already."""
-        container = self._engine.state.containers.get(container_id)
-        if container is None or not container.is_live or container.node_id is None or container.resize_to != NONE:
-            return None
-        extra = target - container.capability
-        return Increase(container_id=container_id, node_id=container.node_id, target=target, extra=extra)
+        return self._demands.all()
 
     def _stranded(self) -> list[ContainerId]:
         """Containers on their way to nodes that we named for a constraint, and of which none is left: others may do."""

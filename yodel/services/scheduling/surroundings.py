@@ -31,7 +31,7 @@ class Surroundings:
         self._state, self._names = state, names or NodeNames()
         self._are_labels_enabled = are_labels_enabled
         self._nodes: dict[PoolName, NodeIndex] = {}
-        self._version = (-1, -1, -1)
+        self._version: tuple[int, ...] = ()
 
     def places(self, *, is_locality_wanted: bool, pool: PoolName = NATIVE) -> Places:
         """A snapshot of what lends to a pool.  With ``is_locality_wanted`` what is planned for preferred hosts is put
@@ -48,6 +48,11 @@ class Surroundings:
             self._assume_planned(places, pool)
         return places
 
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Changes with what the nodes are, and what they lend at most."""
+        return self._state.standing.nodes, self._names.version(), self._state.pools.places_version
+
     def label(self, expression: str) -> str:
         """A label expression as it counts: not at all where labels are off."""
         return expression.strip() if self._are_labels_enabled else ""
@@ -57,8 +62,7 @@ class Surroundings:
         return self._state.pools.of(pool).free_on(node_id)
 
     def _current_nodes(self, name: PoolName) -> NodeIndex:
-        version = (self._state.standing.nodes, self._names.version(), self._state.pools.places_version)
-        if version != self._version:
+        if (version := self.version) != self._version:
             self._version = version
             self._nodes.clear()
         found = self._nodes.get(name)

@@ -5,10 +5,12 @@ Each of the three is changed by its own methods alone; a test looks that nobody 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from yodel.domain.ask_book import AskBook, Tally
-from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.services.writer.dialogue import Dialogue
 from yodel.services.writer.outbox import Outbox
 from yodel.services.writer.wishes import Wishes
@@ -24,6 +26,15 @@ class AttemptRuntime:
     outbox: Outbox = field(default_factory=Outbox)
 
     @classmethod
-    def of(cls, attempt_id: ApplicationAttemptId, now_s: float, wanted: Tally, outbox: Outbox) -> AttemptRuntime:
-        """``now_s`` is monotonic; ``wanted`` counts what all ApplicationMasters ask for."""
-        return cls(attempt_id=attempt_id, dialogue=Dialogue(now_s), wishes=Wishes(asks=AskBook(wanted)), outbox=outbox)
+    def of(
+        cls,
+        attempt_id: ApplicationAttemptId,
+        now_s: float,
+        wanted: Tally,
+        outbox: Outbox,
+        wished: Callable[[ApplicationId], None] = lambda _: None,
+    ) -> AttemptRuntime:
+        """``now_s`` is monotonic; ``wanted`` counts what all ApplicationMasters ask for, and ``wished`` is told when
+        this one wants something else."""
+        wishes = Wishes(asks=AskBook(wanted), changed=partial(wished, attempt_id.application_id))
+        return cls(attempt_id=attempt_id, dialogue=Dialogue(now_s), wishes=wishes, outbox=outbox)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from yodel.domain.ask_book import Tally
 from yodel.domain.attempt import Attempt
-from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.states import AttemptState
 from yodel.services.writer.attempt_runtime import AttemptRuntime
 from yodel.services.writer.outbox import Outbox
@@ -15,7 +15,9 @@ from yodel.services.writer.outbox import Outbox
 class Masters:
     """``ClusterState`` tells of rows; who waits for an ApplicationMaster, or gives it up, says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, wished: Callable[[ApplicationId], None]) -> None:
+        """``wished`` is told of each application that may want something else."""
+        self._wished = wished
         self._runtimes: dict[ApplicationAttemptId, AttemptRuntime] = {}
         self.runtimes: Mapping[ApplicationAttemptId, AttemptRuntime] = self._runtimes
         self.wanted = Tally()
@@ -25,7 +27,9 @@ class Masters:
 
     def expect(self, attempt_id: ApplicationAttemptId, now_s: float, outbox: Outbox) -> AttemptRuntime:
         """``now_s`` is monotonic; ``outbox`` has what it was not told in an earlier life."""
-        runtime = self._runtimes[attempt_id] = AttemptRuntime.of(attempt_id, now_s, self.wanted, outbox)
+        runtime = AttemptRuntime.of(attempt_id, now_s, self.wanted, outbox, self._wished)
+        self._runtimes[attempt_id] = runtime
+        self._wished(attempt_id.application_id)
         return runtime
 
     def give_up(self, attempt_id: ApplicationAttemptId) -> None:
@@ -33,6 +37,7 @@ class Masters:
         runtime = self._runtimes.pop(attempt_id, None)
         if runtime is not None:
             runtime.wishes.end()
+            self._wished(attempt_id.application_id)
 
     def put(self, new: Attempt, old: Attempt | None) -> None:
         """A row that is new, or takes the place of an older one."""

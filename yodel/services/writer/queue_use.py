@@ -25,6 +25,8 @@ class QueueUse:
         """The same by leaf and user."""
         self.version = 0
         """Grows with what is held anywhere."""
+        self._changed: set[str] = set()
+        """Queues that something else is held of, since the last time somebody took them."""
 
     def charge(self, application: Application, held: Usage, sign: int) -> None:
         self.version += 1
@@ -34,10 +36,17 @@ class QueueUse:
         if not of_user.containers:
             del self.by_user[queue, user]
         for path in accumulate(queue.split("."), "{}.{}".format):
+            self._changed.add(path)
             of_queue = self.by_queue.setdefault(path, Usage())
             of_queue.add(held, sign)
             if not of_queue.containers:
                 del self.by_queue[path]
+
+    def take_changed(self) -> set[str]:
+        """Queues, parents too, of which something else is held than the last time; for the one reader that there is,
+        the scheduler."""
+        found, self._changed = self._changed, set()
+        return found
 
     def publish(self, application: Application, old: Application | None, held: Usage | None) -> None:
         """A row of an application that holds so much."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from yodel.domain.ids import ApplicationId
+
 
 class Standing:
     """Changed by its own methods only."""
@@ -13,6 +15,8 @@ class Standing:
         """Grows with what agents and ApplicationMasters say: wishes, progress, how loaded nodes are."""
         self.stirs = 0
         """Grows with every row, new or changed or gone, in a way that a decision of the scheduler reads."""
+        self.restless: set[ApplicationId] = set()
+        """Applications of which a decision may read something else than the last time it looked."""
         self.queues = 0
         """Grows with every row of a queue."""
         self.nodes = 0
@@ -26,8 +30,20 @@ class Standing:
     def heard(self) -> None:
         self.pulse += 1
 
-    def stirred(self) -> None:
+    def stirred(self, application_id: ApplicationId | None = None) -> None:
+        """A row; of which application, if of one."""
         self.stirs += 1
+        if application_id is not None:
+            self.restless.add(application_id)
+
+    def wished(self, application_id: ApplicationId) -> None:
+        """Its ApplicationMaster wants something else, or has something else under way."""
+        self.restless.add(application_id)
+
+    def take_restless(self) -> set[ApplicationId]:
+        """Applications that were named since the last time; for the one reader that there is, the scheduler."""
+        found, self.restless = self.restless, set()
+        return found
 
     def queue_changed(self) -> None:
         self.queues += 1

@@ -76,7 +76,7 @@ class ClusterState:
         self.totals = TotalsBook(self.queues.keys())
         """What began and ended; forgetting takes nothing back."""
         self.scheduler_conf = SchedulerConf()
-        self.masters = Masters()
+        self.masters = Masters(self._wished)
         self.usage = UsageBook()
         self.queue_use = QueueUse()
         self.past_usage: dict[PastUsageId, PastUsage] = {}
@@ -121,7 +121,7 @@ class ClusterState:
                     self.queue_use.publish(row, old, self.usage.by_application.get(row.id))
                     self.applications[row.id] = row
                     if old is None or _standing(old) != _standing(row):
-                        self.standing.stirred()
+                        self.standing.stirred(row.id)
                 case Attempt():
                     self._publish_attempt(row)
                 case Node():
@@ -198,6 +198,9 @@ class ClusterState:
             self.standing.changed()
         return is_news
 
+    def _wished(self, application_id: ApplicationId) -> None:
+        self.standing.wished(application_id)
+
     def touch(self, application_id: ApplicationId) -> None:
         """Something was heard of an application that is in no row."""
         self.standing.heard()
@@ -220,7 +223,7 @@ class ClusterState:
         for usage_id in self._past_of.pop(application_id, ()):
             del self.past_usage[usage_id]
         self.standing.changed()
-        self.standing.stirred()
+        self.standing.stirred(application_id)
 
     def remove_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         """With its containers."""
@@ -235,7 +238,7 @@ class ClusterState:
     def remove_container(self, container_id: ContainerId) -> None:
         container = self.containers.pop(container_id)
         if container.is_live:
-            self.standing.stirred()
+            self.standing.stirred(container_id.application_id)
         self.container_index.remove(container)
         self._account(container, -1 if container.is_live else 0)
         self.reasons.ended(container_id)
@@ -252,7 +255,7 @@ class ClusterState:
     def _publish_attempt(self, attempt: Attempt) -> None:
         old = self.attempts.get(attempt.id)
         if old is None or old.state is not attempt.state:
-            self.standing.stirred()
+            self.standing.stirred(attempt.id.application_id)
         self.attempts[attempt.id] = attempt
         self._attempts_of.setdefault(attempt.id.application_id, {})[attempt.id] = None
         self.index.touch(attempt.id.application_id)
@@ -276,7 +279,7 @@ class ClusterState:
         self.totals.count_container(container, old)
         self.container_index.put(container, old)
         if old is None or _burden(old) != _burden(container):
-            self.standing.stirred()
+            self.standing.stirred(container.id.application_id)
         self.containers[container.id] = container
         self.index.touch(container.id.application_id)
         self._containers_of.setdefault(container.id.attempt_id, {})[container.id] = None

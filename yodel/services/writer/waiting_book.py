@@ -1,4 +1,4 @@
-"""What each attempt waits for, as the last decision of the scheduler left it: replaced whole at each look."""
+"""What each attempt waits for, as the last decisions of the scheduler left it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from yodel.domain.allocation.demands import Decision
 from yodel.domain.allocation.figures import Figures
 from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.waiting import AllWaiting, Told, Waiting
+from yodel.domain.waiting import Told, Waiting
 
 
 class WaitingBook:
@@ -17,7 +17,7 @@ class WaitingBook:
         self.looked_at_ms = 0
         """When the last decision was made, epoch ms; 0: none yet.  Nothing that a decision reads has changed since, or
         another is under way."""
-        self._waiting: AllWaiting = {}
+        self._waiting: dict[ApplicationAttemptId, Waiting] = {}
         self._figures: Mapping[str, Figures] = {}
         self._told: dict[ApplicationAttemptId, tuple[Told, ...]] = {}
         """What was read of this look."""
@@ -30,12 +30,27 @@ class WaitingBook:
 
     def take(self, decision: Decision, now_ms: int) -> bool:
         """What a decision found, before anything of it is acted upon.  Whether it is something else than before."""
-        is_news = self._waiting != decision.waiting
-        self._waiting, self._figures, self.looked_at_ms = decision.waiting, decision.figures, now_ms
+        is_news = self._take(decision)
+        self._figures, self.looked_at_ms = decision.figures, now_ms
         self._told.clear()
-        if decision.waiting:
+        if self._waiting:
             for figures in self._figures.values():
                 figures.ledger.hold_still()
+        return is_news
+
+    def _take(self, decision: Decision) -> bool:
+        if decision.heard is None:
+            is_news = self._waiting != decision.waiting
+            self._waiting = dict(decision.waiting)
+            return is_news
+        is_news = False
+        for attempt_id in decision.heard:
+            waiting = decision.waiting.get(attempt_id)
+            is_news = is_news or waiting != self._waiting.get(attempt_id)
+            if waiting is not None:
+                self._waiting[attempt_id] = waiting
+            else:
+                self._waiting.pop(attempt_id, None)
         return is_news
 
     def of(self, attempt_id: ApplicationAttemptId) -> Waiting | None:

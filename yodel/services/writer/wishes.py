@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from yodel.domain.ask_book import Ask, AskBook, AskKey, SchedulingAsk
@@ -12,7 +12,10 @@ from yodel.domain.resource import Resource
 
 @dataclass(slots=True)
 class Wishes:
-    """Changed by its own methods only.  Times are monotonic seconds."""
+    """Changed by its own methods only.  Times are monotonic seconds.  ``changed`` is called when a decision may read
+    something else."""
+
+    changed: Callable[[], None] = lambda: None
 
     asks: AskBook = field(default_factory=AskBook)
     """Read by all, changed from here only."""
@@ -28,11 +31,15 @@ class Wishes:
 
     def take(self, asks: Sequence[Ask | SchedulingAsk], count_max: int) -> None:
         """All or nothing.  Raises as ``AskBook.take``."""
-        self.asks.take(asks, count_max)
+        if asks:
+            self.asks.take(asks, count_max)
+            self.changed()
 
     def avoid(self, names: frozenset[str]) -> bool:
         """Hosts and racks to keep away from; whether these are others than before."""
         is_changed, self.blacklist = names != self.blacklist, names
+        if is_changed:
+            self.changed()
         return is_changed
 
     def resize(self, increases: Mapping[ContainerId, Resource], withdrawn: Collection[ContainerId]) -> None:
@@ -40,19 +47,24 @@ class Wishes:
         for container_id in withdrawn:
             self.increases.pop(container_id, None)
         self.increases.update(increases)
+        if increases or withdrawn:
+            self.changed()
 
     def end(self) -> None:
         """Who has unregistered, or is over, wants nothing any more."""
         self.asks.clear()
         self.increases.clear()
+        self.changed()
 
     # --- what becomes of it ----------------------------------------------------------------------------------------
 
     def planned(self, key: AskKey, container_id: ContainerId) -> None:
         self.in_flight.setdefault(key, set()).add(container_id)
+        self.changed()
 
     def take_off(self, key: AskKey, container_id: ContainerId) -> None:
         """The container is not in flight any more."""
+        self.changed()
         ids = self.in_flight.get(key)
         if ids is not None:
             ids.discard(container_id)
@@ -66,22 +78,24 @@ class Wishes:
     def give_up(self, key: AskKey) -> None:
         """What of a wish is not in flight is not wanted any more."""
         self.asks.withdraw(key, but=len(self.in_flight.get(key, ())))
+        self.changed()
 
     def increase_decided(self, container_id: ContainerId, target: Resource) -> None:
         """The ApplicationMaster may have changed its mind meanwhile."""
         if self.increases.get(container_id) == target:
             del self.increases[container_id]
+            self.changed()
 
     def ended(self, container_id: ContainerId) -> None:
-        self.increases.pop(container_id, None)
+        if self.increases.pop(container_id, None) is not None:
+            self.changed()
 
     # --- patience --------------------------------------------------------------------------------------------------
 
-    def waited_s(self, waiting: Iterable[AskKey], now_s: float) -> dict[AskKey, float]:
-        """How long those wishes have waited; patience begins when one is first seen unserved, and ends with it."""
+    def wait(self, waiting: Iterable[AskKey], now_s: float) -> None:
+        """Those wishes wait; patience begins when one is first seen unserved, and ends with it."""
         since_s = self.waits_since_s
         self.waits_since_s = {key: since_s.get(key, now_s) for key in waiting}
-        return {key: now_s - began_s for key, began_s in self.waits_since_s.items()}
 
     def served_where_preferred(self, key: AskKey, now_s: float) -> None:
         """Patience begins anew (SchedulerApplicationAttempt.resetSchedulingOpportunities)."""

@@ -224,7 +224,7 @@ async def test_summary_has_the_newest_of_every_request_and_node(world: RestWorld
     path = f"/scheduler/app-activities/{APP}"
     await world.json(path)
     await tick(world)
-    world.rm.state.masters.runtimes[an_attempt_id(1)].wishes.asks.replace(Ask(key=KEY, resource_name=ANY, count=0))
+    world.rm.state.masters.runtimes[an_attempt_id(1)].wishes.take([Ask(key=KEY, resource_name=ANY, count=0)], 1)
     await tick(world)
     (summary,) = (await world.json(f"{path}?summarize=true"))["appActivities"]["allocations"]
     assert summary["diagnostic"] == "Application does not need more resource"

@@ -1,0 +1,237 @@
+"""Rounds that look at what has changed find what a look at everything finds, in whatever order things happen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.property.test_allocation_by_queue import LIMITS, SIZE, USERS, trees, wish
+from tests.support.records import an_attempt_id
+from yodel.domain.allocation.decide import decide
+from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan
+from yodel.domain.allocation.rounds import Rounds
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.pools import NATIVE, PoolName
+from yodel.domain.queues.queue import Queue
+from yodel.domain.queues.shares import Tree
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.waiting import Waiting
+
+
+def pool_of(_: str) -> PoolName:
+    return NATIVE
+
+
+@dataclass
+class Held:
+    resource: Resource = NONE
+    am_resource: Resource = NONE
+    masters: int = 0
+
+    def add(self, size: Resource, sign: int, *, is_am: bool) -> None:
+        self.resource += size * sign
+        if is_am:
+            self.am_resource += size * sign
+            self.masters += sign
+
+
+@dataclass
+class Cluster:
+    """What live containers hold; each is of a leaf and a user."""
+
+    queues: tuple[Queue, ...]
+    total: Resource
+    live: list[tuple[str, str, Resource, bool]] = field(default_factory=list)
+    by_queue: dict[str, Held] = field(default_factory=dict)
+    by_user: dict[tuple[str, str], Held] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    demands: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
+    rounds: Rounds = field(default_factory=Rounds)
+    waiting: dict[ApplicationAttemptId, Waiting] = field(default_factory=dict)
+    looked: set[str] = field(default_factory=set)
+    """Leaves that the last round went through."""
+
+    def __post_init__(self) -> None:
+        self.tree = Tree(self.queues, self.total)
+
+    def resize(self, total: Resource) -> None:
+        self.total, self.tree = total, Tree(self.queues, total)
+
+    def hold(self, one: tuple[str, str, Resource, bool], sign: int) -> None:
+        path, user, size, is_am = one
+        (self.live.append if sign > 0 else self.live.remove)(one)
+        self.by_user.setdefault((path, user), Held()).add(size, sign, is_am=is_am)
+        parts = path.split(".")
+        for above in (".".join(parts[: number + 1]) for number in range(len(parts))):
+            self.by_queue.setdefault(above, Held()).add(size, sign, is_am=is_am)
+            self.changed.add(above)
+
+    def want(self, demand: Demand | None, attempt_id: ApplicationAttemptId) -> None:
+        if demand is None:
+            self.demands.pop(attempt_id, None)
+        else:
+            self.demands[attempt_id] = demand
+        self.rounds.put(attempt_id, demand, pool_of)
+
+    def capacity(self) -> Capacity:
+        used = self.by_queue["root"].resource if "root" in self.by_queue else NONE
+        return Capacity(total=self.total, used=used)
+
+    def ledger(self) -> Ledger:
+        return Ledger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
+
+    def look_at_all(self, limits: AllocationLimits = LIMITS) -> Decision:
+        return decide(list(self.demands.values()), self.capacity(), limits, ledger=self.ledger())
+
+    def round(self, heads_max: float, limits: AllocationLimits = LIMITS) -> Decision:
+        ledger, changed = self.ledger(), self.changed
+        self.changed = set()
+        capacity = self.capacity()
+        free = capacity.total - capacity.used
+        turns = self.rounds.begin(id(self.tree), changed, ledger, lambda _: free, pool_of)
+        found = self.rounds.decide(turns, {NATIVE: capacity}, limits, ledger, heads_max)
+        self.looked = {*found.looked}
+        assert found.heard is not None
+        for attempt_id in found.heard:
+            self.waiting.pop(attempt_id, None)
+        self.waiting.update(found.waiting)
+        return found
+
+    def act(self, plans: tuple[Plan, ...]) -> None:
+        """Every container is there, and handed over."""
+        for plan in plans:
+            demand = self.demands[plan.attempt_id]
+            self.hold((demand.queue, demand.user, plan.capability, plan.key is None), 1)
+            if plan.key is None:
+                self.want(replace(demand, am_capability=None), plan.attempt_id)
+            else:
+                left = [replace(w, count=w.count - (w.key == plan.key)) for w in demand.wishes]
+                self.want(replace(demand, wishes=[w for w in left if w.count]), plan.attempt_id)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    return Cluster(draw(trees()), SIZE * draw(st.integers(1, 30)))
+
+
+def happen(cluster: Cluster, draw: st.DataObject) -> None:
+    """Something that a decision reads changes."""
+    leaves = [queue.path for queue in cluster.queues if queue.is_leaf]
+    what = draw.draw(st.sampled_from([*["want"] * 6, "want no more", *["end"] * 4, "resize"]))
+    if what == "want":
+        number = draw.draw(st.integers(1, 8))
+        size = SIZE * draw.draw(st.integers(1, 4))
+        is_am = draw.draw(st.booleans())
+        cluster.want(
+            Demand(
+                attempt_id=an_attempt_id(number),
+                priority=number % 3,
+                submitted_ms=number,
+                queue=draw.draw(st.sampled_from(leaves)),
+                user=draw.draw(st.sampled_from(USERS)),
+                am_capability=size if is_am else None,
+                wishes=() if is_am else [wish(draw.draw(st.integers(1, 20)), size)],
+            ),
+            an_attempt_id(number),
+        )
+    elif what == "want no more" and cluster.demands:
+        cluster.want(None, draw.draw(st.sampled_from(sorted(cluster.demands))))
+    elif what == "end" and cluster.live:
+        cluster.hold(draw.draw(st.sampled_from(cluster.live)), -1)
+    elif what == "resize":
+        cluster.resize(SIZE * draw.draw(st.integers(1, 60)))
+
+
+@given(clusters(), st.data())
+@settings(max_examples=60)
+def test_round_plans_and_tells_what_a_look_at_all_does(cluster: Cluster, data: st.DataObject) -> None:
+    for _ in range(15):
+        for _ in range(data.draw(st.integers(1, 2))):
+            happen(cluster, data)
+        whole, found = cluster.look_at_all(), cluster.round(float("inf"))
+        assert sorted(map(repr, found.plans)) == sorted(map(repr, whole.plans))
+        assert cluster.waiting == whole.waiting
+        assert found.active == whole.active
+        if data.draw(st.integers(0, 3)):
+            cluster.act(found.plans)
+        elif found.plans:  # the commit was refused
+            cluster.rounds.wake_all()
+
+
+@given(clusters(), st.data(), st.integers(1, 3))
+@settings(max_examples=60)
+def test_short_rounds_come_to_rest_where_nothing_is_owed(cluster: Cluster, data: st.DataObject, heads_max: int) -> None:
+    for _ in range(8):
+        for _ in range(data.draw(st.integers(1, 6))):
+            happen(cluster, data)
+        for _ in range(1000):
+            found = cluster.round(heads_max)
+            cluster.act(found.plans)
+            if not found.plans and not found.is_cut:
+                break
+        else:
+            raise AssertionError("rounds do not come to rest")
+        whole = cluster.look_at_all()
+        assert whole.plans == ()
+        assert cluster.waiting == whole.waiting
+
+
+def test_what_has_not_changed_sleeps() -> None:
+    """Of forty full leaves the round looks at the one where something ended."""
+    leaves = [Queue(path=f"root.q{n}", capacity_percent=2.5, maximum_capacity_percent=2.5) for n in range(40)]
+    cluster = Cluster((Queue(path="root", is_leaf=False), *leaves), SIZE * 80)
+    for number, leaf in enumerate(leaves):
+        demand = Demand(
+            attempt_id=an_attempt_id(number + 1),
+            priority=0,
+            submitted_ms=number,
+            queue=leaf.path,
+            user="u",
+            wishes=[wish(9, SIZE)],
+        )
+        cluster.want(demand, demand.attempt_id)
+    while (found := cluster.round(float("inf"))).plans:
+        cluster.act(found.plans)
+    cluster.round(float("inf"))
+    assert cluster.looked == set()
+    cluster.hold(("root.q7", "u", SIZE, False), -1)
+    found = cluster.round(float("inf"))
+    assert (cluster.looked, [plan.attempt_id for plan in found.plans]) == ({"root.q7"}, [an_attempt_id(8)])
+
+
+def test_who_found_no_room_wakes_when_another_queue_leaves_some() -> None:
+    leaves = [Queue(path=f"root.{name}", capacity_percent=50.0, user_limit_factor=-1.0) for name in "ab"]
+    cluster = Cluster((Queue(path="root", is_leaf=False), *leaves), SIZE * 2)
+    cluster.hold(("root.b", "v", SIZE, False), 1)
+    own = an_attempt_id(1)
+    wanted = Demand(attempt_id=own, priority=0, submitted_ms=1, queue="root.a", user="u", wishes=[wish(4, SIZE)])
+    cluster.want(wanted, own)
+    cluster.act(cluster.round(float("inf")).plans)
+    for _ in range(2):
+        assert cluster.round(float("inf")).plans == ()
+    assert (cluster.looked, len(cluster.live)) == (set(), 2)
+    cluster.hold(("root.b", "v", SIZE, False), -1)
+    assert len(cluster.round(float("inf")).plans) == 1
+
+
+def test_master_over_the_share_wakes_when_another_queue_leaves_more() -> None:
+    """The share is of what the queue could hold, and that grows with what others give up."""
+    leaves = [Queue(path=f"root.{name}", capacity_percent=percent) for name, percent in (("a", 10.0), ("b", 90.0))]
+    cluster = Cluster((Queue(path="root", is_leaf=False), *leaves), SIZE * 8)
+    for _ in range(4):
+        cluster.hold(("root.b", "v", SIZE, False), 1)
+    for number in (1, 2, 3):
+        own = an_attempt_id(number)
+        changes = {"attempt_id": own, "submitted_ms": number, "queue": "root.a", "user": USERS[number - 1]}
+        cluster.want(Demand(priority=0, am_capability=SIZE, **changes), own)  # type: ignore[arg-type]
+    cluster.act(cluster.round(float("inf")).plans)
+    assert len(cluster.live) == 4 + 2
+    for _ in range(2):
+        assert cluster.round(float("inf")).plans == ()
+    assert cluster.looked == set()
+    for _ in range(4):
+        cluster.hold(("root.b", "v", SIZE, False), -1)
+    assert len(cluster.round(float("inf")).plans) == 1

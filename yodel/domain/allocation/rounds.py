@@ -1,0 +1,335 @@
+"""What of a round is still good in the next one: a leaf that nothing can be done for sleeps until what is in its way
+changes.  Values in, values out; no clock, no input or output.
+
+A round would find the same as the one before for all leaves where nothing has changed.  So each leaf is looked at when
+something else is wanted there, when somebody holds more or less of the queue that was at its limit, and when the pool
+has room for a size that was missing; a leaf in whose way stands anything else is looked at in every round.  What was
+told of a leaf that sleeps stays as it was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeVar
+
+from yodel.domain.allocation.by_pool import OfPool, spread
+from yodel.domain.allocation.decide import decide_leaves
+from yodel.domain.allocation.demands import AllocationLimits, Blocked, Capacity, Decision, Demand, Looked, TakeBack
+from yodel.domain.allocation.orders import take_backs
+from yodel.domain.allocation.outcomes import Hurdle
+from yodel.domain.allocation.turns import is_served
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.queues.ledger import Ledger, Standing
+from yodel.domain.queues.pools import PoolName
+from yodel.domain.resource import Resource
+
+_K = TypeVar("_K")
+HEADS_MAX = 500
+"""Wishes that have their turn in one round: about as many as are served in 10 ms."""
+
+
+@dataclass(slots=True)
+class _Sleep:
+    """Until one of these changes: what is held of the queues ``paths``, that the pool has room for one of ``sizes``,
+    that ApplicationMasters may hold more of the leaf than ``masters``."""
+
+    paths: set[str] = field(default_factory=set)
+    sizes: set[Resource] = field(default_factory=set)
+    masters: Resource | None = None
+
+
+@dataclass(slots=True)
+class _Leaf:
+    pool: PoolName
+    demands: dict[ApplicationAttemptId, Demand] = field(default_factory=dict)
+    """Those with something to serve."""
+    is_told: bool = False
+    """What the last look said of it still holds."""
+    sleep: _Sleep | None = None
+
+    @property
+    def served(self) -> Sequence[Demand]:
+        return tuple(self.demands.values())
+
+
+@dataclass(slots=True)
+class _Pool:
+    """Leaves of one pool: those awake, and those asleep by what else than a queue may wake them."""
+
+    awake: dict[str, None] = field(default_factory=dict)
+    by_size: dict[Resource, set[str]] = field(default_factory=dict)
+    masters: dict[str, Resource] = field(default_factory=dict)
+    leaves: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Leaves of a pool that this round looks at."""
+
+    leaves: Mapping[str, Sequence[Demand]]
+
+    @property
+    def demands(self) -> Iterable[Demand]:
+        return chain.from_iterable(self.leaves.values())
+
+
+class Rounds:
+    """``put`` what is wanted, ``begin`` a round, and ``decide`` it."""
+
+    def __init__(self) -> None:
+        self.demands: dict[ApplicationAttemptId, Demand] = {}
+        """All there are, with those that only have something under way."""
+        self.active: dict[str, Collection[str]] = {}
+        """By leaf, the users that want something; another one when it changes."""
+        self._leaves: dict[str, _Leaf] = {}
+        self._pools: dict[PoolName, _Pool] = {}
+        self._watchers: dict[str, set[str]] = {}
+        """By queue, the leaves that sleep until something else is held of it."""
+        self._take_backs: dict[ApplicationAttemptId, list[TakeBack]] = {}
+        self._silent: set[ApplicationAttemptId] = set()
+        """Attempts that want nothing any more, since the last round."""
+        self._changed: set[str] = set()
+        """Leaves whose users may be others."""
+        self._standings: dict[str, Standing] = {}
+        self._basis: object = None
+
+    # --- what is wanted
+
+    def put(self, attempt_id: ApplicationAttemptId, demand: Demand | None, pool_of: Callable[[str], PoolName]) -> None:
+        """What an attempt wants now; None: nothing, and nothing is under way."""
+        old = self.demands.get(attempt_id)
+        if old == demand:
+            return
+        if old is not None:
+            self._leave(attempt_id, old.queue)
+        if demand is None:
+            self.demands.pop(attempt_id, None)
+        else:
+            self.demands[attempt_id] = demand
+        excess = take_backs((demand,)) if demand is not None and demand.in_flight else []
+        if excess:
+            self._take_backs[attempt_id] = excess
+        else:
+            self._take_backs.pop(attempt_id, None)
+        if demand is not None and is_served(demand):
+            self._silent.discard(attempt_id)
+            self._enter(attempt_id, demand, pool_of)
+        else:
+            self._silent.add(attempt_id)
+
+    def _enter(self, attempt_id: ApplicationAttemptId, demand: Demand, pool_of: Callable[[str], PoolName]) -> None:
+        path = demand.queue
+        leaf = self._leaves.get(path)
+        if leaf is None:
+            leaf = self._leaves[path] = _Leaf(pool_of(path))
+            pool = self._pools.setdefault(leaf.pool, _Pool())
+            pool.leaves += 1
+            pool.awake[path] = None
+        leaf.demands[attempt_id] = demand
+        leaf.is_told = False
+        self._changed.add(path)
+        self._wake(path)
+
+    def _leave(self, attempt_id: ApplicationAttemptId, path: str) -> None:
+        leaf = self._leaves.get(path)
+        if leaf is None or leaf.demands.pop(attempt_id, None) is None:
+            return
+        self._changed.add(path)
+        self._wake(path)
+        leaf.is_told = False
+        if not leaf.demands:
+            del self._leaves[path]
+            pool = self._pools[leaf.pool]
+            pool.leaves -= 1
+            pool.awake.pop(path, None)
+            if not pool.leaves:
+                del self._pools[leaf.pool]
+
+    # --- a round
+
+    def begin(
+        self,
+        basis: object,
+        changed: Collection[str],
+        ledger: Ledger,
+        free_of: Callable[[PoolName], Resource],
+        pool_of: Callable[[str], PoolName],
+    ) -> dict[PoolName, Turn]:
+        """By pool, the leaves that this round looks at.
+
+        ``basis`` is all that a decision reads but what is put here and what is held; ``changed`` are queues that
+        something else is held of since the last round.  ``ledger`` is told who wants something.
+        """
+        if basis != self._basis:
+            self._basis = basis
+            self.start_anew(pool_of)
+        for path in changed:
+            self._standings.pop(path, None)
+            for sleeper in self._watchers.pop(path, ()):
+                self._wake(sleeper)
+        if self._changed:
+            self._note_users()
+        ledger.use_active(self.active)
+        return {name: Turn(leaves=self._on(name, pool, free_of, changed, ledger)) for name, pool in self._pools.items()}
+
+    def _note_users(self) -> None:
+        active = dict(self.active)
+        for path in self._changed:
+            leaf = self._leaves.get(path)
+            if leaf is None:
+                active.pop(path, None)
+            else:
+                active[path] = {demand.user for demand in leaf.demands.values()}
+        self._changed.clear()
+        if active != self.active:
+            self.active = active
+
+    def _on(
+        self,
+        name: PoolName,
+        pool: _Pool,
+        free_of: Callable[[PoolName], Resource],
+        changed: Collection[str],
+        ledger: Ledger,
+    ) -> dict[str, Sequence[Demand]]:
+        on = dict(pool.awake)
+        if pool.by_size:
+            free = free_of(name)
+            for size, paths in pool.by_size.items():
+                if size.fits_in(free):
+                    on |= dict.fromkeys(paths)
+        if changed and pool.masters:
+            for path, limit in pool.masters.items():
+                if not ledger.am_limit(ledger.share(path)).fits_in(limit):
+                    on[path] = None
+        return {path: self._leaves[path].served for path in on}
+
+    def decide(
+        self,
+        turns: Mapping[PoolName, Turn],
+        capacities: Mapping[PoolName, Capacity],
+        limits: AllocationLimits,
+        ledger: Ledger,
+        heads_max: float = HEADS_MAX,
+    ) -> Decision:
+        """The round that was begun.  What it says of ``waiting`` is of those it ``heard``."""
+        told = {path for turn in turns.values() for path in turn.leaves if self._leaves[path].is_told}
+
+        def one(name: PoolName, capacity: Capacity) -> OfPool:
+            leaves = turns[name].leaves if name in turns else {}
+            return OfPool(
+                under_way=sum(sum(demand.in_flight.values()) for demand in turns[name].demands)
+                if len(capacities) > 1 and name in turns
+                else 0,
+                in_flight=capacity.in_flight,
+                decide=lambda own: decide_leaves(
+                    leaves, capacity, own, ledger, told=told, standings=self._standings, heads_max=heads_max
+                ),
+            )
+
+        found = spread([one(name, capacity) for name, capacity in capacities.items()], limits)
+        heard = set(self._silent)
+        self._silent.clear()
+        for path, looked in found.looked.items():
+            leaf = self._leaves[path]
+            heard.update(leaf.demands)
+            leaf.is_told = not (looked.is_restless or looked.planned)
+            self._wake(path)
+            sleep = None
+            if not looked.planned and not looked.is_restless:
+                figures = found.figures[capacities[leaf.pool].pool]
+                sleep = _sleep(path, looked, ledger, figures.free)
+            if sleep is not None:
+                self._lay(path, leaf, sleep)
+        waiting = {attempt_id: waits for attempt_id, waits in found.waiting.items() if attempt_id in heard}
+        return replace(
+            found,
+            take_backs=tuple(chain.from_iterable(self._take_backs.values())),
+            active=self.active,
+            waiting=waiting,
+            heard=heard,
+        )
+
+    def wake_all(self) -> None:
+        """Not all that was decided came to be: what was in somebody's way may not be there."""
+        for path in self._leaves:
+            self._wake(path)
+
+    def start_anew(self, pool_of: Callable[[str], PoolName]) -> None:
+        """What was found out holds no more."""
+        self._standings.clear()
+        self._watchers.clear()
+        self._pools.clear()
+        for path, leaf in self._leaves.items():
+            leaf.pool, leaf.is_told, leaf.sleep = pool_of(path), False, None
+            pool = self._pools.setdefault(leaf.pool, _Pool())
+            pool.leaves += 1
+            pool.awake[path] = None
+
+    # --- sleep
+
+    def _lay(self, path: str, leaf: _Leaf, sleep: _Sleep) -> None:
+        pool = self._pools[leaf.pool]
+        leaf.sleep = sleep
+        del pool.awake[path]
+        for watched in sleep.paths:
+            self._watchers.setdefault(watched, set()).add(path)
+        for size in sleep.sizes:
+            pool.by_size.setdefault(size, set()).add(path)
+        if sleep.masters is not None:
+            pool.masters[path] = sleep.masters
+
+    def _wake(self, path: str) -> None:
+        leaf = self._leaves[path]
+        sleep, leaf.sleep = leaf.sleep, None
+        if sleep is None:
+            return
+        pool = self._pools[leaf.pool]
+        pool.awake[path] = None
+        pool.masters.pop(path, None)
+        for watched in sleep.paths:
+            _drop(self._watchers, watched, path)
+        for size in sleep.sizes:
+            _drop(pool.by_size, size, path)
+
+
+def _drop(sets: dict[_K, set[str]], key: _K, path: str) -> None:
+    paths = sets.get(key)
+    if paths is not None:
+        paths.discard(path)
+        if not paths:
+            del sets[key]
+
+
+def _sleep(path: str, looked: Looked, ledger: Ledger, free: Resource) -> _Sleep | None:
+    """What a leaf waits for that a look found nothing to do for; None: it is not known well enough."""
+    sleep = _Sleep()
+    for blocked in looked.blocked:
+        if not _is_kept(path, blocked, ledger, free, sleep):
+            return None
+    return sleep if looked.blocked else None
+
+
+def _is_kept(path: str, blocked: Blocked, ledger: Ledger, free: Resource, sleep: _Sleep) -> bool:
+    """Whether it is known what must change for one size; that is noted.  One thing that stands in its way is enough,
+    the one that changes least often."""
+    limits = [one.path for one in ledger.hindrances(path, blocked.user, blocked.size)]
+    if limits:
+        sleep.paths.add(path if path in limits else limits[0])
+        return True
+    if not blocked.size.fits_in(free):
+        sleep.sizes.add(blocked.size)
+        return True
+    if not blocked.is_am:
+        return False
+    masters = next(ledger.hindrances_of_am(path, blocked.user, blocked.size), None)
+    if masters is None or masters.hurdle not in (Hurdle.PARALLEL, Hurdle.AM_SHARE):
+        return False
+    if masters.hurdle is Hurdle.PARALLEL:
+        sleep.paths.add(masters.path)
+        return True
+    sleep.paths.add(path)
+    sleep.masters = ledger.am_limit(ledger.share(path)) if sleep.masters is None else sleep.masters
+    return True

@@ -1,0 +1,136 @@
+"""What ApplicationMasters want, as a decision reads it: made anew for whom something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from yodel.domain.allocation.demands import Demand, Increase
+from yodel.domain.ask_book import AskKey, Wish
+from yodel.domain.container import Placement
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import AttemptState
+from yodel.ports.clock import Clock
+from yodel.services.scheduling.surroundings import Surroundings
+from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.state import ClusterState
+from yodel.services.writer.wishes import Wishes
+
+ANYWHERE = Placement()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waited(Mapping[AskKey, float]):
+    """How long wishes have waited, whenever somebody looks; the same as another one of the same wishes."""
+
+    wishes: Wishes
+    clock: Clock
+
+    def __getitem__(self, key: AskKey) -> float:
+        return self.clock.monotonic_s() - self.wishes.waits_since_s[key]
+
+    def __iter__(self) -> Iterator[AskKey]:
+        return iter(self.wishes.waits_since_s)
+
+    def __len__(self) -> int:
+        return len(self.wishes.waits_since_s)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Waited) and other.wishes is self.wishes
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Demands:
+    """``binds_itself``: whether this ResourceManager chooses the nodes for a queue's pods."""
+
+    def __init__(
+        self, state: ClusterState, clock: Clock, surroundings: Surroundings, binds_itself: Callable[[str], bool]
+    ) -> None:
+        self._state, self._clock, self._surroundings, self._binds_itself = state, clock, surroundings, binds_itself
+        self._known: dict[ApplicationId, tuple[ApplicationAttemptId, ...]] = {}
+        """Attempts that something was told of, by application."""
+
+    def all(self) -> list[Demand]:
+        """What is wanted and under way."""
+        found = map(self._demand, self._state.masters.runtimes.values())
+        return [demand for demand in found if _is_any(demand)]
+
+    def changed(self, *, is_all: bool = False) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
+        """By attempt, what is wanted now where it may be something else than the last time; None: nothing."""
+        restless = self._state.standing.take_restless()
+        if is_all:
+            restless.update(self._known, (i.application_id for i in self._state.masters.runtimes))
+        for application_id in restless:
+            yield from self._of(application_id)
+
+    def _of(self, application_id: ApplicationId) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
+        before = self._known.pop(application_id, ())
+        runtimes = self._state.masters.runtimes
+        now = [i.id for i in self._state.attempts_of(application_id) if i.id in runtimes]
+        for attempt_id in before:
+            if attempt_id not in now:
+                yield attempt_id, None
+        for attempt_id in now:
+            demand = self._demand(runtimes[attempt_id])
+            yield attempt_id, demand if _is_any(demand) else None
+        if now:
+            self._known[application_id] = tuple(now)
+
+    def _demand(self, runtime: AttemptRuntime) -> Demand:
+        state = self._state
+        attempt = state.attempts[runtime.attempt_id]
+        application = state.applications[attempt.id.application_id]
+        needs_am = attempt.state is AttemptState.SCHEDULED and attempt.am_container_id not in state.containers
+        wishes = () if attempt.state is not AttemptState.RUNNING else runtime.wishes.asks.wishes()
+        in_flight = {key: len(ids) for key, ids in runtime.wishes.in_flight.items()}
+        used = state.usage.by_application.get(application.id)
+        return Demand(
+            attempt_id=attempt.id,
+            priority=application.submission.priority,
+            submitted_ms=application.submitted_ms,
+            queue=application.submission.queue,
+            user=application.submission.user,
+            held_mib=used.resource.memory_mib if used is not None else 0,
+            am_capability=application.submission.am_capability if needs_am else None,
+            am_placement=self._am_placement(application.submission.am_node_label) if needs_am else ANYWHERE,
+            wishes=wishes,
+            in_flight=in_flight,
+            avoid=tuple(sorted(runtime.wishes.blacklist)),
+            increases=[
+                i for i in (self._increase(*asked) for asked in runtime.wishes.increases.items()) if i is not None
+            ],
+            waited_s=self._waited_s(runtime, wishes, in_flight),
+            may_have_rules=not self._binds_itself(application.submission.queue),
+        )
+
+    def _am_placement(self, node_label: str) -> Placement:
+        return Placement(node_label=self._surroundings.label(node_label))
+
+    def _waited_s(
+        self, runtime: AttemptRuntime, wishes: Sequence[Wish], in_flight: Mapping[AskKey, int]
+    ) -> Mapping[AskKey, float]:
+        waiting = [
+            wish.key
+            for wish in wishes
+            if (wish.placement.hosts or wish.placement.racks)
+            and not wish.placement.is_strict
+            and wish.count > in_flight.get(wish.key, 0)
+        ]
+        if not waiting and not runtime.wishes.waits_since_s:
+            return {}
+        runtime.wishes.wait(waiting, self._clock.monotonic_s())
+        return _Waited(runtime.wishes, self._clock) if waiting else {}
+
+    def _increase(self, container_id: ContainerId, target: Resource) -> Increase | None:
+        """None for a container that ended, or is being resized already."""
+        container = self._state.containers.get(container_id)
+        if container is None or not container.is_live or container.node_id is None or container.resize_to != NONE:
+            return None
+        extra = target - container.capability
+        return Increase(container_id=container_id, node_id=container.node_id, target=target, extra=extra)
+
+
+def _is_any(demand: Demand) -> bool:
+    return demand.am_capability is not None or bool(demand.wishes or demand.in_flight or demand.increases)
