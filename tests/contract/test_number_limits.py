@@ -115,7 +115,7 @@ class Attack:
         if runtime is None:
             self.attacker = await self.world.running_am()
             runtime = self.world.rm.state.masters.runtimes[self.attacker.attempt_id]
-        runtime.wishes.asks.clear()
+        runtime.wishes.end()
         self.world.rm.scheduler.wake()
         runtime.dialogue.is_registered = True
         self.attacker.response_id = runtime.dialogue.response_id
