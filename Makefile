@@ -34,7 +34,7 @@ format: setup ## rewrite the sources in the house's format
 test: setup ## every test but tests/e2e, the quick ones first; what fails is asked once more
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	$(RUNS) quick slow+apart alone
+	$(RUNS) quick hadoop+clients+apart alone
 
 test-quick: setup ## unit, playbook, property and simulation tests, stores without PostgreSQL: under a minute, no network
 	$(RUNS) quick
@@ -42,7 +42,7 @@ test-quick: setup ## unit, playbook, property and simulation tests, stores witho
 test-slow: setup ## contract, fault and conformance tests (real Spark and Hadoop), in lanes; stores on PostgreSQL
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
-	$(RUNS) slow+apart alone
+	$(RUNS) hadoop+clients+apart alone
 
 conformance: setup ## every client script on a real Hadoop and on Yodel (an hour; FORM=recorded, what CI compares: 15 minutes); writes docs/compatibility.md, tests/conformance/recorded
 	scripts/spark-venv 4.x

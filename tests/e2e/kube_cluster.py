@@ -11,6 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +35,8 @@ CALL_TIMEOUT_S = 10
 KUBECTL_TIMEOUT_S = 120
 HEAL_TIMEOUT_S = 180
 LOGS_TIMEOUT_S = 60
+UPLOADS_AT_ONCE = 4
+"""Of hundreds of jars: each waits for its answers most of the time."""
 IS_SHORT = os.environ.get("YODEL_E2E") == "short"
 """Whether what takes minutes is left out."""
 END_FILE = "/tmp/yodel-e2e-end"
@@ -243,8 +246,7 @@ class KubeCluster:
         return [node["metadata"]["name"] for node in self.get("nodes")["items"]]
 
     def node_is_ready(self, name: str) -> bool:
-        conditions = self.get("node", name)["status"]["conditions"]
-        return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+        return _is_ready(self.get("node", name))
 
     def logs(self, application_id: str) -> str:
         """What ``yarn logs`` prints once all nodes have said that theirs are written; AssertionError when it fails."""
@@ -266,17 +268,22 @@ class KubeCluster:
     def heal(self) -> None:
         """All nodes are there, Ready, open, and lend what they had."""
         self.start_control_plane()
+        known = {node["metadata"]["name"]: node for node in self.get("nodes")["items"]}
         for number in range(1, self.state.nodes + 1):
-            name = node_name(number)
-            if not self._works(name):
-                self.node(number).restart()
-                wait_for(f"{name} Ready", lambda name=name: self._works(name), HEAL_TIMEOUT_S)
-            self.kubectl("uncordon", name)
-            self.kubectl("taint", "node", name, f"{PREFIX}e2e-", check=False)
-            self.kubectl("label", "node", name, "--overwrite", f"{RACK_LABEL}={rack(number)}")
-            if not COLOCATION.keys() <= self.get("node", name)["status"]["allocatable"].keys():
-                self.lend(COLOCATION, (name,))  # it was deleted, and is there anew
+            if not _is_well(known.get(node_name(number)), number):
+                self._heal_node(number)
         wait_for("the ResourceManager and its nodes", self._is_whole, HEAL_TIMEOUT_S)
+
+    def _heal_node(self, number: int) -> None:
+        name = node_name(number)
+        if not self._works(name):
+            self.node(number).restart()
+            wait_for(f"{name} Ready", lambda: self._works(name), HEAL_TIMEOUT_S)
+        self.kubectl("uncordon", name)
+        self.kubectl("taint", "node", name, f"{PREFIX}e2e-", check=False)
+        self.kubectl("label", "node", name, "--overwrite", f"{RACK_LABEL}={rack(number)}")
+        if not COLOCATION.keys() <= self.get("node", name)["status"]["allocatable"].keys():
+            self.lend(COLOCATION, (name,))  # it was deleted, and is there anew
 
     def start_control_plane(self) -> None:
         """What of it does not run."""
@@ -307,15 +314,31 @@ class KubeCluster:
         self.kubectl("patch", "node", name, "--type=merge", f"--patch={json.dumps(body)}", *more)
 
 
+def _is_ready(node: Mapping[str, Any]) -> bool:
+    conditions = node["status"].get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _is_well(node: Mapping[str, Any] | None, number: int) -> bool:
+    """Whether there is nothing to heal: it is Ready, open, in its rack, and lends what it should."""
+    if node is None or not _is_ready(node):
+        return False
+    spec, labels = node["spec"], node["metadata"]["labels"]
+    is_open = not spec.get("unschedulable") and not spec.get("taints")
+    return (
+        is_open and labels.get(RACK_LABEL) == rack(number) and COLOCATION.keys() <= node["status"]["allocatable"].keys()
+    )
+
+
 def upload_spark(hdfs: Hdfs, line: str = "4.x") -> None:
     """As an operator does once, so that each submission does not."""
     folder = f"{SPARK_JARS}/{line}"
     hdfs.make_dir(folder, user="hdfs", mode="755")
     present = set(hdfs.names(folder))
     home = next(spark_venv(line).glob("lib/python3*/site-packages")) / "pyspark"
-    for jar in sorted((home / "jars").glob("*.jar")):
-        if jar.name not in present:
-            hdfs.put(f"{folder}/{jar.name}", jar.read_bytes(), user="hdfs")
+    missing = [jar for jar in sorted((home / "jars").glob("*.jar")) if jar.name not in present]
+    with ThreadPoolExecutor(UPLOADS_AT_ONCE) as threads:
+        list(threads.map(lambda jar: hdfs.put(f"{folder}/{jar.name}", jar.read_bytes(), user="hdfs"), missing))
 
 
 class _ClusterSpark(Spark):

@@ -1,12 +1,12 @@
 """Runs parts of the tests side by side, asks once more what failed, and says how it ended.
 
-    python -m tests.runs quick slow+apart alone
-    python -m tests.runs e2e+quick,apart slow alone
+    python -m tests.runs quick hadoop+clients+apart alone
+    python -m tests.runs e2e,clients+quick,apart,hadoop alone
 
 Words go one after the other, and so do runs that a comma joins.  What a plus joins goes side by side: ``quick`` and
 then ``apart``, both beside ``e2e``.  All but the first give way to it where there is too little processor time.
 
-What pytest prints goes to ``.runs/quick-slow/PART.log``.  Here a line a minute says how far each part is, a line says
+What pytest prints goes to ``.runs/quick-apart/PART.log``.  Here a line a minute says how far each part is, a line says
 who failed as soon as it did, and at the end come all failures with their texts, the parts' sums, and one last line,
 ``N passed, N failed``.  The exit status is 0 when nothing failed, 1 when something did, 2 when it could not begin.
 """

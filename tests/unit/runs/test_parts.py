@@ -9,7 +9,7 @@ import pytest
 
 from tests.runs.parts import ROOT, load
 
-SLOW = ("slow", "apart", "alone")
+SLOW = ("hadoop", "clients", "apart", "alone")
 FOLDERS = ("tests/contract", "tests/faults", "tests/conformance")
 
 
