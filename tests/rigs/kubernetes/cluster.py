@@ -74,7 +74,9 @@ class Cluster:
         for node in self.nodes:
             node.start_kubelet()
         for node in self.nodes:
-            self.daemons.until(f"kubelet-{node.name}", functools.partial(self.node_is_ready, node.name))
+            # All kubelets of a machine have one socket for devices, and one that meets another there ends.
+            is_ready = functools.partial(self.node_is_ready, node.name)
+            self.daemons.until(f"kubelet-{node.name}", is_ready, again=node.start_kubelet)
             self._label(node)
         self.daemons.until("kube-controller-manager", self._has_service_account)
         self._say(f"{len(self.nodes)} nodes are Ready")

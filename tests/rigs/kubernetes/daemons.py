@@ -19,6 +19,7 @@ from tests.support.processes import has_ended
 STOP_TIMEOUT_S = 10.0
 COMMAND_TIMEOUT_S = 120.0
 READY_TIMEOUT_S = 120.0
+RESTARTS_MAX = 3
 
 
 class RigError(Exception):
@@ -85,12 +86,24 @@ class Daemons:
                     break
         self._pid_file(name).unlink(missing_ok=True)
 
-    def until(self, name: str, probe: Callable[[], bool], timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Wait for the answer.  Raises RigError with the end of its log when it ended or took too long."""
+    def until(
+        self,
+        name: str,
+        probe: Callable[[], bool],
+        timeout_s: float = READY_TIMEOUT_S,
+        *,
+        again: Callable[[], None] | None = None,
+    ) -> None:
+        """Wait for the answer; one that has ended is started ``again``, a few times, as systemd does.  Raises RigError
+        with the end of its log when it ended or took too long."""
         give_up_at = time.monotonic() + timeout_s
+        restarts = 0
         while not probe():
             ended, late = self.find(name) is None, time.monotonic() > give_up_at
-            if ended or late:
+            if ended and again is not None and restarts < RESTARTS_MAX:
+                restarts += 1
+                again()
+            elif ended or late:
                 what = "ended by itself" if ended else f"is not ready in {timeout_s} s"
                 raise RigError(f"{name} {what}; {self.log(name)} says:\n{self.tail(name)}")
             pause(0.1)
