@@ -83,40 +83,11 @@ def decide_leaves(
     tick = _Tick(capacity, limits, watched, ledger)
     turns = Turns(ledger, leaves, standings)
     may_grow = any(demand.increases for of_leaf in leaves.values() for demand in of_leaf)
-    is_cut = False
-    while (may_grow or not tick.is_spent) and (line := turns.next_line()) is not None:
-        if tick.heads >= heads_max and line.path not in tick.looked:
-            is_cut = True
-            break
-        demand, wish = line.head
-        before = tick.given
-        if wish is None:
-            tick.serve_first(demand)
-            line.advance()
-        elif tick.is_as_before(demand, wish):
-            line.advance()
-        else:
-            size = rounded_up(wish.key.capability, limits.minimum)
-            is_over = tick.serve(demand, wish, line.at_most(size, turns))
-            line.served((tick.given - before) * size.memory_mib, is_over=is_over)
-        if tick.given != before or line.is_done:
-            turns.served(line)
-    if is_cut:
+    if is_cut := not _take_turns(tick, turns, limits, heads_max, may_grow=may_grow):
         for path in turns.under_way:
             tick.looked.pop(path, None)
-    else:  # nothing more can be planned; why is told, in whatever order
-        for path, left in turns.rest():
-            if path in told and path not in tick.looked:
-                continue
-            if tick.heads >= heads_max:
-                is_cut = True
-                tick.looked.pop(path, None)
-                continue
-            for demand, wish in left:
-                if wish is None:
-                    tick.serve_first(demand)
-                elif not tick.is_as_before(demand, wish):
-                    tick.serve(demand, wish, AT_ONCE_MAX)
+    else:
+        is_cut = not _tell_the_rest(tick, turns, told, heads_max)
     tick.serve_postponed()
     return Decision(
         plans=tuple(tick.plans),
@@ -130,6 +101,45 @@ def decide_leaves(
         looked=tick.looked,
         is_cut=is_cut,
     )
+
+
+def _take_turns(tick: _Tick, turns: Turns, limits: AllocationLimits, heads_max: float, *, may_grow: bool) -> bool:
+    """Plans, leaf by leaf in their turns, until nothing more can be.  False: cut short after ``heads_max`` wishes."""
+    while (may_grow or not tick.is_spent) and (line := turns.next_line()) is not None:
+        if tick.heads >= heads_max and line.path not in tick.looked:
+            return False
+        demand, wish = line.head
+        before = tick.given
+        if wish is None:
+            tick.serve_first(demand)
+            line.advance()
+        elif tick.is_as_before(demand, wish):
+            line.advance()
+        else:
+            size = rounded_up(wish.key.capability, limits.minimum)
+            is_over = tick.serve(demand, wish, line.at_most(size, turns))
+            line.served((tick.given - before) * size.memory_mib, is_over=is_over)
+        if tick.given != before or line.is_done:
+            turns.served(line)
+    return True
+
+
+def _tell_the_rest(tick: _Tick, turns: Turns, told: Container[str], heads_max: float) -> bool:
+    """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not."""
+    is_whole = True
+    for path, left in turns.rest():
+        if path in told and path not in tick.looked:
+            continue
+        if tick.heads >= heads_max:
+            is_whole = False
+            tick.looked.pop(path, None)
+            continue
+        for demand, wish in left:
+            if wish is None:
+                tick.serve_first(demand)
+            elif not tick.is_as_before(demand, wish):
+                tick.serve(demand, wish, AT_ONCE_MAX)
+    return is_whole
 
 
 def in_one_line(capacity: Capacity, limits: AllocationLimits) -> Ledger:

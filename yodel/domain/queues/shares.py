@@ -7,7 +7,7 @@ by resource, or amounts, percents and weights stand beside each other, ``amounts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from yodel.domain.queues.amounts import Unit, amount_of, kinds_of, most_of, resource_of, shared_out, wanted
@@ -68,20 +68,17 @@ class Tree:
 
     def open_over(self, path: str) -> tuple[str, Hold] | None:
         """The nearest queue with an open window that lowers what a queue may hold: its own path or one above."""
-        holds = self.windows.holds
-        while holds and path:
-            hold = holds.get(path)
-            if hold is not None and hold.open is not None:
-                return path, hold
-            path = path.rpartition(".")[0]
-        return None
+        return self._nearest(path, lambda hold: hold.open is not None)
 
     def near_over(self, path: str) -> tuple[str, Hold] | None:
         """The nearest queue with a window that begins soon: nothing starts in it, or below."""
+        return self._nearest(path, lambda hold: hold.near is not None)
+
+    def _nearest(self, path: str, counts: Callable[[Hold], bool]) -> tuple[str, Hold] | None:
         holds = self.windows.holds
         while holds and path:
             hold = holds.get(path)
-            if hold is not None and hold.near is not None:
+            if hold is not None and counts(hold):
                 return path, hold
             path = path.rpartition(".")[0]
         return None
