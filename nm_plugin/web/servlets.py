@@ -63,7 +63,7 @@ class Servlets:
     async def show_stacks(self, _: Request) -> Response:
         return PlainTextResponse(thread_dump())
 
-    def _beans(self, _: NamePattern) -> list[Bean]:
+    async def _beans(self, _: NamePattern) -> list[Bean]:
         now_ms = int(datetime.now(UTC).timestamp() * 1000)
         metrics = node_metrics(self.book(), self.capability, self.state(), self.disks, self.host)
         refusals: Bean = {

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -22,7 +22,7 @@ PIECE = 20
 Bean = dict[str, Any]
 
 
-async def answer_beans(request: Request, made: Callable[[NamePattern], Iterable[Bean]]) -> Response:
+async def answer_beans(request: Request, made: Callable[[NamePattern], Awaitable[Iterable[Bean]]]) -> Response:
     """``made`` may leave out what the pattern cannot match, and need not.  Beans are made and written in pieces."""
     query = request.query_params
     name, attribute = query.get("qry", "*:*"), None
@@ -34,7 +34,7 @@ async def answer_beans(request: Request, made: Callable[[NamePattern], Iterable[
         pattern = NamePattern.parse(name)
     except InvalidValue:
         return _answer({})
-    found = [bean async for bean in taking_turns(made(pattern), PIECE) if pattern.matches(bean["name"])]
+    found = [bean async for bean in taking_turns(await made(pattern), PIECE) if pattern.matches(bean["name"])]
     shown = found if attribute is None else list(_values(found, attribute))
     answer = Pieces(await written(_parts("beans", shown)), MEDIA_TYPE)
     answer.headers.update(HEADERS)

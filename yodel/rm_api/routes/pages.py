@@ -23,9 +23,12 @@ from yodel.rm_api.rim import reader
 from yodel.rm_api.routes.filters import application_states
 from yodel.rm_api.v1.container_pages import container_page, kept_container
 from yodel.rm_api.why_page import why_section
+from yodel.rpc_io.pieces import taking_turns
 from yodel.services.views.queries import ApplicationFilter, ApplicationView, Queries
 
 LISTED_MAX = 200
+NODES_PIECE = 200
+"""Nodes whose rows are made in one go: two milliseconds."""
 CONTAINERS_LISTED_MAX = 100
 """Of an application's containers on a page, those that ended and are kept among them."""
 SECURITY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"}
@@ -89,7 +92,7 @@ async def nodes(request: Request) -> Response:
             text(view.node.health_report),
             text(view.node.version),
         )
-        for view in api_of(request).services.queries.nodes()
+        async for view in taking_turns(api_of(request).services.queries.each_node(), NODES_PIECE)
     ]
     return _page("Nodes", pages.table(("Node", "State", "Rack", "Containers", "In use", "Health", "Version"), rows))
 

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.errors import AccessDenied, Refused
 from yodel.hadoop_http.errors import RestError, bad_request, forbidden, illegal_argument
+from yodel.hadoop_http.long_answers import answer_many
 from yodel.hadoop_http.negotiate import answer, require_acceptable
 from yodel.rm_api.admin_network import administrative
 from yodel.rm_api.bodies import read_bytes, read_object
@@ -42,7 +43,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 async def get(request: Request) -> Response:
     api = api_of(request)
     _require_admin(api, reader(request, api))
-    return answer(request, wire.properties(api.services.scheduler_conf.properties()))
+    return await answer_many(request, wire.properties(api.services.scheduler_conf.properties()))
 
 
 async def version(request: Request) -> Response:
@@ -76,7 +77,7 @@ async def validate(request: Request) -> Response:
         found = api.services.scheduler_conf.validated(update)
     except Refused as error:
         return answer_text(request, INVALID + str(error), HTTPStatus.BAD_REQUEST)
-    return answer(request, wire.properties(found))
+    return await answer_many(request, wire.properties(found))
 
 
 async def format_(request: Request) -> Response:

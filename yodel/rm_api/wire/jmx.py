@@ -36,6 +36,8 @@ SERVER_NAMES = {
 """Hadoop calls its ports after the service that is spoken there (RPC.Server.serverNameFromClass)."""
 AGES_MIN = (0, 60, 300, 1440)
 MINUTE_MS = 60_000
+LIVE = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def cluster_metrics(found: ClusterMetrics, loads: Iterable[NodeLoad], host: str) -> Bean:
@@ -114,9 +116,9 @@ def queue_metrics(
     }
 
 
-def node_managers(views: Iterable[NodeView]) -> Bean:
-    """RMNMInfo: the nodes as one text that holds JSON."""
-    live = [
+def live_node(view: NodeView) -> str:
+    """The JSON of one of the nodes that RMNMInfo tells of (``LIVE``)."""
+    return _compact(
         {
             "HostName": view.node.id.host,
             "Rack": view.node.rack,
@@ -130,13 +132,15 @@ def node_managers(views: Iterable[NodeView]) -> Bean:
             "UsedMemoryMB": view.used.memory_mib,
             "AvailableMemoryMB": view.available.memory_mib,
         }
-        for view in views
-        if view.node.state in (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
-    ]
+    )
+
+
+def node_managers(live: Iterable[str]) -> Bean:
+    """RMNMInfo: the nodes (``live_node``) as one text that holds JSON."""
     return {
         "name": RM + "RMNMInfo",
         "modelerType": "org.apache.hadoop.yarn.server.resourcemanager.RMNMInfo",
-        "LiveNodeManagers": json.dumps(live, separators=(",", ":")),
+        "LiveNodeManagers": f"[{','.join(live)}]",
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.hadoop_http.errors import bad_request
+from yodel.hadoop_http.many import Many
 
 ROOT = "sched-conf"
 CHANGES_MAX = 10_000
@@ -29,7 +30,7 @@ _GETTERS = {
 
 def properties(found: Mapping[str, str]) -> dict[str, Any]:
     """ConfInfo: it has no root in JSON."""
-    return {"property": [{"name": name, "value": value} for name, value in sorted(found.items())]}
+    return {"property": Many(sorted(found.items()), lambda said: {"name": said[0], "value": said[1]})}
 
 
 def version(number: int) -> dict[str, Any]:

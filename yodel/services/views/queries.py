@@ -5,7 +5,7 @@ Both faces of the RM, RPC and REST, are made of these, so that they cannot disag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from yodel.domain.allocation.demands import AllocationLimits
@@ -224,6 +224,13 @@ class Queries:
     def nodes(self, states: Iterable[NodeState] = ()) -> list[NodeView]:
         wanted = frozenset(states)
         return [self._node_view(n) for n in self._state.nodes.values() if not wanted or n.state in wanted]
+
+    def each_node(self) -> Iterator[NodeView]:
+        """As it is when its turn comes, for who reads them in pieces; one that has gone by then is left out."""
+        for node_id in list(self._state.nodes):
+            node = self._state.nodes.get(node_id)
+            if node is not None:
+                yield self._node_view(node)
 
     def as_lent(self, node: Node) -> Node:
         """The row with what it has of all pools that queues draw on."""

@@ -74,7 +74,8 @@ async def test_attributes_are_as_recorded(busy: RestWorld, name: str, bean: str)
 async def test_node_managers_are_json_in_a_text(busy: RestWorld) -> None:
     theirs = json.loads(json.loads(recorded("rm-jmx-rmnminfo"))["beans"][0]["LiveNodeManagers"])
     (bean,) = await beans(busy, qry=RM + "RMNMInfo")
-    (node,) = json.loads(bean["LiveNodeManagers"])
+    (node,) = live = json.loads(bean["LiveNodeManagers"])
+    assert bean["LiveNodeManagers"] == json.dumps(live, separators=(",", ":"))
     assert list(node) == list(theirs[0])
     assert (node["HostName"], node["NumContainers"], node["UsedMemoryMB"]) == ("node-1", 1, 2048)
 

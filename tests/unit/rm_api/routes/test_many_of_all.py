@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 
 from tests.support.records import a_container, a_node, a_submission, an_application, an_attempt
@@ -11,6 +13,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 from yodel.hadoop_http import long_answers
+from yodel.rm_api.routes import jmx, pages
 from yodel.rm_api.v1.container_pages import container_page
 from yodel.rpc_io.turns import Turns, standing
 from yodel.services.views import queue_views
@@ -29,6 +32,7 @@ LEAST = {
     "/ws/v1/cluster/get-node-to-labels": COUNT,
     "/ws/v1/cluster/label-mappings": COUNT,
     "/ws/v1/cluster/scheduler": 2 * COUNT,  # as many users as queues
+    "/ws/v1/cluster/scheduler-conf": COUNT,
     "/jmx": COUNT,
     "/prom": COUNT,  # families of metrics; the beans of queues are read in pieces as well
 }
@@ -76,6 +80,21 @@ async def test_others_have_a_turn_between_queues(monkeypatch: pytest.MonkeyPatch
         with standing(turns, "alice"):
             answer = await world.client.get("/api/v1/queues")
     assert answer.status_code == 200, answer.text
+    assert turns.count >= COUNT
+
+
+@pytest.mark.parametrize(("path", "of"), [("/jmx?qry=*:name=RMNMInfo,*", jmx), ("/cluster/nodes", pages)])
+async def test_others_have_a_turn_between_nodes(monkeypatch: pytest.MonkeyPatch, path: str, of: ModuleType) -> None:
+    """All nodes are told of once each, as they are written in one go."""
+    nodes = [a_node(f"node-{n}", state=NodeState.RUNNING) for n in range(COUNT)]
+    async with rest_world() as world:
+        await world.put(*nodes)
+        turns, whole = Counted(), await world.client.get(path)
+        monkeypatch.setattr(of, "NODES_PIECE", 1)
+        with standing(turns, "alice"):
+            answer = await world.client.get(path)
+    assert (answer.status_code, answer.content) == (200, whole.content)
+    assert answer.text.count("node-") >= COUNT
     assert turns.count >= COUNT
 
 
