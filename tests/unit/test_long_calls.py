@@ -17,22 +17,13 @@ from yodel.rm_api.v1.app import ROUTERS
 from yodel.rpc_io.dispatch import RpcMethod
 
 CLUSTER = "/ws/v1/cluster"
-IN_PIECES = {"/ws/v1/cluster/apps", "/api/v1/queues", *LEAST}
+IN_PIECES = {"/ws/v1/cluster/apps", "/api/v1/queues", "/cluster/nodes", "/cluster/nodes/{_}", *LEAST}
 """Shown to be written in pieces (``test_many_of_all``, ``test_application_lists``)."""
 LONG = {
-    "/jmx": 37,  # in pieces, one of which is of all nodes
-    "/prom": 24,
-    "/cluster": 22,
-    "/cluster/": 22,
-    "/cluster/app/{application_id}": 33,
-    "/cluster/cluster": 21,
-    "/cluster/nodes": 31,
-    "/cluster/nodes/{_}": 31,
-    f"{CLUSTER}/metrics": 18,
-    f"{CLUSTER}/scheduler-conf": 23,
-    f"{CLUSTER}/scheduler-conf/format": 19,
+    f"{CLUSTER}/metrics": 5,  # of all nodes, not of applications
+    f"{CLUSTER}/scheduler-conf/format": 15,  # all queues are made anew
 }
-"""Beyond or near 20 ms in one turn at such sizes."""
+"""In one turn that is the longer the larger the cluster is."""
 OF_ONE = frozenset({"application_id", "attempt_id", "container_id", "node_id", "queue", "path", "version", "rest"})
 """Whatever has one of these in its path tells of one."""
 PAGED = {
@@ -46,6 +37,7 @@ PAGED = {
 }
 BRIEF = {
     *("/", "/conf", "/favicon.ico", "/health/live", "/health/ready", "/isActive", "/logLevel", "/logs", "/stacks"),
+    *("/cluster", "/cluster/", "/cluster/cluster", "/cluster/app/{application_id}"),
     *("/cluster/apps", "/cluster/apps/{states}", "/static/hadoop-st.png"),
     CLUSTER,
     *(f"{CLUSTER}/{name}" for name in ("info", "userinfo", "appstatistics", "reservation/list", "jstack/{count}")),

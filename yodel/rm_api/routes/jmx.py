@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from starlette.requests import Request
@@ -26,7 +26,9 @@ from yodel.rpc_io.turns import others_first
 from yodel.services.views.queue_views import ClusterMetrics
 
 NODES_PIECE = 200
-"""Nodes that are written in one go: two milliseconds."""
+"""Nodes that are written in one go."""
+APPLICATIONS_PIECE = 2_000
+"""Applications that are put to their queues in one go."""
 
 
 async def jmx(request: Request) -> Response:
@@ -40,7 +42,9 @@ async def metric_beans(api: Api) -> list[Bean]:
     host = api.web_address.rpartition(":")[0]
     cluster = wire.cluster_metrics(await services.queries.metrics(), loads(services), host)
     await others_first()
-    return [cluster, *[bean async for bean in taking_turns(_queue_beans(api, await tree_of(api), host), PIECE)]]
+    tree = await tree_of(api)
+    queues = _queue_beans(api, tree, await _live_applications(api, tree), host)
+    return [cluster, *[bean async for bean in taking_turns(queues, PIECE)]]
 
 
 async def _beans(api: Api, tree: Tree, metrics: ClusterMetrics, pattern: NamePattern) -> Iterator[Bean]:
@@ -48,9 +52,10 @@ async def _beans(api: Api, tree: Tree, metrics: ClusterMetrics, pattern: NamePat
     services, host = api.services, api.web_address.rpartition(":")[0]
     settings, wanted = services.settings, pattern.properties.get("name")
     nodes = await _live_nodes(api) if wanted is None or wanted.fullmatch("RMNMInfo") else []
+    applications = await _live_applications(api, tree) if wanted is None or wanted.fullmatch("QueueMetrics") else {}
     kinds: dict[str, Callable[[], Iterable[Bean]]] = {
         "ClusterMetrics": lambda: [wire.cluster_metrics(metrics, loads(services), host)],
-        "QueueMetrics": lambda: _queue_beans(api, tree, host),
+        "QueueMetrics": lambda: _queue_beans(api, tree, applications, host),
         "RMNMInfo": lambda: [wire.node_managers(nodes)],
         "UgiMetrics": lambda: [wire.user_metrics(services.group_lookups, host, time.monotonic())],
         "JvmMetrics": lambda: process_beans(
@@ -75,13 +80,21 @@ def _rpc_beans(make: Callable[[RpcServer, str, float], Bean], server: RpcServer,
     return [make(server, host, asyncio.get_running_loop().time())]
 
 
-def _queue_beans(api: Api, tree: Tree, host: str) -> Iterator[Bean]:
+async def _live_applications(api: Api, tree: Tree) -> dict[str, list[Application]]:
+    """By queue, those in it and below it.  Others have a turn between."""
+    found: dict[str, list[Application]] = {queue.path: [] for queue in tree.queues}
+    lines: dict[str, list[list[Application]]] = {}
+    async for app in taking_turns(api.services.queries.rows.live_applications(), APPLICATIONS_PIECE):
+        path = app.submission.queue
+        if path not in lines:
+            lines[path] = [found[above] for above in _line(path) if above in found]
+        for below in lines[path]:
+            below.append(app)
+    return found
+
+
+def _queue_beans(api: Api, tree: Tree, applications: Mapping[str, list[Application]], host: str) -> Iterator[Bean]:
     rows, now_ms = api.services.queries.rows, api.services.clock.now_ms()
-    applications: dict[str, list[Application]] = {queue.path: [] for queue in tree.queues}
-    for app in rows.live_applications():
-        for path in _line(app.submission.queue):
-            if path in applications:
-                applications[path].append(app)
     for queue in tree.queues:
         yield wire.queue_metrics(tree, queue, applications[queue.path], rows.totals_of(queue.path), host, now_ms)
 

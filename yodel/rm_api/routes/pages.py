@@ -28,7 +28,7 @@ from yodel.services.views.queries import ApplicationFilter, ApplicationView, Que
 
 LISTED_MAX = 200
 NODES_PIECE = 200
-"""Nodes whose rows are made in one go: two milliseconds."""
+"""Nodes whose rows are made in one go."""
 CONTAINERS_LISTED_MAX = 100
 """Of an application's containers on a page, those that ended and are kept among them."""
 SECURITY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"}
