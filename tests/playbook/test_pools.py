@@ -18,6 +18,7 @@ from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidQueues, InvalidValue
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.pods import PodHolding
+from yodel.translator.pools import PoolRules
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 ROOT = Queue(path="root", is_leaf=False)
@@ -243,3 +244,24 @@ async def test_change_is_judged_by_pool() -> None:
             await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=[whole["root.day"]])))
         await world.run(world.rm.scheduler_conf.update("admin", ConfUpdate(updated=list(whole.values()))))
         assert [world.rm.state.queues[path].capacity_percent for path in whole] == [100.0, 100.0]
+
+
+async def test_refreshed_queues_that_draw_on_the_same_pools_are_not_counted_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That visits all nodes and containers, which takes 150 ms where there are many."""
+    publish(world, 8)
+    counted = list[object]()
+    use = world.rm.state.use_pools
+
+    def counting(rules: PoolRules, *, are_nodes_watched: bool) -> None:
+        counted.append(rules)
+        use(rules, are_nodes_watched=are_nodes_watched)
+
+    monkeypatch.setattr(world.rm.state, "use_pools", counting)
+    options = Options(queues=QUEUES, dialects={"root.batch": "koordinator"})
+    world.rm.lending.use(options.limits().pod_profiles.pool_rules())
+    assert counted == []
+    others = Options(queues=QUEUES, dialects={"root.day": "koordinator"})
+    world.rm.lending.use(others.limits().pod_profiles.pool_rules())
+    assert len(counted) == 1

@@ -113,6 +113,8 @@ class Cluster(World):
         self.stored_derived: dict[str, Any] = {}
         """What the store held at the last look, and what follows from it (``tests.simulation.laws``)."""
         self.has_shrunk = False
+        self.overtaken: set[NodeId] = set()
+        """Nodes where a pod was placed before another one there had grown, as was reserved for it."""
         """The cluster was once smaller than what had been given out."""
         self.agents.start_am = self._start_am  # type: ignore[method-assign]
 

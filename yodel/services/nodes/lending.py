@@ -24,13 +24,17 @@ class Lending:
         self._state, self._wake_scheduler = state, wake_scheduler
         self._are_nodes_watched = are_nodes_watched
         self.rules = PoolRules()
+        self._are_rules_told = False
         self._nodes: dict[str, NodeObservation] = {}
         self._most: dict[str, dict[PoolName, Lent]] = {}
         """What each node published last, by its name."""
 
     def use(self, rules: PoolRules) -> None:
-        """From now on."""
-        self.rules = rules
+        """From now on.  Nothing where they are as they were: who refreshes queues mostly changed something else, and
+        all containers would be counted anew."""
+        if self._are_rules_told and rules == self.rules:
+            return
+        self.rules, self._are_rules_told = rules, True
         self._most.clear()
         self._state.use_pools(rules, are_nodes_watched=self._are_nodes_watched)
         for node in self._nodes.values():
