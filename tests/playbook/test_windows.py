@@ -249,7 +249,7 @@ async def test_window_is_said_changed_and_taken_away_while_it_is_open() -> None:
             await world.settle()
 
         update = changing(words)
-        plan = world.rm.scheduler_conf.planned("admin", assembling(update))
+        plan = await world.rm.scheduler_conf.planned("admin", assembling(update))
         assert world.rm.quotas.over_maximum(plan.queues) == [("root.a", SMALL * 12, SMALL * 8)], "a dry run tells"
         await say(words)
         assert world.rm.quotas.tree.shares["root.a"].maximum == SMALL * 8

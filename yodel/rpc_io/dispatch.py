@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -120,6 +120,11 @@ class Dispatcher:
         self.faults = 0
         """Calls answered with one."""
         self._log = structlog.get_logger("yodel.rpc")
+
+    @property
+    def protocols(self) -> Collection[RpcProtocol]:
+        """Those that are served."""
+        return self._protocols.values()
 
     def has(self, protocol: str, method: str) -> bool:
         found = self._protocols.get(protocol)

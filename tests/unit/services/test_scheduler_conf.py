@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,12 +13,14 @@ from tests.support.fakes import Crash, NoUsers
 from tests.support.playbook import World
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.queues.history import TreeChange
-from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
+from yodel.domain.queues.pools import Pools
+from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described
 from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.domain.queues.words import are_said
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion, Unavailable
 from yodel.services.access.rights import Rights
+from yodel.services.scheduling import configuration
 from yodel.services.scheduling.configuration import Plan, SchedulerConfService, assembling, replacing
 
 
@@ -143,7 +146,7 @@ async def test_changes_at_once_build_on_each_other(world: World) -> None:
 
 
 async def test_validation_tells_what_would_be_and_changes_nothing(world: World) -> None:
-    assert service(world).validated(HALVES)[f"{PREFIX}root.queues"] == "default,a"
+    assert (await service(world).validated(HALVES))[f"{PREFIX}root.queues"] == "default,a"
     assert service(world).version == 1
 
 
@@ -202,7 +205,7 @@ async def test_what_changes_nothing_is_no_version(world: World) -> None:
 
 
 async def test_plan_changes_nothing(world: World) -> None:
-    plan = service(world).planned("admin", assembling(HALVES))
+    plan = await service(world).planned("admin", assembling(HALVES))
     assert (plan.change.version, service(world).version, await history(world)) == (2, 1, [])
 
 
@@ -297,6 +300,45 @@ async def test_administrators_of_a_queue_change_what_is_below_it(world: World) -
     with pytest.raises(AccessDenied, match=r"It takes an administrator of the cluster to change .*root\.a\.queues\.$"):
         await world.run(conf.change("alice", assembling(ConfUpdate(added=[added("root.a.z", capacity="0")]))))
     with pytest.raises(AccessDenied, match=r"^User is not admin of all modified queues\.$"):
-        conf.planned("bob", assembling(ConfUpdate(updated=shares)))
+        await conf.planned("bob", assembling(ConfUpdate(updated=shares)))
     with pytest.raises(AccessDenied):
-        service(world).planned("alice", assembling(ConfUpdate(updated=shares)))
+        await service(world).planned("alice", assembling(ConfUpdate(updated=shares)))
+
+
+async def test_large_tree_is_described_once_and_beside_the_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = list[int]()
+
+    def counting(properties: Mapping[str, str], pools: Pools) -> Described:
+        threads.append(threading.get_ident())
+        return described(properties, pools)
+
+    monkeypatch.setattr(configuration, "described", counting)
+    conf = service(world)
+    await conf.planned("admin", assembling(HALVES))
+    await conf.validated(HALVES)
+    await change(world, HALVES)
+    assert len(threads) == 3
+    assert threading.get_ident() not in threads
+
+
+async def test_what_has_changed_since_it_was_described_is_described_anew(world: World) -> None:
+    """The settings' queues may be refreshed while a thread describes what somebody wants."""
+    asked = list[ConfUpdate]()
+
+    def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
+        asked.append(HALVES if asked else ConfUpdate())
+        return assembling(asked[-1])(present)
+
+    await world.run(service(world).change("admin", wanted))
+    assert asked == [ConfUpdate(), HALVES]
+    assert set(world.rm.state.queues) == {"root", "root.default", "root.a"}
+
+
+async def test_nothing_is_described_for_who_may_not_change_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configuration, "described", None)
+    for work in (
+        service(world).planned("bob", assembling(HALVES)),
+        service(world).change("bob", assembling(HALVES)),
+    ):
+        with pytest.raises(AccessDenied):
+            await world.run(work)

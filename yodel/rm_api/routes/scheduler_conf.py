@@ -74,7 +74,7 @@ async def validate(request: Request) -> Response:
     require_acceptable(request)
     update = await _update(request, api)
     try:
-        found = api.services.scheduler_conf.validated(update)
+        found = await api.services.scheduler_conf.validated(update)
     except Refused as error:
         return answer_text(request, INVALID + str(error), HTTPStatus.BAD_REQUEST)
     return await answer_many(request, wire.properties(found))

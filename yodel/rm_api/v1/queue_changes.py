@@ -218,7 +218,7 @@ async def changed(
     if not reason.isprintable():
         raise InvalidValue("reason", reason[:80], "printable text")
     if is_dry_run:
-        plan = service.planned(user, wanted, expected=expected, reason=reason)
+        plan = await service.planned(user, wanted, expected=expected, reason=reason)
         response.status_code = HTTPStatus.OK
     else:
         plan = await service.change(user, wanted, expected=expected, reason=reason)

@@ -9,19 +9,21 @@ and here for every change, as Hadoop's QueueAdminConfigurationMutationACLPolicy 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import structlog
 
 from yodel.domain.queues.delegation import not_delegated
 from yodel.domain.queues.history import TreeChange, change_between, undone
-from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, described, properties_of, require_passable
+from yodel.domain.queues.pools import Pools
+from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described, properties_of, require_passable
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
 from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.scheduler_conf import ConfUpdate, assembled
-from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion
+from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion, YodelError
 from yodel.ports.store import QueueHistory
 from yodel.services.access.rights import Rights
 from yodel.services.writer.engine import Engine
@@ -47,6 +49,12 @@ class Plan:
     change: TreeChange
     is_needed: bool = True
     """Something would be different afterwards."""
+
+
+def _description(properties: Mapping[str, str], pools: Pools) -> Described:
+    """With the words of each queue.  Raises Refused."""
+    found = described(properties, pools)
+    return replace(found, queues=tuple(with_words(found.queues, properties)))
 
 
 def assembling(update: ConfUpdate) -> Wanted:
@@ -75,6 +83,8 @@ class SchedulerConfService:
         self._engine, self._history, self._initial, self._am_share = engine, history, initial, am_share
         self._use_am_share, self._rights = use_am_share, rights
         self._turn = asyncio.Lock()
+        self._ahead: tuple[Mapping[str, str], Pools, Described | Refused] | None = None
+        """What was described last, of which pools, and what came of it."""
 
     def start(self) -> None:
         """Put in force what is stored."""
@@ -100,23 +110,26 @@ class SchedulerConfService:
         rows = self._queues.values()
         return said_properties(rows) if are_said(rows) else properties_of(rows, self._am_share)
 
-    def validated(self, update: ConfUpdate) -> Mapping[str, str]:
+    async def validated(self, update: ConfUpdate) -> Mapping[str, str]:
         """What the configuration would be.
 
         Raises:
             Refused: it would be refused.
         """
-        wanted = assembling(update)(self.properties())
-        self._judged(wanted)
+        async with self._turn, self._described_ahead(assembling(update)):
+            wanted = assembling(update)(self.properties())
+            self._judged(wanted)
         return wanted
 
     async def update(self, user: str, update: ConfUpdate) -> None:
         """Raises AccessDenied, Refused, Unavailable: nothing is changed."""
         await self.change(user, assembling(update), is_always_new=True)
 
-    def planned(self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "") -> Plan:
+    async def planned(self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "") -> Plan:
         """What the change would be; nothing is changed.  Raises as ``change``."""
-        return self._plan(user, wanted, expected, reason, self._engine.clock.now_ms())
+        self._require_administrator(user)
+        async with self._turn, self._described_ahead(wanted):
+            return self._plan(user, wanted, expected, reason, self._engine.clock.now_ms())
 
     async def change(
         self,
@@ -144,7 +157,8 @@ class SchedulerConfService:
                 self._write(tx, plan)
             return plan
 
-        async with self._turn:
+        self._require_administrator(user)
+        async with self._turn, self._described_ahead(wanted):
             plan = await self._engine.do(work)
             self._use_am_share(plan.am_share or self._am_share)
         log.info("queues changed", user=user, version=self.version, properties=len(plan.change.names), reason=reason)
@@ -206,9 +220,7 @@ class SchedulerConfService:
         return self._engine.state.queues
 
     def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, now_ms: int) -> Plan:
-        is_admin = self.is_admin(user)
-        if not is_admin and not self._administers_any(user):
-            raise self._denied(user, NOT_ADMIN)
+        self._require_administrator(user)
         if expected is not None and expected != self.version:
             raise StaleVersion(expected, self.version)
         before = self.properties()
@@ -216,20 +228,50 @@ class SchedulerConfService:
         change = change_between(
             before, properties, version=self.version + 1, author=user, time_ms=now_ms, reason=reason
         )
-        if not is_admin:
+        if not self.is_admin(user):
             self._require_delegated(user, change)
         queues, am_share = self._judged(properties)
         is_needed = bool(change.names) or not are_said(self._queues.values())
         return Plan(properties=properties, queues=queues, am_share=am_share, change=change, is_needed=is_needed)
 
     def _judged(self, properties: Mapping[str, str]) -> tuple[Sequence[Queue], float | None]:
+        pools = self._engine.state.pools.pools
         try:
-            found = described(properties, self._engine.state.pools.pools)
+            if self._ahead is not None and self._ahead[1] is pools and self._ahead[0] == properties:
+                found = self._ahead[2]
+            else:
+                found = _description(properties, pools)
+            if isinstance(found, Refused):
+                raise found
         except Refused as error:
             text = " ".join((str(error), *getattr(error, "__notes__", ())))
             raise InvalidQueues(NOT_PASSABLE + text) from error
         self._require_passable(found.queues)
         return found.queues, found.am_share
+
+    @asynccontextmanager
+    async def _described_ahead(self, wanted: Wanted) -> AsyncIterator[None]:
+        """A large tree takes longer than others should wait, so a thread describes it before the transaction begins,
+        which finds it here; what has changed since is described there."""
+        try:
+            properties, pools = wanted(self.properties()), self._engine.state.pools.pools
+        except YodelError:  # said by the transaction
+            yield
+            return
+        try:
+            found: Described | Refused = await asyncio.to_thread(_description, properties, pools)
+        except Refused as error:
+            found = error
+        self._ahead = properties, pools, found
+        try:
+            yield
+        finally:
+            self._ahead = None
+
+    def _require_administrator(self, user: str) -> None:
+        """Of the cluster or of some queue."""
+        if not self.is_admin(user) and not self._administers_any(user):
+            raise self._denied(user, NOT_ADMIN)
 
     def _require_passable(self, queues: Sequence[Queue]) -> None:
         """Only the rows are looked at: a queue that goes is stopped since an earlier commit, so nothing comes to it."""
@@ -245,8 +287,7 @@ class SchedulerConfService:
     def _write(self, tx: Transaction, plan: Plan) -> None:
         """The copy in the version's row is for the release before, which looks for the configuration there."""
         present = self._queues
-        rows = plan.queues if plan.properties is None else with_words(plan.queues, plan.properties)
-        queues = with_enforcement(rows, present, None)
+        queues = with_enforcement(plan.queues, present, None)
         wanted = {queue.path for queue in queues}
         stay = [queue for path, queue in present.items() if path in wanted]
         conf = self._engine.state.scheduler_conf.next(plan.properties or {})
