@@ -92,7 +92,7 @@ def unmanaged(target: Target) -> Outcome:
     classes = f"{target.conf_dir}:{target.jars}/*:{target.shell_extra()}"
     # The launcher splits its command at blanks, and the shell's master wants a file in its own folder.
     with tempfile.TemporaryDirectory(prefix="yodel-unmanaged-") as folder:
-        word = b"date"
+        word = b"sleep 2"  # one that is over at once may be forgotten before the master has asked for its status
         (Path(folder) / "shellCommands").write_bytes(len(word).to_bytes(2) + word)  # as DataOutputStream.writeUTF
         script = Path(folder) / "master.sh"
         java = f"{java_home()}/bin/java -Xmx256m {SHELL_MASTER}"

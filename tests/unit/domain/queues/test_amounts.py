@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from yodel.domain.queues.amounts import Amounts, said_in, text_of
+from yodel.domain.queues.amounts import Amounts, Unit, most_of, said_in, text_of
 from yodel.domain.queues.pools import PoolName, Pools, Wholes
 from yodel.domain.queues.queue import Queue, applications_max
 from yodel.domain.queues.shares import Share, Tree
@@ -124,3 +124,10 @@ def test_amounts_are_of_the_queues_own_pool() -> None:
     found = Tree((ROOT, queue("root.a", "[memory=4096,vcores=4]"), queue("root.b", "[memory=4096,vcores=4]")), wholes)
     assert found.shares["root.a"].guaranteed == Resource(4096, 4)
     assert found.shares["root.b"].guaranteed == Resource(2048, 4)
+
+
+def test_maximum_is_at_most_the_parents() -> None:
+    assert most_of(100, (200.0, Unit.ABSOLUTE)) == 100.0
+    assert most_of(100, (40.0, Unit.ABSOLUTE)) == 40.0
+    assert most_of(100, (0.0, Unit.ABSOLUTE)) == 100.0
+    assert most_of(200, (25.0, Unit.PERCENT)) == 50.0

@@ -11,6 +11,8 @@ from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.window import Window
+from yodel.domain.queues.windows import Hold, InForce
 from yodel.domain.resource import Resource
 from yodel.services.writer.usage import Usage
 
@@ -258,3 +260,13 @@ def test_a_ledger_that_holds_still_does_not_see_what_is_held_afterwards() -> Non
     assert (found.used("root.a"), found.used_by("root.a", "u"), found.used_by("root.a", "v")) == (SIZE, SIZE, SIZE * 0)
     found.take("root.a", "u", SIZE)
     assert found.used("root") == SIZE * 2
+
+
+def test_nothing_starts_just_before_a_window_of_the_queue_or_of_one_above() -> None:
+    above = Queue(path="root.a", capacity_percent=50.0, is_leaf=False)
+    found = ledger(above, leaf("root.a.x"), leaf("root.b", 50.0))
+    assert found.count("root.a.x", "u", SIZE, 10) == 10
+    found.tree.windows = InForce(
+        holds={"root.a": Hold(near=Window(name="day", cron="15 22 * * *", duration_s=600, maximum_percent=25.0))}
+    )
+    assert (found.count("root.a.x", "u", SIZE, 10), found.count("root.b", "u", SIZE, 10)) == (0, 10)
