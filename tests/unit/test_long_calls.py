@@ -104,7 +104,7 @@ CHANGES_LONG = {
     *("POST /api/v1/queues/{path}/windows", "PUT /api/v1/queues/{path}/windows/{name}"),
     "DELETE /api/v1/queues/{path}/windows/{name}",
     *(f"PUT {CLUSTER}/scheduler-conf", f"POST {CLUSTER}/scheduler-conf/validate"),
-    # In slices: 19 where it had 20,000 containers.
+    # In slices: 19 to 23 where it had 20,000 containers.
     *(f"PUT {CLUSTER}/apps/{{application_id}}/state", "POST /api/v1/applications/{application_id}/kill"),
 }
 CHANGES_BRIEF = {
