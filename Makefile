@@ -58,7 +58,7 @@ cluster-env: ## what to export for kubectl, Hadoop and Spark: eval "$$(make -s c
 cluster-down: ## end that cluster; nothing is left
 	@$(VENV)/python -m tests.rigs.kubernetes down
 
-e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down when it is not there (30 minutes; YODEL_E2E=short: 20)
+e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down when it is not there (half an hour; YODEL_E2E=short: ten minutes)
 	scripts/spark-venv 4.x
 	$(RUNS) e2e
 

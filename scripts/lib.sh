@@ -8,11 +8,11 @@ say() { printf '==> %s\n' "$*" >&2; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 is_root() { [ "$(id -u)" = 0 ]; }
 
-# Holds what one script fetches against a second one that runs at the same moment; at most 20 minutes.
+# Holds what one script fetches against a second one that runs at the same moment; at most 40 minutes.
 lock() {
   mkdir -p "$cache"
   exec 9>"$cache/$1.lock"
-  flock -w 1200 9 || die "another setup holds $cache/$1.lock"
+  flock -w 2400 9 || die "another setup holds $cache/$1.lock"
 }
 
 # apt_install PACKAGE...: as root only; refreshes the lists once when a package is not in them.

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 import pytest
 
 from tests.e2e.kube_cluster import IS_SHORT, KubeCluster, environment_of_rig, upload_spark
+from tests.e2e.left_over import leave_group
 from tests.rigs.kubernetes import rig
 
 
@@ -27,30 +28,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
     kept = [item for item in items if item not in left_out]
-    # The cluster takes a minute or two to come up: what needs none is run meanwhile.
-    items[:] = [item for item in kept if not _needs_cluster(item)] + [item for item in kept if _needs_cluster(item)]
+    # The cluster takes a minute or two to come up: what needs none is run meanwhile.  On a new one nobody left anything
+    # that the terminal of docs/transcript.md would have to clear away.
+    items[:] = sorted(kept, key=lambda item: (_uses(item, "cluster"), not _uses(item, "terminal")))
 
 
-def _needs_cluster(item: pytest.Item) -> bool:
-    return "cluster" in getattr(item, "fixturenames", ())
+def _uses(item: pytest.Item, fixture: str) -> bool:
+    return fixture in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session", autouse=True)
 def coming(request: pytest.FixtureRequest) -> Iterator[Future[KubeCluster] | None]:
     """The cluster, from the beginning of the first test on; None where no test needs it."""
-    if not any(_needs_cluster(item) for item in request.session.items):
+    if not any(_uses(item, "cluster") for item in request.session.items):
         yield None
         return
-    was_up = rig.read_state() is not None
+    was_up = rig.is_up()
+    if not was_up:
+        rig.down(_say)  # its files, queues and jobs would be met again
     with ThreadPoolExecutor(1, thread_name_prefix="cluster") as beside:
-        future = beside.submit(_bring_up)
+        future = beside.submit(_bring_up, was_up)
         yield future
         wait([future])
     if not was_up:
-        rig.down(lambda line: print(line, file=sys.stderr))
+        rig.down(_say)
 
 
-def _bring_up() -> KubeCluster:
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _bring_up(was_up: bool) -> KubeCluster:
     """With the code of this checkout, whoever started it."""
     started, own = time.monotonic(), environment_of_rig()
 
@@ -60,11 +68,14 @@ def _bring_up() -> KubeCluster:
     state = rig.up(own, nodes=3, bare=False, say=say, put_files=lambda beside: upload_spark(beside.hdfs))
     assert state is not None
     say("the cluster is up")
-    return KubeCluster(state)
+    return KubeCluster(state, stays=was_up)
 
 
 @pytest.fixture(scope="session")
-def cluster(coming: Future[KubeCluster] | None) -> KubeCluster:
+def cluster(request: pytest.FixtureRequest, coming: Future[KubeCluster] | None) -> KubeCluster:
     """The one of the rig, once it is there."""
     assert coming is not None
-    return coming.result()
+    found = coming.result()
+    if any(_uses(item, "applications") for item in request.session.items):
+        leave_group(found)  # for who asks at the end whether it is gone
+    return found

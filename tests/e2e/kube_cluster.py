@@ -68,8 +68,9 @@ class Pod:
 class KubeCluster:
     """``ready`` is this object itself: Spark asks it for the client's configuration."""
 
-    def __init__(self, state: rigs.State) -> None:
-        self.state = state
+    def __init__(self, state: rigs.State, *, stays: bool = True) -> None:
+        """``stays``: it is there when the tests are through, and as they found it."""
+        self.state, self.stays = state, stays
         self.namespace, self.container_namespace = state.namespace, state.container_namespace
         self.daemons = Daemons(rigs.HOME)
         self.hdfs = ClusterHdfs(rigs.HOME, self.daemons, state.nodes)

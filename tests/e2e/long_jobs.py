@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -29,7 +30,7 @@ START_TIMEOUT_S = 240
 END_TIMEOUT_S = 240
 HELD = "_m_000000_"
 NEVER_S = 100_000
-MAP_S = 60  # of the clock, also while it is held: long enough to be found, and soon over once it is let go
+MAP_S = 10  # of the clock, also while it is held: long enough to be found, and soon over once it is let go
 MASTERS_NODE = "node1"
 MASTER_BYTES = 1024 << 20
 
@@ -133,6 +134,10 @@ class LongJobs:
         wait_for("the map", lambda: self._hold(lost), START_TIMEOUT_S, 0.1)  # first: it would be through soon
         wait_for("all executors", lambda: self._executors_run(lost), START_TIMEOUT_S)
 
+    def until_steady(self) -> None:
+        """Until there is nothing but what is meant to last: a map that is not held is soon over."""
+        wait_for("nothing that passes", lambda: len(self.tasks()) == EXECUTORS + 1, START_TIMEOUT_S)
+
     def until_replaced(self, pods: Sequence[Pod]) -> None:
         """Until those are over and others do their work.  The next map begins before all are over: it is held then."""
         lost = frozenset(pod.container for pod in pods)
@@ -173,14 +178,16 @@ class LongJobs:
         self.cluster.hdfs.hdfs.put(f"{self.folder}/end", b"", user="hdfs")
         self._release()
         self.cluster.lend(COLOCATION)
-        logs = {}
-        for application_id, client in zip(self.applications, self._clients, strict=True):
-            result = client.result(END_TIMEOUT_S)
-            assert result.returncode == 0, result.text[-6000:]
-            assert self.cluster.application(application_id)["finalStatus"] == "SUCCEEDED"
-            logs[application_id] = self.cluster.logs(application_id)
+        with ThreadPoolExecutor(len(self._clients)) as beside:
+            logs = dict(zip(self.applications, beside.map(self._ended, self.applications, self._clients), strict=True))
         assert "rounds were right" in logs[self.spark], logs[self.spark][-4000:]
         return logs
+
+    def _ended(self, application_id: str, client: Submission) -> str:
+        result = client.result(END_TIMEOUT_S)
+        assert result.returncode == 0, result.text[-6000:]
+        assert self.cluster.application(application_id)["finalStatus"] == "SUCCEEDED"
+        return self.cluster.logs(application_id)
 
     def stop(self) -> None:
         """Of whoever gave up: nothing of them is left."""

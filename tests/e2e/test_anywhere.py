@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
+from tests.conformance.spark_submit import Submission
 from tests.e2e.kube_cluster import USER, KubeCluster
 
 pytestmark = pytest.mark.anywhere
@@ -15,8 +18,31 @@ GRID_SIDE = 1000
 PI = re.compile(r"Pi is roughly (3\.\d+)")
 
 
-def test_distributed_shell_and_its_logs(cluster: KubeCluster) -> None:
-    result = shell.start(cluster.target, "-shell_command", "echo all is well", "-num_containers", 2).result(240)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """Clients that were started at once: most of their time is waiting."""
+
+    spark: Submission
+    """Brings its own files."""
+    shell: Submission
+    endless: Submission
+
+
+@pytest.fixture(scope="module")
+def started(cluster: KubeCluster) -> Iterator[Started]:
+    words = ("cluster", "pi.py", GRID_SIDE, 4, "/tmp/yodel-anywhere-report")
+    made = Started(
+        spark=cluster.spark().start(*words, conf={"spark.yarn.jars": ""}),
+        shell=shell.start(cluster.target, "-shell_command", "echo all is well", "-num_containers", 2),
+        endless=shell.start(cluster.target, "-shell_command", "sleep 600", "-num_containers", 1),
+    )
+    yield made
+    for submission in (made.spark, made.shell, made.endless):
+        submission.stop()
+
+
+def test_distributed_shell_and_its_logs(cluster: KubeCluster, started: Started) -> None:
+    result = started.shell.result(240)
     assert result.returncode == 0, result.text[-6000:]
     assert cluster.logs(result.application_id).count("all is well\n") == 2
     pods = cluster.pods(result.application_id)
@@ -24,19 +50,16 @@ def test_distributed_shell_and_its_logs(cluster: KubeCluster) -> None:
     assert {pod.phase for pod in pods} == {"Succeeded"}
 
 
-def test_spark_that_brings_its_own_files(cluster: KubeCluster) -> None:
-    report = "/tmp/yodel-anywhere-report"
-    result = cluster.spark().submit("cluster", "pi.py", GRID_SIDE, 4, report, conf={"spark.yarn.jars": ""})
-    assert result.returncode == 0, result.text[-6000:]
-    assert cluster.application(result.application_id)["finalStatus"] == "SUCCEEDED"
-    assert PI.search(cluster.logs(result.application_id))
-
-
-def test_kill_leaves_no_live_pod(cluster: KubeCluster) -> None:
-    job = shell.start(cluster.target, "-shell_command", "sleep 600", "-num_containers", 1)
-    application_id = job.application_id()
+def test_kill_leaves_no_live_pod(cluster: KubeCluster, started: Started) -> None:
+    application_id = started.endless.application_id()
     cluster.running_pods(application_id, "task", 1, 240)
     cluster.kill(USER, application_id)
     assert cluster.ended(application_id)["finalStatus"] == "KILLED"
     wait_for("no live pod", lambda: not cluster.live_pods(application_id), 60)
-    job.stop()
+
+
+def test_spark_that_brings_its_own_files(cluster: KubeCluster, started: Started) -> None:
+    result = started.spark.result()
+    assert result.returncode == 0, result.text[-6000:]
+    assert cluster.application(result.application_id)["finalStatus"] == "SUCCEEDED"
+    assert PI.search(cluster.logs(result.application_id))

@@ -9,10 +9,10 @@ import pytest
 
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
-from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster
+from tests.e2e.kube_cluster import IS_SHORT, UNTIL_ENDED, KubeCluster
 from tests.rigs.kubernetes.install import COLOCATION
 
-QUIET_S = 10
+QUIET_S = 3 if IS_SHORT else 10
 BATCH_CPU = "kubernetes.io/batch-cpu"
 POOL = "koordinator+volcano"
 

@@ -52,8 +52,29 @@ def with_image(cluster: KubeCluster, queue: str, image: str) -> Submission:
 
 
 @pytest.fixture(scope="module")
-def running(cluster: KubeCluster) -> Iterator[Running]:
+def patient(cluster: KubeCluster) -> Iterator[Submission]:
+    """Refused for want of quota, which it has by now: Yodel asks again within half a minute."""
     cluster.heal()
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "yodel-e2e", "namespace": cluster.container_namespace},
+        "spec": {"hard": {"pods": "0"}},
+    }
+    cluster.kubectl("apply", "--filename=-", given=json.dumps(quota))
+    submission = command(cluster, "default", "echo there is room again")
+    try:
+        application_id = submission.application_id()
+        wait_for("the API server's word", lambda: "exceeded quota" in diagnostics(cluster, application_id), 60)
+        assert cluster.application(application_id)["state"] == "ACCEPTED"
+    finally:
+        cluster.kubectl("delete", "resourcequota", "yodel-e2e", "--namespace", cluster.container_namespace)
+    yield submission
+    submission.stop()
+
+
+@pytest.fixture(scope="module")
+def running(cluster: KubeCluster, patient: Submission) -> Iterator[Running]:
     made = Running(
         hungry=command(cluster, "native", "python3 -c 'x = bytearray(700 << 20)'"),
         wasteful=command(cluster, "small-disk", "head -c 300000000 /dev/zero > /tmp/waste; sleep 120"),
@@ -100,22 +121,8 @@ def test_master_without_room_says_why(cluster: KubeCluster, running: Running) ->
     wait_for("the end of its pod", lambda: not cluster.live_pods(application_id), 60)
 
 
-def test_full_quota_is_waited_for(cluster: KubeCluster) -> None:
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "yodel-e2e", "namespace": cluster.container_namespace},
-        "spec": {"hard": {"pods": "0"}},
-    }
-    cluster.kubectl("apply", "--filename=-", given=json.dumps(quota))
-    try:
-        submission = command(cluster, "default", "echo there is room again")
-        application_id = submission.application_id()
-        wait_for("the API server's word", lambda: "exceeded quota" in diagnostics(cluster, application_id), 60)
-        assert cluster.application(application_id)["state"] == "ACCEPTED"
-    finally:
-        cluster.kubectl("delete", "resourcequota", "yodel-e2e", "--namespace", cluster.container_namespace)
-    result = submission.result(END_TIMEOUT_S)
+def test_full_quota_is_waited_for(patient: Submission) -> None:
+    result = patient.result(END_TIMEOUT_S)
     assert result.returncode == 0, result.text[-4000:]
 
 

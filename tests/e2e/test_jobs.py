@@ -15,7 +15,7 @@ from tests.conformance.spark_submit import Submission
 from tests.e2e.kube_cluster import KubeCluster
 from tests.rigs.kubernetes.layout import HOST_ADDRESS
 
-GRID_SIDE = 3000
+GRID_SIDE = 1000
 PI = re.compile(r"Pi is roughly (3\.\d+)")
 BATCH = {"kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"}
 ROWS = 200_000  # of 100 bytes
@@ -36,7 +36,7 @@ class Started:
 def started(cluster: KubeCluster) -> Iterator[Started]:
     target, spark = cluster.target, cluster.spark()
     folder = target.folder()
-    maps = settings({"mapreduce.job.maps": 4})
+    maps = settings({"mapreduce.job.maps": 3})
     driver = {"spark.driver.host": HOST_ADDRESS}
     made = Started(
         spark_cluster=spark.start(
@@ -79,7 +79,7 @@ def test_terasort_shuffles_between_two_nodes(cluster: KubeCluster, started: Star
     target, folder = cluster.target, started.folder
     generated = started.teragen.result()
     assert generated.returncode == 0, generated.text[-6000:]
-    reduces = settings({"mapreduce.job.reduces": 3})
+    reduces = settings({"mapreduce.job.reduces": 2})
     job = mapreduce.start_example(target, "terasort", *reduces, f"{folder}/in", f"{folder}/out")
     application_id = job.application_id()
     places: set[tuple[str, str]] = set()

@@ -22,6 +22,7 @@ from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
 from tests.conformance.spark_submit import Submission
 from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster, Pod
+from tests.e2e.left_over import STALE
 
 MIB = 1 << 20
 SIZE_MIB, CORES = 256, 1
@@ -80,7 +81,6 @@ QUEUES = {
     ),
 }
 GROUPED = [name for name, expected in QUEUES.items() if expected.group]
-STALE = "application-1700000000000-0001"
 
 
 class Applications:
@@ -114,26 +114,10 @@ class Applications:
 
 @pytest.fixture(scope="module")
 def applications(cluster: KubeCluster) -> Iterator[Applications]:
-    cluster.kubectl("apply", "--filename=-", given=json.dumps(stale_group(cluster)))
     started = Applications(cluster)
     yield started
     for job in started.jobs.values():
         job.stop()
-
-
-def stale_group(cluster: KubeCluster) -> dict[str, Any]:
-    """Of an application that nobody knows."""
-    labels = {"app.kubernetes.io/managed-by": "yodel", "yodel.io/cluster": cluster_label(cluster)}
-    metadata = {"name": STALE, "namespace": cluster.container_namespace, "labels": labels}
-    version = "scheduling.volcano.sh/v1beta1"
-    return {"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": {"minMember": 1}}
-
-
-def cluster_label(cluster: KubeCluster) -> str:
-    """As the ResourceManager writes it on its objects."""
-    objects = cluster.get("yarnapplications", "--namespace", cluster.container_namespace)["items"]
-    label: str = objects[0]["metadata"]["labels"]["yodel.io/cluster"] if objects else "yodel"
-    return label
 
 
 @pytest.mark.parametrize("queue", QUEUES)

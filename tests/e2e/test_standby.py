@@ -19,7 +19,7 @@ import pytest
 
 from tests.conformance.cluster import TOOLS, wait_for
 from tests.conformance.spark_submit import Submission
-from tests.e2e.kube_cluster import KubeCluster
+from tests.e2e.kube_cluster import IS_SHORT, KubeCluster
 from tests.e2e.long_jobs import UNTIL_TOLD
 from tests.rigs.kubernetes.cluster import binaries
 from tests.rigs.kubernetes.install import CHART, RELEASE
@@ -120,7 +120,8 @@ def managers(cluster: KubeCluster) -> Iterator[Managers]:
     managers = Managers(cluster)
     become(2)
     yield managers
-    become(1)
+    if cluster.stays or not IS_SHORT:
+        become(1)
 
 
 @pytest.fixture(scope="module", autouse=True)

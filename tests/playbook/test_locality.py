@@ -125,6 +125,19 @@ async def test_label_expression_is_a_node_selector_and_others_keep_away() -> Non
         assert required["nodeSelectorTerms"] == [{"matchExpressions": [{"key": LABEL, "operator": "DoesNotExist"}]}]
 
 
+async def test_expression_is_what_the_pod_requires() -> None:
+    async with World(Options(ask_rules=LABELS)) as world:
+        am = await two_nodes(world, {LABEL: "gpu"})
+        for place, (text, operator) in enumerate({"gpu || gpu || !gpu": "", "!gpu": "NotIn"}.items()):
+            await am.beat(replace(ask(1, priority=place + 1), node_label=text))
+            await world.settle()
+            found, selector = affinity_of(world, place)
+            assert selector is None
+            terms = [{"matchExpressions": [{"key": LABEL, "operator": operator, "values": ["gpu"]}]}]
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+            assert found == ({"nodeAffinity": required} if operator else {})
+
+
 async def test_unknown_label_is_refused_in_an_ask_and_in_a_submission() -> None:
     async with World(Options(ask_rules=LABELS)) as world:
         am = await two_nodes(world, {LABEL: "gpu"})

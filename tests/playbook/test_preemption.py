@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.playbook.test_pools import publish
 from tests.support.fakes import NODE
 from tests.support.playbook import Am, World, ask, running
 from tests.support.rm_options import SMALL, Options
@@ -241,6 +242,51 @@ async def test_a_maximum_that_is_lowered_is_come_back_to(world: World) -> None:
     await world.pass_time(15)
     await round_of(world)
     assert held(world, "root.a") == 12
+
+
+CAPPED = replace(A, maximum_capacity_percent=50.0)
+
+
+@pytest.mark.parametrize("lent", [0, 4])
+async def test_less_that_is_lent_ends_nothing_and_a_maximum_said_meanwhile_is_of_what_there_is(lent: int) -> None:
+    """Half of sixteen are held when less is lent; they would be above half of what there is then."""
+    async with World(options(AT_ONCE, CAPPED, B)) as world:
+        am = await world.running_am(queue="a")
+        tasks = await am.obtain(7)
+        await world.beat(*map(running, tasks), running(am.container.id))
+        await round_of(world)
+        await world.register_node(NODE, Resource(lent * 1024, lent))
+        for _ in range(2):
+            await round_of(world)
+            await world.pass_time(60)
+        await round_of(world)
+        assert (held(world, "root.a"), world.rm.preemption.given_count) == (8, 0)
+
+        await world.run(
+            world.rm.scheduler_conf.update(
+                "admin", ConfUpdate(updated=(QueueChange(path="root.b", properties={"maximum-capacity": "90"}),))
+            )
+        )
+        await round_of(world)
+        assert world.rm.preemption.given_count == 0, "said of another queue"
+        await world.run(world.rm.scheduler_conf.update("admin", lower("75")))
+        await round_of(world)
+        assert world.rm.preemption.given_count == 2, "six are three quarters of the eight that there are"
+
+
+async def test_less_that_is_lent_ends_nothing_after_a_restart() -> None:
+    """Of what Kubernetes' nodes publish: their own size is the most that they may."""
+    async with World(replace(options(AT_ONCE, CAPPED, B), dialects={"root.a": "koordinator"})) as world:
+        publish(world, 16)
+        am = await world.running_am(queue="a")
+        tasks = await am.obtain(7)
+        await world.restart()
+        publish(world, 4)
+        await world.register_node(NODE, Resource(16 * 1024, 16))
+        await world.beat(*map(running, tasks), running(am.container.id))
+        assert world.rm.quotas.tree.shares["root.a"].maximum.vcores == 4
+        await round_of(world)
+        assert (held(world, "root.a"), world.rm.preemption.given_count) == (8, 0)
 
 
 async def test_higher_priority_gets_from_lower_within_a_queue_and_masters_stay() -> None:

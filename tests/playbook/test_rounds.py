@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from tests.playbook.test_why import A, C, P, full, options
 from tests.support.playbook import World, ask
 from tests.support.rm_options import SMALL
 from yodel.errors import Unavailable
+from yodel.services.scheduling import scheduler
 
 
 async def test_what_a_refused_commit_would_have_taken_is_given_to_another() -> None:
@@ -25,3 +27,38 @@ async def test_what_a_refused_commit_would_have_taken_is_given_to_another() -> N
         await small.beat(ask(0))
         await world.settle()
         assert [container.capability for container in world.live_tasks() if container.priority == 1][-1] == SMALL * 4
+
+
+async def test_many_wishes_are_read_in_pieces_and_others_are_answered_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "READ_AT_ONCE", 1)
+    async with World() as world:
+        for _ in range(3):
+            await world.submit()
+        for application in list(world.rm.state.applications.values()):
+            world.rm.state.standing.wished(application.id)
+        tick = asyncio.create_task(world.rm.scheduler.tick())
+        seen = []
+        while not tick.done():
+            await asyncio.sleep(0)
+            seen.append(len(world.rm.scheduler.restless))
+        assert seen[:3] == [2, 1, 0]
+        await world.settle()
+        assert len(world.rm.scheduler.kept_demands) == 3
+
+
+async def test_what_is_wished_for_while_others_are_read_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "READ_AT_ONCE", 1)
+    async with World() as world:
+        am = await world.running_am()
+        for _ in range(3):
+            await world.submit()
+        tick = asyncio.create_task(world.rm.scheduler.tick())
+        await asyncio.sleep(0)
+        await am.beat(ask(5))
+        await world.run(_until(tick))
+        await world.settle()
+        assert len(world.live_tasks()) == 5
+
+
+async def _until(task: asyncio.Task[bool]) -> None:
+    await task

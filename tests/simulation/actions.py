@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.simulation import laws
-from tests.simulation.world import CORES, NODES, BoundCluster, LendingCluster
+from tests.simulation.world import CORES, NODES, BoundCluster, LendingCluster, WindowCluster
 from tests.support.actors import Agent, Cluster, Job, Master
 from tests.support.rm_options import NODE_SIZE
 from yodel.domain.container_update import UpdateRequest
@@ -91,6 +91,9 @@ class Storm:
         """What else people do in this round."""
         return []
 
+    def _clock_jumped(self) -> None:
+        """Somebody set it."""
+
     def _look_at_nodes(self) -> None:
         """Once a node was gone, more may have been given out than is left."""
 
@@ -120,6 +123,7 @@ class Storm:
             cluster.relist()
         if self._chance(0.05):
             cluster.clock.skew_ms += self._random.choice(JUMPS_S) * 1000
+            self._clock_jumped()
         self._muddle(cluster.pods.events)
 
     def _errors(self) -> list[list[Exception]]:
@@ -173,6 +177,19 @@ class BindingStorm(Storm):
             host = self._random.choice(self._bound_cluster.kube_nodes).name
             self._bound_cluster.others[host] = self._random.randrange(CORES + 1)
         return []
+
+
+class WindowStorm(Storm):
+    """Windows are looked for every half minute, and a clock that jumps is seen then."""
+
+    def __init__(self, cluster: WindowCluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._window_cluster = cluster
+
+    def _clock_jumped(self) -> None:
+        cluster = self._window_cluster
+        cluster.held_at_night = cluster.at_night()
+        cluster.rm.window_edges.look()
 
 
 class LendingStorm(Storm):

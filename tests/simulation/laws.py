@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from tests.simulation.pair import PairCluster, Process
-from tests.simulation.world import LendingCluster
+from tests.simulation.world import WINDOW, WINDOW_RULES, LendingCluster, WindowCluster
 from tests.support.actors import Cluster, Master
 from yodel.domain.ids import dns_name
 from yodel.domain.queues.pools import NATIVE
@@ -17,6 +17,9 @@ from yodel.domain.states import AttemptState, ContainerState
 from yodel.services.writer.state import ClusterState
 from yodel.store.memory_store import MemoryDisk, read
 from yodel.translator.node_fit import requests_of
+
+SLACK_S = 12.0
+"""Two steps of the clock, and what people need to hear and do."""
 
 
 def check(cluster: Cluster) -> None:
@@ -35,6 +38,8 @@ def check(cluster: Cluster) -> None:
     check_why(cluster)
     if isinstance(cluster, LendingCluster):
         check_lending(cluster)
+    if isinstance(cluster, WindowCluster):
+        check_window(cluster)
     assert {*state.container_index.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
     assert state.masters.awaited == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
     assert state.masters.wanted.count == sum(
@@ -133,6 +138,26 @@ def check_lending(cluster: LendingCluster) -> None:
         has_grown = not used.fits_in(cluster.used.get(name, NONE))
         assert not has_grown or used.fits_in(pool.total), f"more was started than {name} has"
         cluster.used[name] = used
+
+
+def check_window(cluster: WindowCluster) -> None:
+    """Nothing starts above what is left to the queue, nor shortly before."""
+    held, before = cluster.at_night(), cluster.held_at_night
+    cluster.held_at_night = held
+    if held.fits_in(before):
+        return
+    assert cluster.second < 120 - WINDOW.stop_new_before_s, "something started shortly before the window opened"
+    assert cluster.second >= WINDOW.duration_s or held.fits_in(cluster.left_at_night()), (
+        f"more was started than the window leaves: {held}"
+    )
+
+
+def check_window_is_kept(cluster: WindowCluster, quiet_s: float) -> None:
+    """In quiet time what was above has been given back when the stages are over; after a restart they begin anew."""
+    over_s = WINDOW.stages * (WINDOW_RULES.max_wait_before_kill_s + WINDOW_RULES.monitoring_interval_s) + SLACK_S
+    if over_s <= min(cluster.second, quiet_s) and cluster.second < WINDOW.duration_s:
+        held, left = cluster.at_night(), cluster.left_at_night()
+        assert held.fits_in(left), f"{held} is held {cluster.second} s after the begin, and {left} is left"
 
 
 def check_nodes(cluster: Cluster) -> None:

@@ -17,12 +17,23 @@ from dataclasses import replace
 import structlog
 
 from tests.simulation import laws
-from tests.simulation.actions import BindingStorm, BusyStorm, LendingStorm, Storm, come_to_rest, rage
+from tests.simulation.actions import BindingStorm, BusyStorm, LendingStorm, Storm, WindowStorm, come_to_rest, rage
 from tests.simulation.handover import PairStorm
 from tests.simulation.pair import RATES, PairCluster
-from tests.simulation.world import BUSY_OPTIONS, JOBS, LENDING_OPTIONS, NODES, OPTIONS, BoundCluster, LendingCluster
+from tests.simulation.world import (
+    BUSY_OPTIONS,
+    JOBS,
+    LENDING_OPTIONS,
+    NODES,
+    OPTIONS,
+    WINDOW_OPTIONS,
+    BoundCluster,
+    LendingCluster,
+    WindowCluster,
+)
 from tests.support import seeds
 from tests.support.actors import Cluster, Job
+from tests.support.rm_options import SMALL
 
 SIZES_SETTLE_ROUNDS = 6
 PAIR_JOBS = 3
@@ -63,13 +74,29 @@ async def binding(seed: int) -> int:
 
 
 async def lending(seed: int) -> int:
-    """One of two queues draws on what nodes lend, which comes and goes."""
-    jobs = [Job(tasks=1 + n % 4, queue="batch" if n % 3 else "default") for n in range(JOBS)]
+    """One of two queues draws on what nodes lend, which comes and goes; room is held for large containers."""
+    jobs = [Job(1 + n % 4, SMALL * 2 ** (n % 3), queue="batch" if n % 4 else "default") for n in range(JOBS)]
     async with LendingCluster(jobs, NODES, LENDING_OPTIONS) as cluster:
         storm = LendingStorm(cluster, seed)
         await rage(storm)
         storm.calm()
         await come_to_rest(cluster, storm)
+        return storm.taken
+
+
+async def windows(seed: int) -> int:
+    """One of two queues may hold less in every other minute."""
+    jobs = [Job(2 + n % 3, queue="night" if n % 3 else "default") for n in range(JOBS)]
+    async with WindowCluster(jobs, NODES, WINDOW_OPTIONS) as cluster:
+        storm = WindowStorm(cluster, seed)
+        await rage(storm)
+        storm.calm()
+        calm_s = cluster.clock.monotonic_s()
+
+        def look(_: int) -> None:
+            laws.check_window_is_kept(cluster, cluster.clock.monotonic_s() - calm_s)
+
+        await come_to_rest(cluster, storm, look)
         return storm.taken
 
 
@@ -113,6 +140,7 @@ KINDS: dict[str, Callable[[int], Awaitable[int]]] = {
     "busy": busy,
     "lending": lending,
     "pair": pair,
+    "windows": windows,
 }
 
 

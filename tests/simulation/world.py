@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.support.actors import Cluster, Job
-from tests.support.rm_options import NODE_SIZE, Options
+from tests.support.rm_options import LIMITS, NODE_SIZE, Options
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.queues.queue import leaves_under_root
-from yodel.domain.resource import Resource
+from yodel.domain.queues.queue import Queue, leaves_under_root
+from yodel.domain.queues.window import Window
+from yodel.domain.resource import NONE, Resource, total_of
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
@@ -38,7 +40,47 @@ LENDING_OPTIONS = Options(
     liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=90),
     queues=leaves_under_root(["default", "batch"], maximum_lifetime_s=-1, default_lifetime_s=-1),
     dialects={"root.batch": "koordinator"},
+    allocation=replace(LIMITS, hold_after_s=2.0),
 )
+
+
+WINDOW = Window(name="often", cron="*/2 * * * *", duration_s=60, maximum_percent=5.0, stop_new_before_s=10, stages=2)
+"""Open in every other minute, from its begin on."""
+WINDOW_RULES = PreemptionRules(max_wait_before_kill_s=2.0, monitoring_interval_s=1.0)
+WINDOW_OPTIONS = Options(
+    liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=90),
+    queues=(
+        Queue(path="root", is_leaf=False),
+        Queue(path="root.default", capacity_percent=50.0, user_limit_factor=-1.0),
+        Queue(path="root.night", capacity_percent=50.0, user_limit_factor=-1.0, windows=(WINDOW,)),
+    ),
+    preemption=WINDOW_RULES,
+)
+
+
+class WindowCluster(Cluster):
+    """The queue ``night`` may hold less in every other minute."""
+
+    night = "root.night"
+
+    def __init__(self, jobs: list[Job], nodes: int, options: Options) -> None:
+        super().__init__(jobs, nodes, options)
+        self.held_at_night = NONE
+        """At the last look (``tests.simulation.laws``)."""
+
+    @property
+    def second(self) -> float:
+        """Since the window opened last; it is open in the first sixty of 120."""
+        return self.clock.now_ms() / 1000 % 120
+
+    def at_night(self) -> Resource:
+        """What the queue's containers hold."""
+        return total_of(c.reserved for c in self.rm.state.live_containers() if c.queue == self.night)
+
+    def left_at_night(self) -> Resource:
+        """What they may while the window is open."""
+        part, whole = WINDOW.maximum_percent / 100, self.rm.state.usable_resource
+        return Resource(int(whole.memory_mib * part), int(whole.vcores * part))
 
 
 class LendingCluster(Cluster):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from tests.support.fakes import Crash
 from tests.support.playbook import Am, World, a_submission, ask, complete, running
-from tests.support.rm_options import NODE_SIZE, Options
+from tests.support.rm_options import NODE_SIZE, SMALL, Options
 from yodel.domain.container import Container
 from yodel.domain.container_update import UpdateRequest
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, dns_name
@@ -60,9 +60,10 @@ class Agent:
 
 @dataclass(slots=True)
 class Job:
-    """A client's job.  ``tasks`` containers have to end with 0 before its ApplicationMaster is content."""
+    """A client's job.  ``tasks`` containers of one size have to end with 0 before its ApplicationMaster is content."""
 
     tasks: int
+    size: Resource = SMALL
     keeps_containers: bool = False
     queue: str = "default"
     application_id: ApplicationId | None = None
@@ -79,6 +80,7 @@ class Master:
     am: Am
     container_id: ContainerId
     tasks: int
+    size: Resource = SMALL
     keeps_containers: bool = False
     is_registered: bool = False
     granted: set[ContainerId] = field(default_factory=set)
@@ -222,7 +224,7 @@ class Cluster(World):
     async def _beat(self, master: Master) -> None:
         missing = max(0, master.tasks - master.succeeded - len(master.granted - master.ended.keys()))
         before = master.am.response_id
-        result = await master.am.beat(ask(missing), updates=self.wants(master))
+        result = await master.am.beat(ask(missing, capability=master.size), updates=self.wants(master))
         if self.loses_answer():
             master.am.response_id = before
             return
@@ -295,6 +297,7 @@ class Cluster(World):
                 am=Am(self, attempt_id),
                 container_id=start.container_id,
                 tasks=job.tasks,
+                size=job.size,
                 keeps_containers=job.keeps_containers,
             )
             self.agent_of(start.node_id).containers[start.container_id] = None

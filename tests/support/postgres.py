@@ -8,6 +8,7 @@ PostgreSQL refuses to run as root, so as root it is run under another account.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import itertools
 import os
 import pwd
@@ -24,6 +25,10 @@ import pytest
 from psycopg import sql
 
 from tests.support.ports import free_port
+
+importlib.import_module("asyncpg")
+"""Before any test runs: a finalizer that imports something in the middle of this import would break it (CPython's issue
+106176), and every test after it."""
 
 HOW_TO_INSTALL = "install the server binaries: apt-get install postgresql (any version from 13 on)"
 IMAGE = "postgres:17-alpine"

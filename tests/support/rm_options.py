@@ -30,7 +30,7 @@ from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import profiles
 
 NODE_SIZE = Resource(16_384, 16)
-LIMITS = AllocationLimits(minimum=Resource(1024, 1), maximum=Resource(8192, 4))
+LIMITS = AllocationLimits(minimum=Resource(1024, 1), maximum=Resource(8192, 4), hold_after_s=30.0)
 SMALL = Resource(1024, 1)
 
 

@@ -13,6 +13,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = "$ "
 UNSTEADY = (
     (re.compile(r"\d+"), "N"),
+    (re.compile(r"[-_]eN(?=[-_])"), ""),  # in a container's id once the ResourceManager was started a second time
     (re.compile(r"(Nm)?N(\.N)?s\b|\bNm\b"), "AGE"),
     (re.compile(r"[ \t]+"), " "),
     (re.compile(r"\b(ACCEPTED|RUNNING)(?= UNDEFINED\b)"), "ON ITS WAY"),  # how far a job is when it is looked at

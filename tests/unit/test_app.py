@@ -15,6 +15,7 @@ from yodel.errors import InvalidValue
 from yodel.host.clock import SystemClock
 from yodel.ports.store import Commit
 from yodel.services import recovery
+from yodel.settings.queues import QueueSettings
 from yodel.settings.rm import Settings
 from yodel.store.memory_store import MemoryDisk, MemoryStore
 from yodel.wiring import from_settings
@@ -40,6 +41,12 @@ async def test_queues_of_the_settings_count_until_others_are_made_over_rest() ->
     assert (await start("default"))[0] == {"root", "root.made"}
     await (await start("default"))[1].commit(Commit(rows=[conf.next({})]))
     assert (await start("default"))[0] == {"root", "root.default"}
+
+
+def test_queues_of_the_settings_share_their_own_pool() -> None:
+    own = {"root.b": QueueSettings(dialect="volcano"), "root.c": QueueSettings(dialect="native")}
+    found = from_settings.queues(Settings(queues=("default", "b", "c"), queue_settings=own))
+    assert [queue.capacity_percent for queue in found[1:]] == [50.0, 100.0, 50.0]
 
 
 async def test_a_store_that_no_standby_can_share_is_not_handed_over(tmp_path: Path) -> None:

@@ -422,7 +422,9 @@ def test_a_leader_that_is_deleted_has_time_to_hand_over_and_to_end() -> None:
 def handover_s(name: str) -> float:
     (rm,) = one(name, "Deployment")["spec"]["template"]["spec"]["containers"]
     prefix = yodel.settings.rm.ENV_PREFIX
-    given = {v["name"].removeprefix(prefix).lower(): v["value"] for v in rm["env"] if "value" in v}
+    values = {v["name"]: v["value"] for v in rm["env"] if "value" in v}
+    assert values.pop("YODEL_SERVER") == "http://localhost:8088"  # of the client in the pod
+    given = {variable.removeprefix(prefix).lower(): value for variable, value in values.items()}
     return yodel.settings.rm.Settings(**given).leader_handover_s
 
 

@@ -67,7 +67,7 @@ def show_queue(
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one queue: its limits, what is held and wanted in it, and whether limits count.
+    """Show one queue: its limits and windows, what is held and wanted in it, and whether limits count.
 
     Example: yodel queue show root.default
     """
@@ -77,10 +77,12 @@ def show_queue(
 
         from yodel.client import show_queues
 
-        found = await client.get(f"/queues/{quote(queue, safe='')}")
+        address = f"/queues/{quote(queue, safe='')}"
+        found = await client.get(address)
         if as_json:
             screen.json(found)
-        else:
-            screen.facts(show_queues.queue_facts(found))
+            return
+        windows = (await client.get(f"{address}/windows"))["items"]
+        screen.facts(show_queues.queue_facts(found, windows))
 
     run(server, work)

@@ -114,12 +114,8 @@ def remove_window(
 
 def window_row(window: JsonObject) -> list[str]:
     """Under HEADS."""
-    from yodel.client import show
+    from yodel.client.show_queues import window_now
 
-    if window["is_open"]:
-        now = f"open until {show.time(window['ends_ms'])}"
-    else:
-        now = f"{'nothing new starts, ' if window['is_near'] else ''}opens {show.time(window['begins_ms'])}"
     return [
         window["name"],
         window["cron"],
@@ -128,5 +124,5 @@ def window_row(window: JsonObject) -> list[str]:
         f"{window['maximum_capacity_percent']:g}%",
         str(window["stop_new_before_s"]),
         str(window["give_back_stages"]),
-        now,
+        window_now(window),
     ]

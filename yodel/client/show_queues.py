@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from yodel.client import show
 from yodel.client.api import JsonObject
 from yodel.client.show import amount
 
@@ -32,7 +33,7 @@ def tree_rows(queues: Sequence[JsonObject], *, is_drawn: bool) -> list[list[str]
     return rows
 
 
-def queue_facts(queue: JsonObject) -> dict[str, str]:
+def queue_facts(queue: JsonObject, windows: Sequence[JsonObject]) -> dict[str, str]:
     weight, factor = queue["weight"], queue["user_limit_factor"]
     share = f"{queue['capacity_percent']:g} % of the parent" if weight is None else f"weight {weight:g}"
     if queue.get("capacity", "").startswith("["):
@@ -62,8 +63,20 @@ def queue_facts(queue: JsonObject) -> dict[str, str]:
         "Users": ", ".join(queue["users"]),
         "Limits": "count" if queue["enforcement"] == "limit" else "are only observed (queue_enforcement)",
         "Preemption": _preemption(queue),
+        "Windows": "; ".join(map(_window, windows)),
         "Over maximum": "yes: limits were lowered, nodes went, or nothing limits" if queue["is_over_maximum"] else "",
     }
+
+
+def window_now(window: JsonObject) -> str:
+    """Whether a window is open, and until when that is so."""
+    if window["is_open"]:
+        return f"open until {show.time(window['ends_ms'])}"
+    return f"{'nothing new starts, ' if window['is_near'] else ''}opens {show.time(window['begins_ms'])}"
+
+
+def _window(window: JsonObject) -> str:
+    return f"{window['name']}: at most {window['maximum_capacity_percent']:g} % while open, {window_now(window)}"
 
 
 def _preemption(queue: JsonObject) -> str:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from yodel.domain.ask_book import ANY, Ask, SchedulingAsk
 from yodel.domain.constraints import AllOf, Constraint
+from yodel.domain.node_labels import expression_of, problem_of
 from yodel.domain.resource import Resource
 from yodel.domain.states import ExecutionType
 from yodel.errors import InvalidBlacklistRequest, InvalidLabelRequest, InvalidResourceRequest, TooMuchAsked
@@ -72,15 +73,21 @@ def check_count(ask: Ask | SchedulingAsk, rules: AskRules) -> None:
 
 
 def check_known(label: str, rules: AskRules, known_labels: Collection[str] | None) -> None:
-    """SchedulerUtils.checkQueueLabelInLabelManager: some node has the label.
+    """SchedulerUtils.checkQueueLabelInLabelManager: for every label in an expression there is a node that has it.
 
     Raises:
-        InvalidLabelRequest: labels are off, or no node has it.
+        InvalidLabelRequest: labels are off, no node has one of them, or it is no expression.
     """
     if label.strip() and not rules.are_node_labels_enabled:
         raise InvalidLabelRequest(LABELS_DISABLED)
-    if label.strip() and known_labels is not None and label.strip() not in known_labels:
-        raise InvalidLabelRequest(f"Invalid label resource request, cluster do not contain , label= {label}")
+    if not label.strip() or known_labels is None:
+        return
+    problem = problem_of(label)
+    if problem:
+        raise InvalidLabelRequest(f"Invalid label resource request: {problem}, node label expression = {label}")
+    for name in expression_of(label).named:
+        if name not in known_labels:
+            raise InvalidLabelRequest(f"Invalid label resource request, cluster do not contain , label= {name}")
 
 
 def merged(asked: SchedulingAsk, registered: Mapping[str, Constraint]) -> SchedulingAsk:
@@ -105,10 +112,9 @@ def _check_label(ask: Ask, queue_name: str) -> None:
         raise InvalidLabelRequest(
             f"{begin} node label expression in a resource request has resource name = {ask.resource_name}"
         )
-    if "&&" in ask.node_label:
-        raise InvalidLabelRequest(
-            f"{begin} more than one node label in a node label expression, node label expression = {ask.node_label}"
-        )
+    problem = problem_of(ask.node_label)
+    if problem:
+        raise InvalidLabelRequest(f"{begin} {problem}, node label expression = {ask.node_label}")
 
 
 def _check_opportunistic(ask: Ask, rules: AskRules) -> None:

@@ -8,6 +8,7 @@ thousands are made and compared at every look, and most are as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from yodel.domain.allocation.outcomes import Hurdle
@@ -162,22 +163,36 @@ WAITS_FOR_NEIGHBOURS = (
 SERVED_NEXT = "What was in its way has gone: it is served in the next round."
 
 
+@dataclass(slots=True)
+class _Left:
+    """A ``Waiting`` to be: an attempt may have a hundred wishes, which come one by one."""
+
+    queue: str
+    user: str
+    unserved: list[Unserved]
+    more: int = 0
+
+
 class Unserveds:
     """Collects what a decision leaves."""
 
     def __init__(self, pool: str) -> None:
         self._pool = pool
-        self._found: dict[ApplicationAttemptId, Waiting] = {}
+        self._found: dict[ApplicationAttemptId, _Left] = {}
 
     def add(self, attempt_id: ApplicationAttemptId, queue: str, user: str, unserved: Unserved) -> None:
         before = self._found.get(attempt_id)
         if before is None:
-            self._found[attempt_id] = Waiting(queue, user, self._pool, (unserved,))
+            self._found[attempt_id] = _Left(queue, user, [unserved])
         elif len(before.unserved) < UNSERVED_MAX:
-            self._found[attempt_id] = before._replace(unserved=(*before.unserved, unserved))
+            before.unserved.append(unserved)
         else:
-            self._found[attempt_id] = before._replace(more=before.more + 1)
+            before.more += 1
 
     @property
     def waiting(self) -> AllWaiting:
-        return self._found
+        pool = self._pool
+        return {
+            attempt_id: Waiting(left.queue, left.user, pool, tuple(left.unserved), left.more)
+            for attempt_id, left in self._found.items()
+        }

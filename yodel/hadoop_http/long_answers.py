@@ -25,9 +25,18 @@ PIECE_S = 0.003
 
 async def answer_many(request: Request, value: Mapping[str, Any], *, root: str | None = None) -> Response:
     """As ``negotiate.answer`` of a value that holds ``Many``."""
-    is_xml = representation(request) == XML
+    return in_pieces(*await written_as(representation(request), value, root=root))
+
+
+async def written_as(form: str, value: Mapping[str, Any], *, root: str | None = None) -> tuple[list[bytes], str]:
+    """The value as JSON or XML (``form``), in pieces, and its media type."""
+    is_xml = form == XML
     pieces = await written(map(str.encode, xml.parts(value, root)) if is_xml else json_parts(value))
-    media_type = XML_UTF8 if is_xml else JSON_UTF8
+    return pieces, XML_UTF8 if is_xml else JSON_UTF8
+
+
+def in_pieces(pieces: list[bytes], media_type: str) -> Response:
+    """What was written, a piece at a time."""
     return Pieces(pieces, media_type) if len(pieces) > 1 else answer_typed(pieces[0], media_type)
 
 

@@ -1,8 +1,6 @@
 """Label and field selectors, parsed once and then asked of every object.
 
-Labels: equality (``a=b``, ``a==b``, ``a!=b``) and sets (``a in (b,c)``, ``a notin (b)``, ``a``, ``!a``), as
-``labels.Parse`` of apimachinery.  Fields: equality and inequality on the few paths that the real API server indexes;
-others are refused.
+Fields: equality and inequality on the few paths that the real API server indexes; others are refused.
 """
 
 from __future__ import annotations
@@ -12,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yodel.local.statuses import ApiError, Json, bad_request
+from yodel.local.statuses import Json, bad_request
+from yodel.translator.label_selectors import REQUIREMENTS_MAX, NotASelector, Requirement, parse_labels
 
-REQUIREMENTS_MAX = 100
 _COMMON_FIELDS = ("metadata.name", "metadata.namespace")
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "pods": (
@@ -44,30 +42,6 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
         "type",
     ),
 }
-_KEY = r"(?:[A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_VALUE = r"[A-Za-z0-9]?(?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_SET = re.compile(rf"({_KEY})\s+(in|notin)\s*\(([^()]*)\)")
-_EQUALITY = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")
-_EXISTS = re.compile(rf"(!?)\s*({_KEY})")
-_LABEL_VALUE = re.compile(_VALUE)
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """``operator`` is In, NotIn, Exists or DoesNotExist, as in node affinities."""
-
-    key: str
-    operator: str
-    values: frozenset[str]
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        present = self.key in labels
-        if self.operator == "Exists":
-            return present
-        if self.operator == "DoesNotExist":
-            return not present
-        inside = present and labels[self.key] in self.values
-        return inside if self.operator == "In" else not inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,29 +81,10 @@ def field_value(item: Json, path: str) -> str:
 
 
 def _parse_labels(text: str) -> tuple[Requirement, ...]:
-    parts = _split_outside_parentheses(text)
-    return tuple(_label_requirement(part, text) for part in parts)
-
-
-def _split_outside_parentheses(text: str) -> list[str]:
-    if not text.strip():
-        return []
-    parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]
-    if len(parts) > REQUIREMENTS_MAX:
-        raise bad_request(f"more than {REQUIREMENTS_MAX} requirements in a selector")
-    return parts
-
-
-def _label_requirement(part: str, whole: str) -> Requirement:
-    if match := _SET.fullmatch(part):
-        values = frozenset(value.strip() for value in match[3].split(","))
-        if all(_LABEL_VALUE.fullmatch(value) for value in values):
-            return Requirement(match[1], "In" if match[2] == "in" else "NotIn", values)
-    elif match := _EQUALITY.fullmatch(part):
-        return Requirement(match[1], "NotIn" if match[2] == "!=" else "In", frozenset({match[3]}))
-    elif match := _EXISTS.fullmatch(part):
-        return Requirement(match[2], "DoesNotExist" if match[1] else "Exists", frozenset())
-    raise ApiError(400, "BadRequest", f"unable to parse requirement: {part!r} in selector {whole!r}")
+    try:
+        return parse_labels(text)
+    except NotASelector as error:
+        raise bad_request(str(error)) from None
 
 
 def _parse_fields(resource: str, text: str) -> tuple[Requirement, ...]:

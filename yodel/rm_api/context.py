@@ -25,6 +25,7 @@ from yodel.rm_api.proxied_origin import Origins, ProxiedOrigin
 from yodel.rm_api.proxy import WebProxy
 from yodel.rm_api.rendered import RenderedApplications
 from yodel.rm_api.replay import Replay
+from yodel.rm_api.shared_answers import SharedAnswers
 from yodel.rm_api.spnego import Acceptor
 from yodel.rm_api.v1.stream import RenderedEvents
 from yodel.rpc_io.proxy_users import ProxyUserRules
@@ -156,6 +157,8 @@ class Api:
     rendered: dict[str, RenderedApplications]
     """By media type."""
     replay: Replay
+    shared: SharedAnswers
+    """To the queues' tree, by form."""
     rendered_events: RenderedEvents
     body_room: BodyRoom = field(default_factory=BodyRoom)
     body_turns: BodyTurns = field(default_factory=BodyTurns)
@@ -169,7 +172,7 @@ class Api:
         queries = services.queries
         replay = Replay(lambda: queries.rows.standing, services.clock.now_ms)
         origins = Origins(web_address, services.settings.proxied)
-        return cls(services, origins, WebProxy(web_host=web_host), {}, replay, events)
+        return cls(services, origins, WebProxy(web_host=web_host), {}, replay, SharedAnswers(replay.standing), events)
 
     @property
     def web_address(self) -> str:

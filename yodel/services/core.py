@@ -278,7 +278,13 @@ class Core:
         )
         self.admin = AdminService(self.engine, self.nodes, self.decommission, self.rights, ports.users, reloads)
         self.scheduler_conf = SchedulerConfService(
-            self.engine, ports.store, self._initial_queues, limits.allocation.am_share, self._use_am_share, self.rights
+            self.engine,
+            ports.store,
+            self._initial_queues,
+            limits.allocation.am_share,
+            self._use_am_share,
+            self.submission.use_mapping,
+            self.rights,
         )
 
     # --- what runs -------------------------------------------------------------------------------------------------

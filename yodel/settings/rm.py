@@ -106,6 +106,9 @@ class Settings(BaseSettings):
     """How long a request waits for room on the hosts that it names (…capacity.node-locality-delay)."""
     rack_locality_delay_s: float = Field(default=1.0, ge=0)
     """How much longer it then waits for room in their racks (…capacity.rack-locality-additional-delay)."""
+    hold_room_after_s: float = Field(default=30.0, ge=-1)
+    """How long a container waits for nothing but room before room is held for it, so that smaller ones that are served
+    later do not fill it. 0: at once, as in YARN; -1: never."""
     placement_constraints_handler: Literal["disabled", "scheduler", "placement-processor"] = "scheduler"
     """Who handles placement constraints (yarn.resourcemanager.placement-constraints.handler). `placement-processor`
     rejects a request that cannot be placed; `scheduler` lets it wait."""

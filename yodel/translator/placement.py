@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Container, Placement
 from yodel.domain.node import DEFAULT_RACK
+from yodel.domain.node_labels import expression_of
 from yodel.translator import names
+from yodel.translator.label_selectors import Requirement
 from yodel.translator.names import label_value
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -28,8 +30,29 @@ AVOID_MAX = 10_000
 """As many as an ApplicationMaster may blacklist (services.masters.beat.BLACKLIST_MAX)."""
 CLOSED_MAX = 500
 """Closed nodes named in one pod's affinity.  A pod that lands on one that did not fit is placed anew."""
+STABLE_WEIGHT = 50
+"""Of nodes that are preferred as stable: hosts asked for weigh more, racks less."""
 _DIGEST = "sha256-"
 _KEY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StableNodes:
+    """Nodes for what must not be lost: those whose labels meet all requirements; none: any node."""
+
+    requirements: tuple[Requirement, ...] = ()
+    are_required: bool = False
+
+    @property
+    def expressions(self) -> list[dict[str, Any]]:
+        """In a node selector term."""
+        return [
+            {"key": one.key, "operator": one.operator} | ({"values": sorted(one.values)} if one.values else {})
+            for one in self.requirements
+        ]
+
+
+ANY_NODES = StableNodes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +76,15 @@ def affinity(
     closed_nodes: Collection[str] = (),
     landmarks: Landmarks = DEFAULT_LANDMARKS,
     cluster: str = "",
+    stable: StableNodes = ANY_NODES,
 ) -> dict[str, Any]:
     """A pod's ``affinity``; empty when anywhere will do.  ``closed_nodes`` are names of Kubernetes nodes, matched as
     such: a field of the node, whose label may say something else.  ``cluster`` is whose pods rules count."""
-    required = _open(_required(placement, landmarks), closed_nodes)
+    always = stable.expressions if stable.are_required else []
+    required = _open(_required(placement, landmarks, always), closed_nodes)
     preferred = [] if placement.is_strict else _preferred(placement, landmarks)
+    if stable.requirements and not stable.are_required:
+        preferred.append({"weight": STABLE_WEIGHT, "preference": {"matchExpressions": stable.expressions}})
     node: dict[str, Any] = {}
     if required:
         node["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": required}
@@ -104,9 +131,9 @@ def _key_name(tag: str) -> str:
     return _DIGEST + hashlib.sha256(tag.encode(errors="surrogatepass")).hexdigest()[:48]
 
 
-def _required(placement: Placement, landmarks: Landmarks) -> list[dict[str, Any]]:
+def _required(placement: Placement, landmarks: Landmarks, more: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Terms are alternatives; expressions within a term must all hold."""
-    always = [*_avoided(placement.avoid, landmarks), *_among(placement, landmarks)]
+    always = [*_avoided(placement.avoid, landmarks), *_among(placement, landmarks), *more]
     if not placement.is_strict:
         return [{"matchExpressions": always}] if always else []
     terms = []
@@ -121,7 +148,19 @@ def _among(placement: Placement, landmarks: Landmarks) -> list[dict[str, Any]]:
     found = [_hosts("In", placement.nodes, landmarks)] if placement.nodes else []
     if landmarks.are_labels_enabled and not placement.node_label:
         found.append({"key": names.NODE_LABEL, "operator": "DoesNotExist"})
+    expression = expression_of(placement.node_label)
+    if placement.node_label and not expression.is_one_label and expression.labels:
+        operator = "NotIn" if expression.are_excluded else "In"
+        found.append(_expression(names.NODE_LABEL, operator, tuple(sorted(expression.labels))))
     return found
+
+
+def node_selector(placement: Placement) -> dict[str, str]:
+    """A pod's ``nodeSelector``: the label asked for, where it is one; what an expression says is in ``affinity``."""
+    if not placement.node_label or not expression_of(placement.node_label).is_one_label:
+        return {}
+    (label,) = expression_of(placement.node_label).labels
+    return {names.NODE_LABEL: label_value(label)}
 
 
 def _avoided(places: tuple[str, ...], landmarks: Landmarks) -> list[dict[str, Any]]:

@@ -18,7 +18,15 @@ from yodel.domain.ids import dns_name
 from yodel.translator import names
 from yodel.translator.dialects import Dialect, GangKind, gang_name, gang_object, quantities
 from yodel.translator.parked_script import SCRIPT
-from yodel.translator.placement import DEFAULT_LANDMARKS, Landmarks, affinity, tag_labels
+from yodel.translator.placement import (
+    ANY_NODES,
+    DEFAULT_LANDMARKS,
+    Landmarks,
+    StableNodes,
+    affinity,
+    node_selector,
+    tag_labels,
+)
 from yodel.translator.templates import MAIN, merge
 
 HANDOVER_VOLUME = "yodel-handover"
@@ -72,6 +80,8 @@ class PodSettings:
     placement: Literal["kubernetes", "bind"] = "kubernetes"
     template: Mapping[str, Any] = field(default_factory=dict)
     landmarks: Landmarks = DEFAULT_LANDMARKS
+    stable_nodes: StableNodes = ANY_NODES
+    """Of ApplicationMasters."""
 
     @property
     def binds(self) -> bool:
@@ -108,11 +118,13 @@ def manifest(
     own_class = settings.priority_class_am if container.is_am else settings.priority_class_task
     if own_class or settings.dialect.priority_class_name:
         spec["priorityClassName"] = own_class or settings.dialect.priority_class_name
-    wanted = affinity(container.placement, closed_nodes, settings.landmarks, settings.cluster)
+    stable = settings.stable_nodes if container.is_am else ANY_NODES
+    wanted = affinity(container.placement, closed_nodes, settings.landmarks, settings.cluster, stable)
     if wanted:
         spec["affinity"] = wanted
-    if container.placement.node_label:
-        spec["nodeSelector"] = {names.NODE_LABEL: names.label_value(container.placement.node_label)}
+    selected = node_selector(container.placement)
+    if selected:
+        spec["nodeSelector"] = selected
     group_label, group_annotation = _group_names(container, settings)
     pod = {
         "apiVersion": "v1",

@@ -17,7 +17,8 @@ from yodel.errors import InvalidValue
 from yodel.settings.queues import CustomDialect, QueueSettings
 from yodel.translator import templates
 from yodel.translator.dialects import DIALECTS, GangKind, dialect
-from yodel.translator.placement import Landmarks
+from yodel.translator.label_selectors import NotASelector, parse_labels
+from yodel.translator.placement import Landmarks, StableNodes
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.pools import PoolRules, rules_of
 
@@ -118,6 +119,7 @@ def _profile(
         gang_min_member=wanted.gang_min_member or 1,
         gang_spec=wanted.gang_spec or {},
         placement=wanted.placement or "kubernetes",
+        stable_nodes=_stable_nodes(wanted, section),
         read_only_root=bool(wanted.read_only_root),
         ephemeral_storage_request_mib=wanted.ephemeral_storage_request_mib or 0,
         ephemeral_storage_limit_mib=wanted.ephemeral_storage_limit_mib or 0,
@@ -125,6 +127,18 @@ def _profile(
     )
     _check(profile, section)
     return profile
+
+
+def _stable_nodes(wanted: QueueSettings, section: str) -> StableNodes:
+    text = wanted.stable_nodes or ""
+    if wanted.stable_nodes_policy is not None and wanted.stable_nodes is None:
+        expected = "none without stable_nodes: there are no nodes to prefer"
+        raise InvalidValue(f"{section}.stable_nodes_policy", wanted.stable_nodes_policy, expected)
+    try:
+        requirements = parse_labels(text)
+    except NotASelector as error:
+        raise InvalidValue(f"{section}.stable_nodes", text, f"a Kubernetes label selector: {error}") from None
+    return StableNodes(requirements=requirements, are_required=wanted.stable_nodes_policy == "require")
 
 
 def _check(profile: PodSettings, section: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import socket
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from yodel.domain.acl import AccessRules, Acl
@@ -98,6 +99,7 @@ def queues(settings: Settings) -> tuple[Queue, ...]:
         settings.queues,
         maximum_lifetime_s=settings.queue_maximum_lifetime_s,
         default_lifetime_s=settings.queue_default_lifetime_s,
+        pool_of=pod_profiles(settings).pool_rules().pools.of,
     )
 
 
@@ -132,6 +134,7 @@ def allocation_limits(settings: Settings) -> AllocationLimits:
         maximum=Resource(settings.maximum_allocation_mib, settings.maximum_allocation_vcores),
         am_share=settings.am_share,
         in_flight_max=settings.in_flight_max,
+        hold_after_s=settings.hold_room_after_s if settings.hold_room_after_s >= 0 else inf,
         delays=LocalityDelays(node_s=settings.node_locality_delay_s, rack_s=settings.rack_locality_delay_s),
     )
 

@@ -43,6 +43,7 @@ YARN_MAINS = {
 }
 NAMES_ITSELF = ("application", "app", "applicationattempt", "container")
 MAPRED_MAINS = {"job": "org.apache.hadoop.mapred.JobClient", "queue": "org.apache.hadoop.mapred.JobQueueClient"}
+FOLDERS = "/user/conformance"
 _folders = itertools.count(10001)  # all of one length, because Hadoop counts the bytes of paths it reads
 
 
@@ -159,8 +160,11 @@ class Target:
 
     def folder(self) -> str:
         """A new folder in HDFS for one run; everyone may write into it."""
-        path = f"/user/conformance/{next(_folders)}"
-        self.hadoop.hdfs.make_dir(path, user="hdfs", mode="1777")
+        hdfs = self.hadoop.hdfs
+        hdfs.make_dir(FOLDERS, user="hdfs", mode="755")
+        used = set(hdfs.names(FOLDERS))  # of a run before, on a cluster that stays
+        path = f"{FOLDERS}/{next(name for name in map(str, _folders) if name not in used)}"
+        hdfs.make_dir(path, user="hdfs", mode="1777")
         return path
 
 

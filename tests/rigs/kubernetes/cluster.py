@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.rigs.kubernetes import certificates, layout, network
-from tests.rigs.kubernetes.control_plane import CONTROL_PLANE, ControlPlane
+from tests.rigs.kubernetes.control_plane import API_SERVER, CONTROL_PLANE, ControlPlane
 from tests.rigs.kubernetes.daemons import Daemons, RigError
 from tests.rigs.kubernetes.images import cache_dir
 from tests.rigs.kubernetes.layout import NODES_MAX, Home
@@ -67,7 +67,7 @@ class Cluster:
             node.take(root, lasting)
             node.start_containerd()
         when_connected()
-        self.daemons.until("kube-apiserver", plane.is_ready)
+        self.daemons.until(API_SERVER, plane.is_ready)
         plane.start_controllers()
         plane.start_scheduler()
         self._import(archives)
@@ -100,7 +100,7 @@ class Cluster:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
     def is_up(self) -> bool:
-        return self.daemons.find("kube-apiserver") is not None and self.control_plane.is_ready()
+        return self.daemons.find(API_SERVER) is not None and self.control_plane.is_ready()
 
     def node_is_ready(self, name: str) -> bool:
         status, node = self.control_plane.call("GET", f"/api/v1/nodes/{name}")

@@ -18,7 +18,8 @@ from tests.rigs.kubernetes.layout import (
 )
 
 CALL_TIMEOUT_S = 10.0
-CONTROL_PLANE = ("kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
+API_SERVER = "kube-apiserver"
+CONTROL_PLANE = ("kube-scheduler", "kube-controller-manager", API_SERVER, "etcd")
 """In the order in which they are ended."""
 NODE_GRACE_S = 25
 """Until a silent node is NotReady; a real cluster's 40 s would only make the tests wait."""
@@ -49,7 +50,7 @@ class ControlPlane:
     def start_api_server(self) -> None:
         pki = self._home.pki
         self._start(
-            "kube-apiserver",
+            API_SERVER,
             f"--etcd-servers=http://127.0.0.1:{self._home.etcd_port}",
             "--bind-address=0.0.0.0",
             f"--secure-port={self._home.api_port}",
@@ -78,7 +79,7 @@ class ControlPlane:
     def stop_api_server(self) -> None:
         """At once: a polite stop takes ten seconds.  With it goes the controller manager, as it does everywhere: it
         ends when its lease cannot be renewed.  One that stayed would believe all nodes dead when the server is back."""
-        for name in ("kube-controller-manager", "kube-apiserver"):
+        for name in ("kube-controller-manager", API_SERVER):
             self._daemons.stop(name, signal.SIGKILL)
 
     def start_controllers(self) -> None:

@@ -13,6 +13,7 @@ import psutil
 
 from tests.rigs.kubernetes import layout
 from tests.rigs.kubernetes.cluster import Cluster, binaries, prepare_host
+from tests.rigs.kubernetes.control_plane import API_SERVER
 from tests.rigs.kubernetes.daemons import Daemons, RigError
 from tests.rigs.kubernetes.hdfs import HISTORY_HTTP_PORT, HISTORY_PORT, URL, ClusterHdfs
 from tests.rigs.kubernetes.images import build_images
@@ -106,6 +107,12 @@ def down(say: Say) -> None:
         ClusterHdfs(HOME, daemons, 0).stop()
         Cluster.down(HOME, daemons)
         say("nothing is left of the cluster")
+
+
+def is_up() -> bool:
+    """Whether there is one that works: not what is left of one that ended with its machine."""
+    state = read_state()
+    return state is not None and (state.nodes == 0 or Daemons(HOME).find(API_SERVER) is not None)
 
 
 def status() -> list[str]:

@@ -275,8 +275,11 @@ def test_window_is_made_listed_and_removed(served: Served) -> None:
     assert row[:7] == ["day", "0 8 * * 1-5", "Europe/Berlin", "36000", "40%", "600", "4"]
     assert row[7].startswith("opens ")
     assert json.loads(served.run("window", "list", "default", "--json").stdout)[0]["is_open"] is False
+    shown = " ".join(served.run("show", "default").stdout.split())
+    assert f"Windows day: at most 40 % while open, {row[-1]}" in shown
     rows = served.done("window", "remove", "default", "day", "--dry-run")
     assert ["root.default.window.day.cron", "0 8 * * 1-5", "-"] in rows
     assert served.version == 2
     served.done("window", "remove", "default", "day", "--reason", "over")
     assert served.world.rm.state.queues["root.default"].windows == ()
+    assert "Windows" not in served.run("show", "default").stdout

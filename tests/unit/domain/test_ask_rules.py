@@ -87,6 +87,23 @@ def test_label_that_no_node_has_is_refused_in_hadoops_words() -> None:
     assert checked(replace(ask(1), node_label="fast"), LABELS, "", "default", {"fast"}).node_label == "fast"
 
 
+def test_every_label_of_an_expression_is_one_that_some_node_has() -> None:
+    known = {"fast", "gpu"}
+    for text in ("fast || gpu", "!gpu"):
+        assert checked(replace(ask(1), node_label=text), LABELS, "", "default", known).node_label == text
+    for text in ("fast || fpga", "!fpga"):
+        with pytest.raises(InvalidLabelRequest, match="cluster do not contain , label= fpga"):
+            checked(replace(ask(1), node_label=text), LABELS, "", "default", known)
+
+
+@pytest.mark.parametrize("text", ["fast ||", "!!fast", "fast | gpu"])
+def test_text_that_is_no_expression_is_refused(text: str) -> None:
+    with pytest.raises(InvalidLabelRequest, match="where a node label expression has a label or !label"):
+        checked(replace(ask(1), node_label=text), LABELS, "", "default", {"fast"})
+    with pytest.raises(InvalidLabelRequest, match="where a node label expression has a label or !label"):
+        check_known(text, LABELS, {"fast"})
+
+
 def test_label_of_a_submission_follows_the_same_rules() -> None:
     check_known("", DEFAULT, ())
     check_known("fast", LABELS, ("fast",))

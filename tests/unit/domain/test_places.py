@@ -60,6 +60,16 @@ def test_labelled_nodes_are_for_who_asks_for_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("expression", "admitted"), [("gpu || fast", ["f", "g"]), ("!gpu", ["a", "f"]), ("!gpu || gpu", ["a", "f", "g"])]
+)
+def test_expression_admits_nodes_of_several_labels(expression: str, admitted: list[str]) -> None:
+    places = the_places(A, a_place("f", label="fast"), a_place("g", label="gpu"), are_labels_enabled=True)
+    placement = Placement(node_label=expression)
+    assert names(places.allowed(placement)) == admitted
+    assert [node.id.host for node in places.nodes if places.is_of_partition(node, placement)] == admitted
+
+
+@pytest.mark.parametrize(
     ("placement", "capability", "text"),
     [
         (Placement(), SIZE, ""),
@@ -72,6 +82,7 @@ def test_labelled_nodes_are_for_who_asks_for_them() -> None:
         (Placement(hosts=("x1", "x2", "x3", "x4"), is_strict=True), SIZE, "none of x1, x2, x3 and 1 more is in"),
         (Placement(racks=("/r9",), is_strict=True), SIZE, "none of /r9 is in the cluster"),
         (Placement(node_label="gpu"), SIZE, "no node has the label 'gpu'"),
+        (Placement(node_label="gpu || x"), SIZE, "no node has a label that the expression 'gpu || x' admits"),
         (Placement(avoid=("/r1", "/r2")), SIZE, "every node where it could go is on the blacklist"),
         (Placement(), Resource(4096, 5), "<memory:4096, vCores:5> is more than any node has that could take it"),
         (Placement(hosts=("a",), is_strict=True), Resource(9000, 1), "the largest is <memory:4096, vCores:4>"),

@@ -209,6 +209,19 @@ def test_even_shares_of_the_settings_add_up(count: int) -> None:
     assert [queue.capacity_percent for queue in found] == [queue.capacity_percent for queue in queues]
 
 
+def test_queues_of_the_settings_share_what_they_draw_on() -> None:
+    """So that the first change of one is not refused for what nobody said."""
+    pools = Pools(by_child={"root.b": PoolName("volcano")})
+    queues = leaves_under_root("abc", maximum_lifetime_s=-1, default_lifetime_s=-1, pool_of=pools.of)
+    assert {queue.path: queue.capacity_percent for queue in queues[1:]} == {
+        "root.a": 50.0,
+        "root.b": 100.0,
+        "root.c": 50.0,
+    }
+    found = properties_of(queues, 0.5) | {f"{PREFIX}root.a.capacity": "30", f"{PREFIX}root.c.capacity": "70"}
+    assert described(found, pools=pools).queues[1].capacity_percent == 30.0
+
+
 def test_queue_is_as_its_parent_unless_it_says() -> None:
     changes = {"root.a.state": "STOPPED", "root.a.queues": "x", "root.a.x.capacity": "100"}
     by_path = {queue.path: queue for queue in described(conf(**changes)).queues}

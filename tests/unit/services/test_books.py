@@ -86,7 +86,7 @@ BOOKS = [
             "nodes/agents.py": "heard",
             "scheduling/window_edges.py": "changed stirred",
             "views/queries.py": "heard",
-            "scheduling/demands.py": "take_restless",
+            "scheduling/demands.py": "take_restless wished",
         },
     ),
     Book("index", "ApplicationIndex", "writer/application_index.py", {STATE: "put remove touch order_finished"}),

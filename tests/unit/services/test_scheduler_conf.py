@@ -34,7 +34,9 @@ def service(world: World, shares: Shares | None = None, *, are_acls_enabled: boo
 
     used, rules = Shares() if shares is None else shares, AccessRules(admin_acl=Acl.parse("admin"))
     rights = Rights(world.rm.state, NoUsers(), replace(rules, is_view_checked=are_acls_enabled), "yarn")
-    return SchedulerConfService(world.rm.engine, world.new_store(), initial, 0.5, used.append, rights)
+    return SchedulerConfService(
+        world.rm.engine, world.new_store(), initial, 0.5, used.append, lambda rules: None, rights
+    )
 
 
 def added(path: str, **properties: str) -> QueueChange:

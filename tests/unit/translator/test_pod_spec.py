@@ -11,7 +11,9 @@ from yodel.domain.container import Placement
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerType
 from yodel.translator.dialects import dialect
+from yodel.translator.label_selectors import parse_labels
 from yodel.translator.parked_script import SCRIPT
+from yodel.translator.placement import StableNodes
 from yodel.translator.pod_spec import PodSettings, PosixIdentity, group, manifest
 
 NAME = "application-1700000000000-0001-01-000002"
@@ -251,6 +253,32 @@ def test_without_an_identity_the_pod_runs_as_its_image_says() -> None:
 def test_without_the_hosts_network_dns_is_the_clusters() -> None:
     spec = a_manifest(replace(SETTINGS, host_network=False))["spec"]
     assert (spec["hostNetwork"], spec["dnsPolicy"]) == (False, "ClusterFirst")
+
+
+AM = ContainerType.APPLICATION_MASTER
+NOT_SPOT = StableNodes(requirements=parse_labels("pool in (services,base), !spot"))
+EXPRESSIONS = [
+    {"key": "pool", "operator": "In", "values": ["base", "services"]},
+    {"key": "spot", "operator": "DoesNotExist"},
+]
+
+
+def test_master_prefers_stable_nodes_and_tasks_do_not() -> None:
+    settings = replace(SETTINGS, stable_nodes=NOT_SPOT)
+    preferred = [{"weight": 50, "preference": {"matchExpressions": EXPRESSIONS}}]
+    node = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+    assert a_manifest(settings, type=AM)["spec"]["affinity"] == {"nodeAffinity": node}
+    assert a_manifest(settings) == a_manifest()
+
+
+def test_master_is_on_stable_nodes_alone_where_they_are_required() -> None:
+    settings = replace(SETTINGS, stable_nodes=replace(NOT_SPOT, are_required=True))
+    key = "requiredDuringSchedulingIgnoredDuringExecution"
+    anywhere = a_manifest(settings, type=AM)["spec"]["affinity"]["nodeAffinity"]
+    assert anywhere == {key: {"nodeSelectorTerms": [{"matchExpressions": EXPRESSIONS}]}}
+    strict = Placement(racks=("/r1", "/r2"), is_strict=True)
+    terms = a_manifest(settings, type=AM, placement=strict)["spec"]["affinity"]["nodeAffinity"][key]
+    assert [term["matchExpressions"][1:] for term in terms["nodeSelectorTerms"]] == [EXPRESSIONS]
 
 
 def test_placement_becomes_affinity_and_node_label_a_selector() -> None:

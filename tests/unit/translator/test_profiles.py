@@ -9,6 +9,8 @@ import pytest
 from yodel.errors import InvalidValue
 from yodel.settings.queues import CustomDialect, QueueSettings
 from yodel.translator.dialects import dialect
+from yodel.translator.label_selectors import Requirement
+from yodel.translator.placement import StableNodes
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
 
@@ -64,6 +66,8 @@ def test_every_field_reaches_the_profile() -> None:
             "gang": True,
             "gang_min_member": 2,
             "gang_spec": {"queue": "q"},
+            "stable_nodes": "pool=services",
+            "stable_nodes_policy": "require",
             "read_only_root": True,
             "ephemeral_storage_request_mib": 3,
             "ephemeral_storage_limit_mib": 4,
@@ -87,6 +91,7 @@ def test_every_field_reaches_the_profile() -> None:
         gang=True,
         gang_min_member=2,
         gang_spec={"queue": "q"},
+        stable_nodes=StableNodes(requirements=(Requirement("pool", "In", frozenset({"services"})),), are_required=True),
         read_only_root=True,
         ephemeral_storage_request_mib=3,
         ephemeral_storage_limit_mib=4,
@@ -102,6 +107,15 @@ def test_who_chooses_nodes_is_said_by_queue() -> None:
     assert not found.of("root.other").binds
     assert built({"placement": "bind"}).binds
     assert not built({"placement": "bind"}, {"placement": "kubernetes"}).of("root.a").binds
+
+
+def test_stable_nodes_are_preferred_unless_required_and_a_queue_may_do_without() -> None:
+    defaults = {"stable_nodes": "pool=services,!spot"}
+    found = built(defaults).of("root.a").stable_nodes
+    assert (len(found.requirements), found.are_required) == (2, False)
+    policy = {"stable_nodes_policy": "require"}
+    assert built(defaults, policy).of("root.a").stable_nodes.are_required
+    assert built(defaults | policy, {"stable_nodes": ""}).of("root.a").stable_nodes.requirements == ()
 
 
 def test_dialect_of_the_house_is_named_like_any_other() -> None:
@@ -121,6 +135,8 @@ def test_kinds_of_groups_are_those_that_queues_want_each_once() -> None:
     ("settings", "field", "expected"),
     [
         ({"dialect": "slurm"}, "dialect", "one of house, katalyst, koordinator, native, volcano"),
+        ({"stable_nodes": "pool in services"}, "stable_nodes", "unable to parse requirement: 'pool in services'"),
+        ({"stable_nodes_policy": "prefer"}, "stable_nodes_policy", "none without stable_nodes"),
         ({"gang": True}, "gang", "a dialect with groups (koordinator, volcano), native has none"),
         ({"dialect": "katalyst", "gang": True}, "gang", "katalyst has none"),
         ({"dialect": "volcano", "gang": True, "placement": "bind"}, "gang", "no scheduler sees the group"),

@@ -28,7 +28,7 @@ from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.locality import Patience, Spots, spots_near
 from yodel.domain.allocation.orders import Order, alike, is_anywhere, take_backs
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
-from yodel.domain.allocation.purse import Purse
+from yodel.domain.allocation.purse import Holding, Purse
 from yodel.domain.allocation.turns import AT_ONCE_MAX, Turns, is_served
 from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
@@ -125,15 +125,20 @@ def _take_turns(tick: _Tick, turns: Turns, limits: AllocationLimits, heads_max: 
 
 
 def _tell_the_rest(tick: _Tick, turns: Turns, told: Container[str], heads_max: float) -> bool:
-    """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not."""
-    is_whole = True
+    """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not.
+
+    A leaf whose turns ended before it was through, as room is held from there on, is told whole if no other is: else
+    the next decision would come just as far.
+    """
+    is_whole, is_one_told = True, False
     for path, left in turns.rest():
         if path in told and path not in tick.looked:
             continue
-        if tick.heads >= heads_max:
+        if tick.heads >= heads_max and (is_one_told or path not in tick.looked):
             is_whole = False
             tick.looked.pop(path, None)
             continue
+        is_one_told = True
         for demand, wish in left:
             if wish is None:
                 tick.serve_first(demand)
@@ -174,6 +179,7 @@ class _Tick:
         self.looked: dict[str, Looked] = {}
         self.heads = 0
         """Turns that wishes had."""
+        self._holding = Holding(capacity.holds, self._purse, ledger)
         self._postponed: list[Order] = []
         self._in_vain: dict[tuple[str, str, Resource, str], Resource] = {}
         """Wishes for any place that limits or room left nothing for, by queue, user, size and label, each with the
@@ -187,7 +193,7 @@ class _Tick:
     @property
     def is_spent(self) -> bool:
         """Not even the least container can be planned."""
-        return self._purse.pods_left <= 0 or not self._limits.minimum.fits_in(self._purse.free)
+        return self._purse.pods_left <= 0 or not self._limits.minimum.fits_in(self._purse.left)
 
     def serve_first(self, demand: Demand) -> None:
         """The AM, or larger containers: before all wishes."""
@@ -204,7 +210,7 @@ class _Tick:
                 looked.planned += 1
                 self._in_vain.clear()
             else:
-                has_room = increase.extra.fits_in(self._purse.free)
+                has_room = increase.extra.fits_in(self._purse.left)
                 own = self._full_node(increase) if has_room else None
                 self._leave(demand, increase.container_id, 1, increase.extra, own)
 
@@ -219,6 +225,8 @@ class _Tick:
         """Whether as much was tried in vain, and nothing was given since: then this waits too."""
         size = self._in_vain.get(alike(demand, wish)) if is_anywhere(demand, wish) else None
         if size is None or demand.attempt_id in self._watched or (demand.attempt_id, wish.key) in self._begun:
+            return False
+        if self._holding.is_for((demand.attempt_id, wish.key)):
             return False
         self._look(demand)
         self._leave(demand, wish.key, wish.count - demand.in_flight.get(wish.key, 0), size)
@@ -246,6 +254,7 @@ class _Tick:
             return True
         if spots.why_none:
             self.misfits.append(order.misfit(spots))
+        self._holding.take_turn((demand.attempt_id, wish.key), is_needed=not order.planned and not spots.why_none)
         self._conclude(order, spots)
         return True
 
@@ -278,6 +287,7 @@ class _Tick:
             self._in_vain.clear()
         else:
             self._leave(demand, None, 1, capability, own)
+        self._holding.take_turn((attempt_id, None), is_needed=not is_planned and never is None)
         if attempt_id in self._watched:
             hurdle, reason = self._told(demand, None if is_planned else Unserved(None, 1, capability, own))
             self.outcomes[attempt_id, None] = Outcome(
@@ -308,10 +318,12 @@ class _Tick:
             ledger=self._ledger,
             total=capacity.total,
             free=purse.free,
+            left=purse.left,
             pool=capacity.pool,
             pods=capacity.in_flight + len(self.plans),
             pods_max=self._limits.in_flight_max,
             are_pods_left=purse.pods_left > 0,
+            held=self._holding.held,
         )
 
     def _leave(
@@ -327,7 +339,10 @@ class _Tick:
         if own is not None or isinstance(what, ContainerId):
             looked.is_restless = True
         else:
-            looked.blocked.add(Blocked(demand.user, size, what is None))
+            blocked = Blocked(demand.user, size, what is None)
+            looked.blocked.add(blocked)
+            if not size.fits_in(self._purse.left):
+                looked.short[demand.attempt_id, what] = blocked
 
     def _full_node(self, increase: Increase) -> Hindrance:
         free = self._capacity.free_on.get(increase.node_id, NONE)
@@ -377,7 +392,7 @@ class _Tick:
         if spots.why_none:
             never = self._places.never(order.placement, size) if self._places is not None else None
             return Hindrance(never.hurdle if never is not None else Hurdle.NODES, size, said=spots.why_none)
-        if not order.allowed or self._purse.pods_left <= 0 or not size.fits_in(self._purse.free):
+        if not order.allowed or self._purse.pods_left <= 0 or not size.fits_in(self._purse.left):
             return None
         if order.wish.request is None:
             return Hindrance(Hurdle.LOCALITY, size, said=WAITS_FOR_PLACES)

@@ -8,6 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 from yodel.domain.allocation.figures import Figures
+from yodel.domain.allocation.holds import Hold, Wait
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.allocation.outcomes import Outcome
 from yodel.domain.allocation.places import Places
@@ -67,6 +68,8 @@ class Capacity:
     free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
     places: Places | None = None
     pool: str = ""
+    holds: Mapping[Wait, Hold] = field(default_factory=dict)
+    """Wishes that have waited for room so long that it is held for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,8 @@ class AllocationLimits:
     am_share: float = 0.5
     in_flight_max: int = 1000
     per_tick_max: int = 200
+    hold_after_s: float = inf
+    """How long a wish waits for room before room is held for it; infinite: it is never held."""
     delays: LocalityDelays = field(default_factory=LocalityDelays)
 
 
@@ -135,6 +140,8 @@ class Looked:
     planned: int = 0
     """Containers that begin or become larger."""
     blocked: set[Blocked] = field(default_factory=set)
+    short: dict[Wait, Blocked] = field(default_factory=dict)
+    """Wishes that there was no room left for at their turn, whatever limits say."""
     is_restless: bool = False
     """Something else is in the way of a wish: places, constraints, a node of its own."""
 

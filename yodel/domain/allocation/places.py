@@ -16,6 +16,7 @@ from yodel.domain.constraints import ApplicationTags, Constraint, Scope, TagRule
 from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.node import DEFAULT_RACK
+from yodel.domain.node_labels import expression_of
 from yodel.domain.resource import NONE, Resource, times_in
 
 VERDICTS_MAX = 10_000
@@ -160,7 +161,8 @@ class Places:
         """Nodes of the partition asked for; those with a label are for who asks for it (exclusive partitions)."""
         if not self._are_labels_enabled and not placement.node_label:
             return self.nodes
-        return [node for node in self.nodes if node.label == placement.node_label]
+        expression = expression_of(placement.node_label)
+        return [node for node in self.nodes if expression.admits(node.label)]
 
     def allowed(self, placement: Placement) -> list[NodePlace]:
         """Nodes where the placement may be had, however full they are; constraints are not looked at."""
@@ -209,7 +211,7 @@ class Places:
         in_partition = self.labelled(placement)
         if not in_partition:
             label = placement.node_label
-            return Never(Hurdle.LABEL, f"no node has the label '{label}'" if label else _ALL_LABELLED)
+            return Never(Hurdle.LABEL, _no_label(label) if label else _ALL_LABELLED)
         named = [n for n in in_partition if n.is_named(placement)] if placement.is_strict else in_partition
         if not named:
             places = _list((*placement.hosts, *placement.racks))
@@ -223,7 +225,7 @@ class Places:
 
     def is_of_partition(self, node: NodePlace, placement: Placement) -> bool:
         is_label_checked = self._are_labels_enabled or bool(placement.node_label)
-        return not is_label_checked or node.label == placement.node_label
+        return not is_label_checked or expression_of(placement.node_label).admits(node.label)
 
     def _is_open_to(self, node: NodePlace, placement: Placement) -> bool:
         return self.is_of_partition(node, placement) and _is_allowed(node, placement)
@@ -252,6 +254,12 @@ class Places:
 
 _NO_NODE = "the cluster has no node that may be used"
 _ALL_LABELLED = "every node has a label, and none was asked for"
+
+
+def _no_label(text: str) -> str:
+    if expression_of(text).is_one_label:
+        return f"no node has the label '{text}'"
+    return f"no node has a label that the expression '{text}' admits"
 
 
 def _is_allowed(node: NodePlace, placement: Placement) -> bool:

@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 from math import ceil, inf
 
 from yodel.domain.allocation.demands import Demand
-from yodel.domain.ask_book import Wish
+from yodel.domain.ask_book import AskKey, Wish
 from yodel.domain.queues.ledger import Ledger, Standing
 from yodel.domain.queues.queue import ROOT, Ordering
 from yodel.domain.queues.shares import dominant
@@ -90,6 +90,13 @@ def heads(demand: Demand) -> Iterator[Head]:
 def is_served(demand: Demand) -> bool:
     """Whether there is anything to serve."""
     return next(heads(demand), None) is not None
+
+
+def is_wanted(demand: Demand, key: AskKey | None) -> bool:
+    """Whether a wish, or (None) the ApplicationMaster, is still to be served."""
+    if key is None:
+        return demand.am_capability is not None
+    return any(wish is not None and wish.key == key for _, wish in heads(demand))
 
 
 class Turns:

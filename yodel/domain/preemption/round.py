@@ -40,6 +40,8 @@ class Held:
     """What each node has that may be used; negative where it lends less than is held there."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Of what queues hold above the maximum of an open window: what may go in this round, over 0 and at most 1."""
+    maxima: Mapping[str, Resource] = field(default_factory=dict)
+    """Of queues that have less now because less is lent: what they may hold until somebody says less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,7 @@ class _Round:
     ) -> None:
         assert capacity.places is not None
         self._ledger, self._places, self._rules = ledger, capacity.places, rules
-        self._total = capacity.total
+        self._total, self._maxima = capacity.total, held.maxima
         self._allowed: dict[Placement, tuple[NodeId, ...]] = {}
         pending: dict[str, Resource] = {}
         for one in lacking:
@@ -115,11 +117,15 @@ class _Round:
     def _excess(self, leaf: Branch) -> Resource:
         """What a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""
         above = (self._branches[path] for path in self._ledger.share(leaf.path).path[:-1])
-        if any(not branch.used.fits_in(branch.maximum) for branch in above):
+        if any(not branch.used.fits_in(self._maximum(branch)) for branch in above):
             return leaf.excess
         ignored = part_of(leaf.guaranteed, 1 + self._rules.max_ignored_over_capacity)
         is_left_alone = dominant(leaf.used, self._total) <= dominant(ignored, self._total)
         return NONE if is_left_alone and leaf.guaranteed.is_any_positive else leaf.excess
+
+    def _maximum(self, branch: Branch) -> Resource:
+        """What it gives back to by itself."""
+        return self._maxima.get(branch.path, branch.maximum)
 
     def _masters_above(self, path: str) -> Resource:
         share = self._ledger.share(path)
@@ -130,17 +136,18 @@ class _Round:
         """Queues above their maximum, those below before those above them.  What windows lowered goes by their stages,
         also where queues do not give back to others."""
         for branch in reversed(list(self._root.all())):
-            if branch is self._root or branch.used.fits_in(branch.maximum):
+            above = (branch.used - self._maximum(branch)).at_least_zero()
+            if branch is self._root or above == NONE:
                 continue
             leaves = [one for one in branch.all() if not one.below]
             gone = total_of(self.selection.taken_of(leaf.path) for leaf in leaves)
-            above = (branch.used - branch.maximum - gone).at_least_zero()
             leaves.sort(key=self._standing, reverse=True)
             over = self._ledger.tree.open_over(branch.path)
             if over is not None:
-                wanted = part_up_of((branch.used - branch.maximum).at_least_zero(), parts.get(over[0], 0.0))
+                wanted = part_up_of(above, parts.get(over[0], 0.0))
                 self._close(leaves, (wanted - gone).at_least_zero())
             elif self._rules.is_enabled:
+                above = (above - gone).at_least_zero()
                 for leaf in leaves:
                     above = self.selection.bring_back(leaf.path, above)
 

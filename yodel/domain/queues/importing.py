@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from yodel.domain.queues.limit_properties import PARALLEL, user_of
+from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES
 from yodel.domain.queues.properties import (
     ALL_AS_IT_IS,
     AS_IT_IS,
@@ -51,14 +52,11 @@ _LEFT_OUT: Mapping[str, str] = {
     "multi-node-sorting.": "Kubernetes chooses among nodes",
     "queue.auto.refresh.": "no file is watched",
     "workflow-priority-mappings-override.enable": "there are no such mappings",
-    "mapping-rule-format": "there are no mapping rules",
 }
 """Of the whole scheduler; a name with a dot at its end stands for all that begin so."""
 _MISSING: Mapping[str, str] = {
-    "queue-mappings": "mapping rules",
-    "mapping-rule-json": "mapping rules",
-    "mapping-rule-json-file": "mapping rules",
-    "workflow-priority-mappings": "mapping rules",
+    "mapping-rule-json-file": "a file of mapping rules beside this one; mapping-rule-json has them",
+    "workflow-priority-mappings": "priorities by workflow",
     "ordering-policy.": "preemption by priority of queues",
     "user.": "limits of parallel applications by user",
 }
@@ -188,6 +186,8 @@ def _of_all(name: str, value: str) -> _Verdict:
     if name == _CALCULATOR and text.endswith(".DefaultResourceCalculator"):
         return _Verdict(_DOMINANT, note="became DominantResourceCalculator: memory and cores both count")
     if f"{PREFIX}{name}" in (MAXIMUM_AM_SHARE, LEGACY_MODE) or name == PARALLEL or name in ALL_AS_IT_IS:
+        return _Verdict(value)
+    if f"{PREFIX}{name}" in MAPPING_PROPERTIES:
         return _Verdict(value)
     if name == "maximum-applications" and text == str(APPLICATIONS_MAX):
         return _Verdict(note="is left out: it is what there is")

@@ -245,6 +245,16 @@ class Ledger:
                 yield Hindrance(Hurdle.AM_SHARE, capability, by_user, own, path, user, masters=figures)
         yield from self.hindrances(path, user, capability)
 
+    def lets(self, path: str, user: str, capability: Resource, *, is_am: bool) -> bool:
+        """Whether one more such container may start as soon as there is room."""
+        of = self.hindrances_of_am if is_am else self.hindrances
+        return all(self.is_all(one) for one in of(path, user, capability))
+
+    def is_all(self, limit: Hindrance) -> bool:
+        """Of a queue or a user who may hold all there is: that there is no more is seen of the pool."""
+        is_of_amount = limit.hurdle in (Hurdle.QUEUE_LIMIT, Hurdle.USER_LIMIT)
+        return is_of_amount and self.share(limit.path).whole.fits_in(limit.limit)
+
     def _to_root(self, path: str) -> tuple[str, ...]:
         """The leaf, and all above it to the root of all pools."""
         return (*self.share(path).path[:-1], ROOT)

@@ -106,6 +106,11 @@ class Pool:
     def lenders(self) -> Iterable[NodeId]:
         return (node_id for node_id, part in self._parts.items() if part.lent is not None)
 
+    @property
+    def ever(self) -> Resource:
+        """What its nodes may have at most, one by one."""
+        return total_of(part.lent.ever for part in self._parts.values() if part.lent is not None)
+
     def lent(self, node_id: NodeId) -> Lent | None:
         part = self._parts.get(node_id)
         return part.lent if part is not None else None

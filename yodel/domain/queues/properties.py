@@ -24,6 +24,8 @@ from yodel.domain.queues.limit_properties import (
     user_of,
     weights_by_owner,
 )
+from yodel.domain.queues.mapping import NO_RULES, MappingRules
+from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES, TEXT_LENGTH_MAX, mapping_of
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_one_kind, require_together
@@ -32,8 +34,8 @@ from yodel.domain.queues.words import owner
 from yodel.domain.scheduler_conf import PREFIX, children
 from yodel.errors import Refused
 
-QUEUES_MAX = 1000
-"""Queues in the tree: all are shown in one answer."""
+QUEUES_MAX = 5000
+"""Queues in the tree: all are shown in one answer (decision 0066)."""
 DEPTH_MAX = 10
 VALUE_LENGTH_MAX = 4096
 NAMES_LENGTH_MAX = QUEUES_MAX * 129
@@ -65,7 +67,6 @@ ALL_AS_IT_IS: Mapping[str, frozenset[str]] = {
     "resource-calculator": frozenset({"org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"}),
     "schedule-asynchronously.enable": frozenset({"true"}),
     "multi-node-placement-enabled": frozenset({"true"}),
-    "queue-mappings-override.enable": frozenset({"false"}),
 }
 """Of the whole scheduler, likewise."""
 
@@ -77,6 +78,7 @@ class Described:
     queues: tuple[Queue, ...]
     am_share: float | None
     """maximum-am-resource-percent; None: as in the settings."""
+    mapping: MappingRules = NO_RULES
 
 
 def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
@@ -141,7 +143,9 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
     am_share = None if share is None else _float(MAXIMUM_AM_SHARE, share)
     if am_share is not None and not 0 < am_share <= 1:
         raise _refused(MAXIMUM_AM_SHARE, str(share), "a part of the cluster, over 0 and at most 1")
-    return Described(queues=tuple(with_windows(queues, properties)), am_share=am_share)
+    leaves = [queue.path for queue in queues if queue.is_leaf]
+    mapping = mapping_of(properties, leaves, [queue.path for queue in queues if not queue.is_leaf])
+    return Described(queues=tuple(with_windows(queues, properties)), am_share=am_share, mapping=mapping)
 
 
 def _walk(
@@ -333,12 +337,14 @@ def _wrong_sum(parent: Queue, total: float) -> Refused | None:
 def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
     for name, value in properties.items():
         length_max = NAMES_LENGTH_MAX if name.endswith(".queues") else VALUE_LENGTH_MAX
+        if name in MAPPING_PROPERTIES:
+            length_max, value = TEXT_LENGTH_MAX, " ".join(value.split())
         if len(name) > VALUE_LENGTH_MAX or not name.isprintable():
             raise _refused("property", name[:80], f"a printable name of at most {VALUE_LENGTH_MAX} characters")
         if len(value) > length_max or not value.isprintable():
             raise _refused(name, value[:80], f"printable text of at most {length_max} characters")
         short = name.removeprefix(PREFIX)
-        if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL):
+        if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL, *MAPPING_PROPERTIES):
             continue
         path, own = owner(short, paths)
         if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own))):

@@ -7,7 +7,8 @@ Names follow the CapacityScheduler: a queue is named by its full path, and found
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import Any
@@ -205,14 +206,23 @@ def lifetime_s(queue: Queue, asked_s: int) -> int:
     return min(asked_s, queue.maximum_lifetime_s)
 
 
-def leaves_under_root(names: Iterable[str], *, maximum_lifetime_s: int, default_lifetime_s: int) -> tuple[Queue, ...]:
-    """The root with these leaves, which share its capacity evenly and may each use all of it."""
+def leaves_under_root(
+    names: Iterable[str],
+    *,
+    maximum_lifetime_s: int,
+    default_lifetime_s: int,
+    pool_of: Callable[[str], str] = lambda path: "",
+) -> tuple[Queue, ...]:
+    """The root with these leaves, which share evenly what they draw on and may each use all of it.
+
+    ``pool_of`` names the pool of a path: percents of root's children are of their own.
+    """
     wanted = list(names)
-    share_percent = 100.0 / len(wanted)
+    sharers = Counter(pool_of(f"{ROOT}.{name}") for name in wanted)
     leaves = (
         Queue(
             path=f"{ROOT}.{name}",
-            capacity_percent=share_percent,
+            capacity_percent=100.0 / sharers[pool_of(f"{ROOT}.{name}")],
             maximum_lifetime_s=maximum_lifetime_s,
             default_lifetime_s=default_lifetime_s,
             # Who names queues and nothing more has said nothing of users: each may use all that its queue may.

@@ -9,11 +9,12 @@ from starlette.routing import Route
 from yodel.domain.application import Application
 from yodel.domain.states import ApplicationState
 from yodel.hadoop_http.errors import bad_request, forbidden, illegal_argument
-from yodel.hadoop_http.long_answers import answer_many
-from yodel.hadoop_http.negotiate import answer
+from yodel.hadoop_http.long_answers import in_pieces, written_as
+from yodel.hadoop_http.negotiate import answer, representation
 from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.replay import again
 from yodel.rm_api.rim import reader
+from yodel.rm_api.shared_answers import Made
 from yodel.rm_api.wire import scheduler as wire
 from yodel.rm_api.wire.cluster import overview as overview_shape
 from yodel.rpc_io.pieces import taking_turns
@@ -27,7 +28,13 @@ QUEUE_ACLS = ("SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE")
 async def scheduler(request: Request) -> Response:
     api = api_of(request)
     again(request, api.replay)
-    return await answer_many(request, wire.scheduler(await tree_of(api)))
+    form = representation(request)
+
+    async def make() -> Made:
+        return Made(*await written_as(form, wire.scheduler(await tree_of(api))))
+
+    made = await api.shared.of(form, make)
+    return in_pieces(made.pieces, made.media_type)
 
 
 async def overview(request: Request) -> Response:

@@ -5,7 +5,7 @@ Whoever lets somebody do something asks here: both faces of the RM, and the serv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from yodel.domain.acl import AccessRules, Acl
@@ -30,6 +30,10 @@ class Rights:
     def are_acls_enabled(self) -> bool:
         """yarn.acl.enable."""
         return self._rules.is_view_checked
+
+    def groups_of(self, user: str) -> Sequence[str]:
+        """The primary one first; none of who is not known."""
+        return self._groups.groups_of(user)
 
     def is_admin(self, user: str) -> bool:
         """Of the cluster."""

@@ -17,9 +17,17 @@ from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.events import AttemptKillRequested, KillRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.queues import queue as queues
+from yodel.domain.queues.mapping import NO_RULES, MappingRules, RejectedByRule, Submitted, placed
 from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, rounded_up
 from yodel.domain.states import ApplicationState, FinalApplicationStatus
-from yodel.errors import AccessDenied, ApplicationNotFound, InvalidResourceRequest, InvalidValue, TooMuchAsked
+from yodel.errors import (
+    AccessDenied,
+    ApplicationNotFound,
+    InvalidResourceRequest,
+    InvalidValue,
+    Refused,
+    TooMuchAsked,
+)
 from yodel.services.access.rights import Rights
 from yodel.services.applications.given_ids import Asker, GivenIds
 from yodel.services.writer.engine import Engine
@@ -77,10 +85,14 @@ class SubmissionService:
     ) -> None:
         self._engine, self._rights = engine, rights
         self._limits, self._allocation, self._asks = limits, allocation, asks
-        self._quotas = quotas
+        self._quotas, self._mapping = quotas, NO_RULES
         identity = engine.state.identity
         self._next = self._reserved = identity.application_sequence
         self.ids = GivenIds(engine.clock, ApplicationId(identity.cluster_timestamp_ms, self._next))
+
+    def use_mapping(self, rules: MappingRules) -> None:
+        """For submissions from now on."""
+        self._mapping = rules
 
     def use_max_priority(self, max_priority: int) -> None:
         """For submissions and changes from now on (refreshClusterMaxPriority)."""
@@ -139,8 +151,9 @@ class SubmissionService:
         def work(tx: Transaction) -> None:
             if tx.has(application_id):
                 return
-            refusal = queues.refusal(self._engine.state.queues.values(), checked.queue, checked.user, application_id)
-            queue = queues.find(self._engine.state.queues.values(), checked.queue)
+            name = self._mapped(checked)
+            refusal = queues.refusal(self._engine.state.queues.values(), name, checked.user, application_id)
+            queue = queues.find(self._engine.state.queues.values(), name)
             if refusal is None and queue is not None:
                 refusal = self._quotas.refusal(queue, checked.user, application_id, tx.new_applications())
             if refusal is not None or queue is None:
@@ -148,7 +161,7 @@ class SubmissionService:
                 return
             if not self._rights.may_submit(queue.path, checked.user):
                 raise AccessDenied(
-                    f"User {checked.user} does not have permission to submit {application_id} to queue {checked.queue}"
+                    f"User {checked.user} does not have permission to submit {application_id} to queue {name}"
                 )
             self._limits.room.require_room(checked, tx.live_context_bytes(checked.user))
             lifetime_s = queues.lifetime_s(queue, checked.lifetime_s)
@@ -164,6 +177,27 @@ class SubmissionService:
 
         await self._engine.do(work)
         self._forget_old()
+
+    def _mapped(self, submission: Submission) -> str:
+        """The queue by the mapping rules.  Raises Refused: a rule refuses the application."""
+        if not self._mapping.rules:
+            return submission.queue
+        known = self._engine.state.queues
+
+        def leaf(name: str) -> str | None:
+            found = queues.find(known.values(), name)
+            return found.path if found is not None and found.is_leaf else None
+
+        asked = Submitted(
+            user=submission.user,
+            groups=self._rights.groups_of(submission.user),
+            application=submission.name,
+            queue=submission.queue,
+        )
+        try:
+            return placed(self._mapping, asked, leaf, known.__contains__)
+        except RejectedByRule as error:
+            raise Refused(str(error)) from None
 
     async def kill(self, application_id: ApplicationId, user: str, diagnostics: str = "", host: str = "") -> bool:
         """Ask for the end.  True when it has come (forceKillApplication is repeated until then).

@@ -18,6 +18,8 @@ import structlog
 
 from yodel.domain.queues.delegation import not_delegated
 from yodel.domain.queues.history import TreeChange, change_between, undone
+from yodel.domain.queues.mapping import NO_RULES, MappingRules
+from yodel.domain.queues.mapping_properties import mapping_of
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described, properties_of, require_passable
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
@@ -47,6 +49,7 @@ class Plan:
     queues: Sequence[Queue]
     am_share: float | None
     change: TreeChange
+    mapping: MappingRules = NO_RULES
     is_needed: bool = True
     """Something would be different afterwards."""
 
@@ -69,7 +72,7 @@ def replacing(properties: Mapping[str, str]) -> Wanted:
 
 class SchedulerConfService:
     """One instance for the process.  ``initial`` reads the queues of the settings, ``am_share`` their
-    maximum-am-resource-percent; ``use_am_share`` puts another in force."""
+    maximum-am-resource-percent; ``use_am_share`` puts another in force, ``use_mapping`` other mapping rules."""
 
     def __init__(
         self,
@@ -78,10 +81,11 @@ class SchedulerConfService:
         initial: Callable[[], Awaitable[Sequence[Queue]]],
         am_share: float,
         use_am_share: Callable[[float], None],
+        use_mapping: Callable[[MappingRules], None],
         rights: Rights,
     ) -> None:
         self._engine, self._history, self._initial, self._am_share = engine, history, initial, am_share
-        self._use_am_share, self._rights = use_am_share, rights
+        self._use_am_share, self._use_mapping, self._rights = use_am_share, use_mapping, rights
         self._turn = asyncio.Lock()
         self._ahead: tuple[Mapping[str, str], Pools, Described | Refused] | None = None
         """What was described last, of which pools, and what came of it."""
@@ -89,8 +93,11 @@ class SchedulerConfService:
     def start(self) -> None:
         """Put in force what is stored."""
         if are_said(self._queues.values()):
-            share = self.properties().get(MAXIMUM_AM_SHARE)
+            properties, queues = self.properties(), self._queues.values()
+            share = properties.get(MAXIMUM_AM_SHARE)
             self._use_am_share(self._am_share if share is None else float(share))
+            leaves = [queue.path for queue in queues if queue.is_leaf]
+            self._use_mapping(mapping_of(properties, leaves, [q.path for q in queues if not q.is_leaf]))
 
     @property
     def version(self) -> int:
@@ -161,6 +168,7 @@ class SchedulerConfService:
         async with self._turn, self._described_ahead(wanted):
             plan = await self._engine.do(work)
             self._use_am_share(plan.am_share or self._am_share)
+            self._use_mapping(plan.mapping)
         log.info("queues changed", user=user, version=self.version, properties=len(plan.change.names), reason=reason)
         return plan
 
@@ -208,6 +216,7 @@ class SchedulerConfService:
         async with self._turn:
             await self._engine.do(work)
             self._use_am_share(self._am_share)
+            self._use_mapping(NO_RULES)
         log.info("scheduler configuration formatted", user=user, version=self.version)
 
     def require_reader(self, user: str) -> None:
@@ -230,11 +239,18 @@ class SchedulerConfService:
         )
         if not self.is_admin(user):
             self._require_delegated(user, change)
-        queues, am_share = self._judged(properties)
+        found = self._judged(properties)
         is_needed = bool(change.names) or not are_said(self._queues.values())
-        return Plan(properties=properties, queues=queues, am_share=am_share, change=change, is_needed=is_needed)
+        return Plan(
+            properties=properties,
+            queues=found.queues,
+            am_share=found.am_share,
+            mapping=found.mapping,
+            change=change,
+            is_needed=is_needed,
+        )
 
-    def _judged(self, properties: Mapping[str, str]) -> tuple[Sequence[Queue], float | None]:
+    def _judged(self, properties: Mapping[str, str]) -> Described:
         pools = self._engine.state.pools.pools
         try:
             if self._ahead is not None and self._ahead[1] is pools and self._ahead[0] == properties:
@@ -247,7 +263,7 @@ class SchedulerConfService:
             text = " ".join((str(error), *getattr(error, "__notes__", ())))
             raise InvalidQueues(NOT_PASSABLE + text) from error
         self._require_passable(found.queues)
-        return found.queues, found.am_share
+        return found
 
     @asynccontextmanager
     async def _described_ahead(self, wanted: Wanted) -> AsyncIterator[None]:

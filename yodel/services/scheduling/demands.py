@@ -57,13 +57,16 @@ class Demands:
         found = map(self._demand, self._state.masters.runtimes.values())
         return [demand for demand in found if _is_any(demand)]
 
-    def changed(self, *, is_all: bool = False) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
-        """By attempt, what is wanted now where it may be something else than the last time; None: nothing."""
-        restless = self._state.standing.take_restless()
-        if is_all:
-            restless.update(self._known, (i.application_id for i in self._state.masters.runtimes))
-        for application_id in restless:
+    def changed(self, at_most: int | None = None) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
+        """By attempt, what is wanted now where it may be something else than the last time; None: nothing.  Of all
+        applications, or of some."""
+        for application_id in self._state.standing.take_restless(at_most):
             yield from self._of(application_id)
+
+    def read_anew(self) -> None:
+        """All that is wanted counts as changed."""
+        for application_id in {*self._known, *(i.application_id for i in self._state.masters.runtimes)}:
+            self._state.standing.wished(application_id)
 
     def _of(self, application_id: ApplicationId) -> Iterator[tuple[ApplicationAttemptId, Demand | None]]:
         before = self._known.pop(application_id, ())

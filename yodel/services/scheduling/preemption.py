@@ -26,9 +26,11 @@ from yodel.domain.preemption.victims import Candidate, Victim
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName, above_of
 from yodel.domain.queues.queue import ROOT
+from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
+from yodel.services.scheduling.ceilings import Ceilings
 from yodel.services.scheduling.scheduler import Scheduler
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
@@ -79,6 +81,7 @@ class Preemption:
         """When the last round chose, by the monotonic clock."""
         self._seen: dict[str, Seen] = {}
         """By path, of open windows."""
+        self._ceilings = Ceilings(engine.state, quotas)
 
     @property
     def rules(self) -> PreemptionRules:
@@ -113,6 +116,7 @@ class Preemption:
 
     async def _round(self) -> None:
         """None where nobody waits and nothing has changed."""
+        self._ceilings.note()
         parts = self._parts()
         is_closing = self._quotas.is_enforced and self._quotas.is_any_over_window
         if not self._quotas.is_enforced or not (self.rules.is_enabled or is_closing):
@@ -123,12 +127,12 @@ class Preemption:
             return
         demands = self._scheduler.demands()
         ledger = self._quotas.still_ledger()
-        candidates = await self._candidates(ledger)
+        candidates, maxima = await self._candidates(ledger), self._ceilings.maxima()
         pools = self._engine.state.pools
         victims: list[Victim] = []
         for name in pools.drawn_on:
             top = above_of(name) if len(pools.drawn_on) > 1 else ROOT
-            part, held = self._scheduler.part(name, demands), self._held(name, candidates, parts)
+            part, held = self._scheduler.part(name, demands), self._held(name, candidates, parts, maxima)
             # Of a hundred thousand containers it takes a third of a second: beside the loop, on values that stay.
             victims += await asyncio.to_thread(victims_of, part, top, ledger, held, self._scheduler.limits, self.rules)
         if self.rules.observe_only:
@@ -160,7 +164,13 @@ class Preemption:
         self._seen = seen
         return parts
 
-    def _held(self, name: PoolName, candidates: Sequence[Candidate], parts: Mapping[str, float]) -> Held:
+    def _held(
+        self,
+        name: PoolName,
+        candidates: Sequence[Candidate],
+        parts: Mapping[str, float],
+        maxima: Mapping[str, Resource],
+    ) -> Held:
         state = self._engine.state
         pool, pools = state.pools.of(name), state.pools.pools
         free_on = {}
@@ -169,7 +179,8 @@ class Preemption:
             if lent is not None:
                 free_on[node_id] = lent.now - pool.held_on(node_id)
         own = [one for one in candidates if pools.of(one.queue) == name]
-        return Held(used=frozenset(state.queue_use.by_queue), candidates=own, free_on=free_on, parts=parts)
+        used = frozenset(state.queue_use.by_queue)
+        return Held(used=used, candidates=own, free_on=free_on, parts=parts, maxima=maxima)
 
     async def _candidates(self, ledger: Ledger) -> list[Candidate]:
         """Containers of the queues that may have to give, a slice at a time."""

@@ -8,7 +8,7 @@ from yodel.domain.allocation.demands import Decision
 from yodel.domain.application import Application
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.ledger import Ledger
-from yodel.domain.queues.pools import Wholes, above_of
+from yodel.domain.queues.pools import PoolName, Wholes, above_of
 from yodel.domain.queues.queue import (
     APPLICATIONS_MAX,
     ROOT,
@@ -17,7 +17,7 @@ from yodel.domain.queues.queue import (
     applications_max,
     applications_max_of_user,
 )
-from yodel.domain.queues.shares import Tree
+from yodel.domain.queues.shares import Share, Tree
 from yodel.domain.queues.window import Window
 from yodel.domain.queues.windows import NO_WINDOWS, Calendar, InForce, Phase
 from yodel.domain.resource import Resource, rounded_down, smaller
@@ -120,11 +120,19 @@ class Quotas:
             self._tree_without_windows = self._tree_with(self._state.queues.values(), NO_WINDOWS)
         return self._tree_without_windows
 
-    def _tree_with(self, queues: Iterable[Queue], windows: InForce) -> Tree:
+    def shares_of(self, totals: Mapping[PoolName, Resource]) -> Mapping[str, Share]:
+        """By path, what queues would have if there were so much of the pools."""
+        return self._tree_with(self._state.queues.values(), self.windows, totals).shares
+
+    def _tree_with(
+        self, queues: Iterable[Queue], windows: InForce, totals: Mapping[PoolName, Resource] | None = None
+    ) -> Tree:
         """These queues, with their shares of what there is of their pools."""
         pools = self._state.pools
-        totals = {name: pools.of(name).total for name in pools.drawn_on}
-        return Tree(queues, pools.total if len(totals) == 1 else Wholes(pools=pools.pools, totals=totals), windows)
+        if totals is None:
+            totals = {name: pools.of(name).total for name in pools.drawn_on}
+        whole = next(iter(totals.values())) if len(totals) == 1 else Wholes(pools=pools.pools, totals=totals)
+        return Tree(queues, whole, windows)
 
     def still_ledger(self) -> Ledger:
         """As ``ledger``, of this moment: what is held afterwards does not show in it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from yodel.domain.ids import ApplicationId
 
 
@@ -40,10 +42,12 @@ class Standing:
         """Its ApplicationMaster wants something else, or has something else under way."""
         self.restless.add(application_id)
 
-    def take_restless(self) -> set[ApplicationId]:
-        """Applications that were named since the last time; for the one reader that there is, the scheduler."""
-        found, self.restless = self.restless, set()
-        return found
+    def take_restless(self, at_most: int | None = None) -> Collection[ApplicationId]:
+        """Applications that were named since the last time, or some of them; for the scheduler alone."""
+        if at_most is None or len(self.restless) <= at_most:
+            found, self.restless = self.restless, set()
+            return found
+        return [self.restless.pop() for _ in range(at_most)]
 
     def queue_changed(self) -> None:
         self.queues += 1

@@ -147,14 +147,38 @@ def test_limits_of_the_whole_become_those_of_leaves_that_say_nothing() -> None:
     assert by_path["root.prod"].user_limit_factor == 1.0
 
 
-def test_labels_and_mappings_are_refused_by_name_and_line() -> None:
+def test_labels_are_refused_by_name_and_line() -> None:
     found = read(LABELS)
-    assert [said.line for said in found.refusals] == [6, 7, 8, 9, 11]
+    assert [said.line for said in found.refusals] == [6, 7, 8, 9]
     assert str(found.refusals[0]) == (
         f"line 6: {PREFIX}root.accessible-node-labels.gpu.capacity is not supported here yet: shares by node label"
     )
-    assert str(found.refusals[-1]) == f"line 11: {PREFIX}queue-mappings is not supported here yet: mapping rules"
     assert found.properties[f"{PREFIX}root.b.accessible-node-labels"] == "*"
+
+
+MAPPED = {
+    **FLAT,
+    "mapping-rule-format": "json",
+    "mapping-rule-json": '{"rules": [\n {"type": "user", "matches": "*", "policy": "custom", "customPlacement": "a"}]}',
+    "queue-mappings-override.enable": "true",
+}
+
+
+def test_mapping_rules_come_in_and_out() -> None:
+    found = read(MAPPED)
+    assert found.refusals == []
+    rules = described(found.properties).mapping
+    assert (len(rules.rules), rules.are_overriding) == (1, True)
+    again = understood(entries(text_of(found.properties, "x").encode()))
+    assert described(again.properties).mapping == rules
+
+
+def test_mapping_rule_that_is_wrong_is_refused_with_its_line() -> None:
+    (refusal,) = read({**FLAT, "queue-mappings": "u:%user:a,g:dev:nowhere"}).refusals
+    expected = f"Invalid {PREFIX}queue-mappings, rule 2: queue 'nowhere' does not exist; expected a leaf queue"
+    assert (refusal.line, refusal.text) == (2 + len(FLAT), expected)
+    (refusal,) = read({**FLAT, "mapping-rule-json-file": "/etc/rules.json"}).refusals
+    assert "a file of mapping rules beside this one" in refusal.text
 
 
 MALFORMED = {
