@@ -9,7 +9,7 @@ PYTEST := $(VENV)/pytest
 # What is in which run is said in tests/runs/parts.toml.
 RUNS := $(VENV)/python -m tests.runs
 
-.PHONY: help setup lint imports format protobuf-fresh test test-quick test-slow conformance cluster cluster-env cluster-down e2e bench mutants soak attacks simulate fuzz nightly demo lock clean
+.PHONY: help setup lint imports format protobuf-fresh test test-quick test-all conformance cluster cluster-env cluster-down e2e bench mutants soak attacks simulate fuzz new-seeds records-fresh nightly demo lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -31,19 +31,20 @@ format: setup ## rewrite the sources in the house's format
 	$(VENV)/ruff check --fix .
 	$(VENV)/ruff format .
 
-test: setup ## every test but tests/e2e, the quick ones first; what fails is asked once more
+test: setup ## what must pass before work leaves this machine: quick tests, contracts, faults, a core of real clients (ten minutes at most)
 	scripts/spark-venv 4.x
-	scripts/spark-venv 3.5.x
-	$(RUNS) quick hadoop+clients+apart alone
+	$(RUNS) test
 
-test-quick: setup ## unit, playbook, property and simulation tests, stores without PostgreSQL: under a minute, no network
+test-quick: setup ## unit, playbook, property and simulation tests, stores without PostgreSQL: two minutes, no network
 	$(RUNS) quick
 
-test-slow: setup ## contract, fault and conformance tests (real Spark and Hadoop), in lanes; stores on PostgreSQL
-	scripts/spark-venv 4.x
+test-all: export YODEL_CLASS_DATA := make
+test-all: test ## everything: then every client (Spark 3.5 and 4.x, MapReduce, Tez, Flink), storms, fuzz, soaks, and e2e
 	scripts/spark-venv 3.5.x
-	$(RUNS) hadoop+clients+apart alone
+	$(RUNS) hadoop+clients,slow alone
+	$(MAKE) --no-print-directory e2e
 
+conformance: export YODEL_CLASS_DATA := make
 conformance: setup ## every client script on a real Hadoop and on Yodel (an hour; FORM=recorded, what CI compares: 15 minutes); writes docs/compatibility.md, tests/conformance/recorded
 	scripts/spark-venv 4.x
 	scripts/spark-venv 3.5.x
@@ -59,11 +60,12 @@ cluster-down: ## end that cluster; nothing is left
 	@$(VENV)/python -m tests.rigs.kubernetes down
 
 e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down when it is not there (half an hour; YODEL_E2E=short: ten minutes)
+	@tests/rigs/kubernetes/binaries etcd helm kubernetes >/dev/null
 	scripts/spark-venv 4.x
 	$(RUNS) e2e
 
 bench: setup ## measure; results are printed and never judged
-	@for name in heartbeats submissions latency rest pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
+	@for name in heartbeats submissions latency rest long_calls pi mapreduce terasort; do $(VENV)/python -m "bench.$$name"; done
 
 mutants: setup ## small faults put into the code, one at a time: says which the tests do not find (ten minutes)
 	@$(VENV)/python -m tests.mutants $(ONLY)
@@ -81,9 +83,15 @@ simulate: setup ## storms of faults on simulated clusters until one breaks a law
 fuzz: setup ## damaged frames and requests, one seed after the other, until one finds something; SECONDS=600 ends it
 	@$(VENV)/python -m tests.fuzz --seconds $(or $(SECONDS),inf)
 
+new-seeds: setup ## the tests that draw at random with a new seed; what it finds is kept in tests/kept_seeds.json
+	YODEL_SEED=$$($(VENV)/python -c 'import secrets; print(secrets.randbits(32))') $(RUNS) quick slow
+
 # Each of them, whatever becomes of the others; at the end, those that failed.
-NIGHTLY := conformance e2e attacks mutants soak
-nightly: setup ## the long forms of all of it, one after the other (a night): conformance, e2e, attacks, mutants, soak, fuzz, simulate
+NIGHTLY := test-all conformance records-fresh attacks mutants soak new-seeds
+records-fresh: ## fails where the real Hadoop has just answered otherwise than recorded
+	git diff --exit-code --stat -- tests/conformance/recorded
+
+nightly: setup ## the long forms of all of it, one after the other (a night)
 	@failed=(); \
 	for name in $(NIGHTLY) "fuzz SECONDS=1800" "simulate SECONDS=1800"; do \
 	  $(MAKE) --no-print-directory $$name || failed+=("$${name%% *}"); \

@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """xdist's workers have the environment of the process that starts them."""
     _while_tests_run.enter_context(quick_java())
     if hypothesis.core.global_force_seed is None:  # --hypothesis-seed was not given
-        hypothesis.core.global_force_seed = seeds.drawn("hypothesis")
+        hypothesis.core.global_force_seed = seeds.first("hypothesis")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -90,7 +90,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.when == "call" and report.failed and (found := _seed_of(item)) is not None:
         kind, seed = found
         report.sections.append(("seed", f"{seeds.VARIABLE}={seed} ({kind})"))
-        if seeds.is_commits():
+        if seeds.is_new():
             seeds.keep(kind, seed, repr(call.excinfo and call.excinfo.value).splitlines()[0][:200])
     return report
 

@@ -2,8 +2,8 @@
 
     python -m tests.fuzz --seconds 600
 
-Each seed is a whole run of tests/conformance/test_rpc_fuzz.py, a minute or so.  ``make test`` tries the commit's own
-and those that are kept: one that finds something here is one of them from then on.
+Each seed is a whole run of tests/conformance/test_rpc_fuzz.py, a minute or so.  ``make test-all`` tries a
+fixed one and those that are kept: one that finds something here is one of them from then on.
 """
 
 from __future__ import annotations

@@ -12,10 +12,34 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.cluster import Cluster, running
+from tests.conformance.cluster import RUNNING, Cluster, running
 from tests.conformance.spark_submit import Spark
+from tests.conformance.spoken import Listener, ports_of
+from tests.runs.record import PORTS
 from tests.support.hadoop import Hadoop, running_hadoop
 from tests.support.hdfs import Hdfs
+
+LISTENER = pytest.StashKey[Listener]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Notes on which ports of a cluster the test speaks, what it brings up for itself included."""
+    item.stash[LISTENER] = Listener()
+    try:
+        return (yield)
+    finally:
+        item.stash[LISTENER].stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    try:
+        return (yield)
+    finally:
+        seen = item.stash[LISTENER].stop()
+        known = {here: number for one in RUNNING for here, number in ports_of(one.directory, one.ready).items()}
+        item.user_properties.append((PORTS, sorted({known[port] for port in seen & known.keys()})))
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,7 @@ class HeldJob:
         self.release()
         self.submission.stop()
 
-    def working(self, containers: int, timeout_s: float = 120) -> list[dict[str, str]]:
+    def working(self, containers: int) -> list[dict[str, str]]:
         """Waits until tasks run in that many containers; answers where (``container``, ``folder``, ``tokens``)."""
 
         def probe() -> list[dict[str, str]] | None:
@@ -52,7 +52,7 @@ class HeldJob:
             distinct = {place["container"]: place for place in places}
             return list(distinct.values()) if len(distinct) >= containers else None
 
-        return wait_for(f"tasks in {containers} containers", probe, timeout_s)
+        return wait_for(f"tasks in {containers} containers", probe)
 
     def forget_markers(self) -> None:
         """So that ``working`` sees only what starts from now on."""

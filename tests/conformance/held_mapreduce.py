@@ -27,8 +27,8 @@ from tests.conformance.clients.target import JOB_TIMEOUT_S, Target, settings
 from tests.conformance.cluster import Cluster, wait_for
 from tests.conformance.spark_submit import Submission
 
-CALL_TIMEOUT_S = 30
-START_TIMEOUT_S = 180  # a JVM of a task, on a machine that is busy with other things
+CALL_TIMEOUT_S = 600
+START_TIMEOUT_S = 600  # a JVM of a task, on a machine that is busy with other things
 WORDS_OF_A_FILE = [f"word{number % 50}" for number in range(2000)]
 
 
@@ -72,7 +72,7 @@ class HeldMapReduce:
 
     def __init__(self, site: Site, client: Submission) -> None:
         self.site, self.client = site, client
-        self.application_id = client.application_id(START_TIMEOUT_S)
+        self.application_id = client.application_id()
         self._held: dict[str, psutil.Process] = {}
 
     def __enter__(self) -> Self:
@@ -86,7 +86,7 @@ class HeldMapReduce:
 
     def hold(self, task: str, attempt: int = 0) -> psutil.Process:
         """Stops the task's process as soon as there is one."""
-        process = wait_for(f"a process of {task}", lambda: self._process(f"_{task}_{attempt}"), START_TIMEOUT_S, 0.05)
+        process = wait_for(f"a process of {task}", lambda: self._process(f"_{task}_{attempt}"), every_s=0.05)
         process.send_signal(signal.SIGSTOP)
         self._held[task] = process
         return process
@@ -101,14 +101,14 @@ class HeldMapReduce:
         answer = _answer(url) or {}
         return {task["id"][-8:]: task for task in (answer.get("tasks") or {}).get("task", [])}
 
-    def until(self, what: str, states: Mapping[str, str], timeout_s: float = START_TIMEOUT_S) -> None:
+    def until(self, what: str, states: Mapping[str, str]) -> None:
         """Until each of the tasks is in its state."""
 
         def reached() -> bool:
             tasks = self.tasks()
             return all(task in tasks and tasks[task]["state"] == state for task, state in states.items())
 
-        wait_for(what, reached, timeout_s)
+        wait_for(what, reached)
 
     def until_copied(self, reduce: str, maps: int) -> None:
         """Until the reducer has fetched the output of that many maps."""
@@ -117,7 +117,7 @@ class HeldMapReduce:
             task = self.tasks().get(reduce, {"status": ""})
             return f"({maps} of " in (task.get("status") or "")
 
-        wait_for(f"{reduce} with the output of {maps} maps", copied, START_TIMEOUT_S)
+        wait_for(f"{reduce} with the output of {maps} maps", copied)
 
     def counters(self) -> dict[str, int]:
         """Waits for the end of a job that must succeed; its counters without the groups' names."""
@@ -147,7 +147,7 @@ class HeldMapReduce:
         """Ids of each task's attempts that succeeded, from the JobHistoryServer."""
         job = self.application_id.replace("application", "job")
         url = f"{self.site.target.hadoop.history_url}/ws/v1/history/mapreduce/jobs/{job}/tasks"
-        tasks = wait_for(f"{job} in the history", lambda: _answer(url), 60)["tasks"]["task"]
+        tasks = wait_for(f"{job} in the history", lambda: _answer(url))["tasks"]["task"]
         return {task["id"][-8:]: [task["successfulAttempt"]] for task in tasks}
 
     @property
@@ -176,8 +176,8 @@ def processes_of(application_id: str) -> Iterator[psutil.Process]:
 def assert_nothing_is_left(site: Site, application_id: str) -> None:
     """No pod, no process, no file of it but the aggregated logs and what the ResourceManager tells about it."""
     cluster, digits = site.cluster, application_id.replace("application_", "")
-    wait_for("the end of its pods", lambda: not cluster.pods(application_id), 60)
-    wait_for("the end of its processes", lambda: not list(processes_of(application_id)), 60)
+    wait_for("the end of its pods", lambda: not cluster.pods(application_id))
+    wait_for("the end of its processes", lambda: not list(processes_of(application_id)))
 
     def files() -> list[Path]:
         return [
@@ -185,7 +185,7 @@ def assert_nothing_is_left(site: Site, application_id: str) -> None:
         ]
 
     try:
-        wait_for("the removal of its files", lambda: not files(), 60)
+        wait_for("the removal of its files", lambda: not files())
     except AssertionError as error:
         raise AssertionError(f"{error}: {[str(path) for path in files()][:20]}") from None
 

@@ -27,7 +27,7 @@ def polled_to_the_end(cluster: Cluster, application_id: str) -> tuple[str, str, 
         ended = app["state"] in ("FINISHED", "FAILED", "KILLED")
         return (app["state"], app["finalStatus"], app["diagnostics"]) if ended else None
 
-    return wait_for(f"the end of {application_id}", probe, 120)
+    return wait_for(f"the end of {application_id}", probe)
 
 
 def shell(application_id: str, command: str) -> dict[str, object]:

@@ -17,7 +17,7 @@ from tests.support import class_data
 from tests.support.java import java_home
 
 JOBS = pathlib.Path(__file__).parent / "spark_jobs"
-SUBMIT_TIMEOUT_S = 240
+SUBMIT_TIMEOUT_S = 600
 VENV_TIMEOUT_S = 900
 APPLICATION_ID = re.compile(r"application_\d+_\d+")
 CLI = "org.apache.hadoop.yarn.client.cli."
@@ -178,7 +178,7 @@ class Submission:
     def stderr(self) -> str:
         return self._kept[1] if self._kept else self._err.read_text(errors="replace")
 
-    def application_id(self, timeout_s: float = 60) -> str:
+    def application_id(self) -> str:
         """The id as soon as the client names it; AssertionError with its log when it ends or stays silent first."""
 
         def probe() -> str | None:
@@ -187,7 +187,7 @@ class Submission:
             assert named or not ended, f"ended without an application:\n{self.stderr[-4000:]}"
             return named.group() if named else None
 
-        return wait_for("an application id from the client", probe, timeout_s)
+        return wait_for("an application id from the client", probe)
 
     def result(self, timeout_s: float = SUBMIT_TIMEOUT_S) -> Result:
         """Waits for the end; AssertionError with the client's log when it does not come in time."""

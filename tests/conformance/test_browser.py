@@ -28,7 +28,7 @@ from tests.conformance.spark_submit import Spark
 from tests.support.browser import Browser, Loaded
 
 OWNER = getpass.getuser()
-START_TIMEOUT_S = 180
+START_TIMEOUT_S = 600
 ASKED_AGAIN_S = 3
 SPARKS_OWN = ("/taskSummary?",)
 """Spark itself answers 404 to its page as long as no task has ended."""
@@ -112,7 +112,7 @@ class Looker:
                 asked_s = time.monotonic()
             return False
 
-        wait_for(words, is_shown, START_TIMEOUT_S)
+        wait_for(words, is_shown)
 
     def style(self, selector: str, name: str) -> str:
         """As it is computed from all that was loaded."""
@@ -174,7 +174,7 @@ def test_sparks_pages(
         job.release()
         assert job.result().returncode == 0
     over = {"state": "FINISHED"}
-    wait_for("its end", lambda: cluster.curl_json(f"/apps/{job.application_id}/state") == over, START_TIMEOUT_S)
+    wait_for("its end", lambda: cluster.curl_json(f"/apps/{job.application_id}/state") == over)
     text = look.visit(f"{here}/jobs/")
     assert (look.path, "FINISHED" in text) == (f"/cluster/app/{job.application_id}", True)
 
@@ -201,7 +201,7 @@ def held_map(application_id: str) -> Iterator[None]:
                     return process
         return None
 
-    process = wait_for("the first map", probe, START_TIMEOUT_S, 0.05)
+    process = wait_for("the first map", probe, every_s=0.05)
     process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -243,10 +243,10 @@ def test_mapreduces_pages(
         assert look.visit(tasks).count("<type>MAP</type>") == 2
         look.visit(f"{here}/mapreduce/conf/{job_id}")
         assert len(browser.shown("#conf tbody tr", at_least=20)) >= 20
-        wait_for("the other map", lambda: "<state>SUCCEEDED</state>" in look.visit(tasks), START_TIMEOUT_S)
+        wait_for("the other map", lambda: "<state>SUCCEEDED</state>" in look.visit(tasks))
         assert "File System Counters" in look.visit(f"{here}/mapreduce/jobcounters/{job_id}")  # it has read files
         assert_calls_are_of_the_form(look, cluster, request, told=0)  # asked of us; the answer is kept from the script
-    ended = cluster.ended(application_id, START_TIMEOUT_S)
+    ended = cluster.ended(application_id)
     assert (ended["finalStatus"], mapreduce_by_rest.counted(shared_dir)) == (
         "SUCCEEDED",
         {word: 2 * count for word, count in words.items()},

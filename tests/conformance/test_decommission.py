@@ -43,7 +43,7 @@ class Nodes:
             listed = self.spark.cluster.rest(f"/nodes?states={state}")["nodes"] or {}
             return any(node["nodeHostName"] == host for node in listed.get("node", []))
 
-        wait_for(f"{host} {state}", reached, 60)
+        wait_for(f"{host} {state}", reached)
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,9 @@ def test_spark_job_loses_a_node_and_ends_right_on_the_other(nodes: Nodes, shared
         nodes.exclude(other)
         nodes.refresh()
         assert nodes.states()[other] == "DECOMMISSIONED"
-        wait_for("what ran there to be gone", lambda: not doomed & host_of(cluster, job, "task").keys(), 30)
+        wait_for("what ran there to be gone", lambda: not doomed & host_of(cluster, job, "task").keys())
         job.working(len(doomed))
-        wait_for("all on one node", lambda: set(host_of(cluster, job, "task").values()) == {am_host}, 30)
+        wait_for("all on one node", lambda: set(host_of(cluster, job, "task").values()) == {am_host})
 
         job.release()
         result = job.result()

@@ -3,7 +3,7 @@
 ``YODEL_CONFORMANCE=full`` (``make conformance``) runs all of them with every Hadoop release on both, and writes
 ``docs/compatibility.md`` and, of the scripts that take seconds, what the real one answered; ``recorded``
 (``make conformance FORM=recorded``) does so with no others.  Without it Yodel is compared with those records and no
-file is touched: the real one is asked where a script has changed since, and for the few whose turn it is.
+file is touched; a script that has changed since fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 from tests.conformance.clients import recorded
 from tests.conformance.clients.outcome import Outcome, Scenario, differences
 from tests.conformance.clients.recorded import Record
-from tests.conformance.clients.registry import chosen, recorded_scripts, version_of
+from tests.conformance.clients.registry import chosen, version_of
 from tests.conformance.clients.source import digest
 from tests.conformance.clients.table import Row, merged, read_table, write_table
 from tests.conformance.clients.target import Target
@@ -37,7 +37,6 @@ FULL = FORM == "full"
 ASKS_ALL = FORM in ("full", "recorded")
 CHOSEN = chosen(full=FULL)
 RECORDED = chosen(full=False)
-TURNS = recorded.turns(recorded_scripts(), recorded.commit())
 CHANGEABLE = {"yarn.scheduler.configuration.store.class": "memory"}
 TIMEOUT_S = 1200  # both clusters' runs of the longest script on a busy machine
 
@@ -144,7 +143,7 @@ def _real(scenario: Scenario, line: str, ask: Callable[[], Outcome]) -> Outcome:
     )
     if ASKS_ALL:
         return now.written(ask())
-    return recorded.compared(recorded.read(now.script), now, ask, is_turn=now.script in TURNS)
+    return recorded.compared(recorded.read(now.script), now)
 
 
 def _first_line(error: AssertionError) -> str:

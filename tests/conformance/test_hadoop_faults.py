@@ -48,7 +48,7 @@ OUTAGE_S = 20
 DISK_MIB = 128
 FREE_MIB = 32
 KILLED_WITHIN_S = 10
-BACK_TIMEOUT_S = 60
+BACK_TIMEOUT_S = 600
 # What a cluster gives its jobs where the NameNode is one process: a client waits for it.
 PATIENT = {"dfs_client_retry_policy_enabled": "true", "dfs_client_retry_policy_spec": "1000,300"}
 EARLY = {"mapreduce_job_reduce_slowstart_completedmaps": "0.05"}
@@ -72,7 +72,7 @@ def kill_and_wait(cluster: Cluster, role: str) -> None:
     """SIGKILL to a part of ``yodel local``; returns when another process has its role."""
     killed = cluster.ready.pids[role]
     os.kill(killed, signal.SIGKILL)
-    wait_for(f"another {role}", lambda: cluster.ready.pids[role] != killed, BACK_TIMEOUT_S)
+    wait_for(f"another {role}", lambda: cluster.ready.pids[role] != killed)
 
 
 def node_report(cluster: Cluster) -> tuple[str, str]:
@@ -105,7 +105,7 @@ def test_node_agent_dies_while_a_terasort_shuffles(site: Site) -> None:
         held = job.hold("m_000000")
         for reduce in ("r_000000", "r_000001"):
             job.until_copied(reduce, 3)
-        wait_for("the master, the held map and two reducers", lambda: len(job.pods()) == 4, 60)
+        wait_for("the master, the held map and two reducers", lambda: len(job.pods()) == 4)
         before = job.pods()
 
         (node,) = (entry["name"] for entry in site.cluster.ready.nodes)
@@ -115,7 +115,6 @@ def test_node_agent_dies_while_a_terasort_shuffles(site: Site) -> None:
         wait_for(
             "heartbeats of the next agent",
             lambda: site.cluster.rest("/nodes")["nodes"]["node"][0]["lastHealthUpdate"] > killed_beats,
-            BACK_TIMEOUT_S,
         )
         assert job.pods().items() <= before.items(), "no other containers came"
         counters = job.counters()
@@ -144,18 +143,18 @@ def test_name_node_is_away_while_containers_localize_and_maps_commit(rig: Hadoop
                 nodes = list(job.nodes_of("task").values())
                 return nodes.count(here) == 1 and len(nodes) == 3
 
-            beside = wait_for("a map beside the master", lambda: running_map(job), 120, 0.05)
+            beside = wait_for("a map beside the master", lambda: running_map(job), every_s=0.05)
             job.hold(beside)  # at once: it has work for a second
-            wait_for("containers on both nodes", here_and_there, 120)
+            wait_for("containers on both nodes", here_and_there)
             rig.name_node.kill()
             away_since = time.monotonic()
             try:
                 agent.resume()
                 job.release(beside)
-                wait_for("a download that waits", lambda: downloads(agent), 60)
+                wait_for("a download that waits", lambda: downloads(agent))
                 threading.Event().wait(OUTAGE_S - (time.monotonic() - away_since))
                 assert {task["state"] for task in job.tasks().values()} <= {"RUNNING", "SCHEDULED"}
-                wait_for("the download that still waits", lambda: downloads(agent), 60)
+                wait_for("the download that still waits", lambda: downloads(agent))
             finally:
                 rig.name_node.start()
             counters = job.counters()
@@ -164,7 +163,7 @@ def test_name_node_is_away_while_containers_localize_and_maps_commit(rig: Hadoop
         assert (
             sum(site.target.hadoop.hdfs.status(f"{folder}/out/part-m-0000{n}")["length"] for n in range(3)) == 3 * 10**6
         )
-        wait_for("the logs in HDFS", lambda: aggregation(site, job) == "SUCCEEDED", 120)
+        wait_for("the logs in HDFS", lambda: aggregation(site, job) == "SUCCEEDED")
         logs = site.target.yarn("logs", "-applicationId", job.application_id, timeout_s=180)
         assert logs.returncode == 0, logs.text
         told = {line.split()[1] for line in logs.stdout.splitlines() if line.startswith("Container: ")}
@@ -187,7 +186,7 @@ class HeldAgent:
 def held_agent(job: HeldMapReduce) -> Iterator[HeldAgent]:
     """Of the node on which the job's master is not."""
     cluster = job.site.cluster
-    where = wait_for("the master's node", lambda: job.nodes_of("am"), 120)
+    where = wait_for("the master's node", lambda: job.nodes_of("am"))
     other = next(node["name"] for node in cluster.ready.nodes if node["name"] not in where.values())
     agent = HeldAgent(cluster.ready.pids[other])
     try:
@@ -260,7 +259,7 @@ def test_local_disks_fill_up_under_a_job(rig: Hadoop, disks: tuple[pathlib.Path,
             job.hold("m_000000")
             job.until("one map at its end", {"m_000001": "SUCCEEDED"})
             fill(first)
-            wait_for("the report", lambda: "1/2 local-dirs usable space" in node_report(site.cluster)[1], 60)
+            wait_for("the report", lambda: "1/2 local-dirs usable space" in node_report(site.cluster)[1])
             assert node_report(site.cluster)[0] == "RUNNING"
             job.release("m_000000")
             reducer = job.hold("r_000000")
@@ -272,12 +271,12 @@ def test_local_disks_fill_up_under_a_job(rig: Hadoop, disks: tuple[pathlib.Path,
         assert site.counted(f"{folder}/out") == expected_count(2)
 
         fill(second)
-        wait_for("the node unhealthy", lambda: node_report(site.cluster)[0] == "UNHEALTHY", 60)
+        wait_for("the node unhealthy", lambda: node_report(site.cluster)[0] == "UNHEALTHY")
         assert "2/2 local-dirs usable space" in node_report(site.cluster)[1]
         assert listed_state(site) == "UNHEALTHY"
         for disk in disks:
             (disk / "ballast").unlink()
-        wait_for("the node back", lambda: node_report(site.cluster) == ("RUNNING", ""), 60)
+        wait_for("the node back", lambda: node_report(site.cluster) == ("RUNNING", ""))
         assert listed_state(site) == "RUNNING"
         later = new_id(site.cluster)
         post(site.cluster, shell_body(later, "exit 9"))
@@ -288,7 +287,7 @@ def test_local_disks_fill_up_under_a_job(rig: Hadoop, disks: tuple[pathlib.Path,
             found = {name for disk in disks for _, folders, files in os.walk(disk) for name in (*folders, *files)}
             return not any(job.application_id in name for name in found)
 
-        wait_for("disks without its files", is_clean, 30)
+        wait_for("disks without its files", is_clean)
 
 
 def test_nothing_survives_the_kill_of_an_application_that_forks_and_hides(site: Site, shared_dir: pathlib.Path) -> None:
@@ -299,12 +298,12 @@ def test_nothing_survives_the_kill_of_an_application_that_forks_and_hides(site: 
     try:
         application_id = shell.working(site.target, client)
         names = ("itself", "keeps", "clears")
-        wait_for("its processes", lambda: all((shared_dir / name).exists() for name in names), 120)
+        wait_for("its processes", lambda: all((shared_dir / name).exists() for name in names))
         hidden = [psutil.Process(int((shared_dir / name).read_text())) for name in names]
         assert not any(map(has_ended, hidden))
         killing = site.target.yarn("application", "-kill", application_id, timeout_s=180)
         assert killing.returncode == 0, killing.text
-        wait_for("the end of them all", lambda: all(map(has_ended, hidden)), KILLED_WITHIN_S)
+        wait_for("the end of them all", lambda: all(map(has_ended, hidden)))
         assert site.cluster.ended(application_id)["finalStatus"] == "KILLED"
         assert client.result(120).returncode != 0
     finally:
@@ -319,7 +318,7 @@ def test_resource_manager_dies_in_the_middle_of_a_job(site: Site) -> None:
         job.until("the other maps at their ends", {"m_000001": "SUCCEEDED", "m_000002": "SUCCEEDED"})
         (master,) = job.pods("am").items()
         kill_and_wait(site.cluster, "rm")
-        wait_for("the next ResourceManager", lambda: serves(site.cluster), BACK_TIMEOUT_S)
+        wait_for("the next ResourceManager", lambda: serves(site.cluster))
         job.release("m_000000")
         counters = job.counters()
         assert master[0].endswith("_01_000001")

@@ -38,9 +38,9 @@ from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 APPLICATION = ApplicationId(1700000000000, 7)
 CONTAINER = ContainerId.of(ApplicationAttemptId(APPLICATION, 1), 2)
 BIG_BYTES = 50 << 20
-FETCH_TIMEOUT_S = 60
+FETCH_TIMEOUT_S = 600
 ANSWER_TIMEOUT_S = 3
-JOB_TIMEOUT_S = 120
+JOB_TIMEOUT_S = 600
 AWKWARD_NAME = "two words, 100%25 #1 ü?.txt"
 WORDS = ("yodel", "mountain", "valley", "the", "of", "echo")
 STOP_WORDS = {"the", "of"}
@@ -351,4 +351,4 @@ def test_spark_job_with_staging_input_and_output_in_hdfs(
     expected = Counter(word for line in lines for word in line.split() if word not in STOP_WORDS)
     written = hdfs.shell("-cat", f"/user/{me}/counts/part-*", user=me).splitlines()
     assert {word: int(count) for word, count in map(str.split, written)} == expected
-    wait_for("the staging folder to go", lambda: hdfs.names(f"/user/{me}/.sparkStaging") == [], 30)
+    wait_for("the staging folder to go", lambda: hdfs.names(f"/user/{me}/.sparkStaging") == [])

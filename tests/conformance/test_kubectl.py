@@ -16,8 +16,8 @@ import pytest
 
 from tests.support.local_kubernetes import LocalCluster, local_cluster
 
-COMMAND_TIMEOUT_S = 60.0
-WAIT_TIMEOUT_S = 60.0
+COMMAND_TIMEOUT_S = 600.0
+WAIT_TIMEOUT_S = 600.0
 
 
 def kubectl_path() -> str:

@@ -17,8 +17,8 @@ from tests.support.hadoop import Hadoop
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
 
 pytestmark = pytest.mark.timeout(900)
-RUNNING_TIMEOUT_S = 120
-REJECTED_TIMEOUT_S = 240
+RUNNING_TIMEOUT_S = 600
+REJECTED_TIMEOUT_S = 600
 TAG = "tag.yodel.io/"
 
 
@@ -71,7 +71,7 @@ def placed(target: Target, cluster: Cluster, spec: str, **expected: int) -> dict
         return found if {tag: len(nodes) for tag, nodes in found.items()} == expected else None
 
     try:
-        return wait_for(f"{expected} of {spec}", probe, RUNNING_TIMEOUT_S)
+        return wait_for(f"{expected} of {spec}", probe)
     finally:
         target.yarn("application", "-kill", application_id)
         job.result(RUNNING_TIMEOUT_S)
@@ -106,13 +106,13 @@ def test_racks_are_labels_that_may_come_while_nodes_are_in_use(target: Target, t
     try:
         for name, rack in racks.items():
             three_nodes.kubectl("label", "node", name, f"topology.kubernetes.io/rack={rack}")
-        wait_for("racks", lambda: sorted(shown().values()) == ["/r1", "/r1", "/r2"], RUNNING_TIMEOUT_S)
+        wait_for("racks", lambda: sorted(shown().values()) == ["/r1", "/r1", "/r2"])
         found = placed(target, three_nodes, "zk(2),NOTIN,RACK,zk", zk=2)
         assert sorted(racks[node] for node in found["zk"]) == ["r1", "r2"]
     finally:
         for name in racks:
             three_nodes.kubectl("label", "node", name, "topology.kubernetes.io/rack-")
-    wait_for("no racks", lambda: {*shown().values()} == {"/default-rack"}, RUNNING_TIMEOUT_S)
+    wait_for("no racks", lambda: {*shown().values()} == {"/default-rack"})
 
 
 def test_placement_processor_gives_back_what_no_node_satisfies(rejected: tuple[Cluster, Submission]) -> None:

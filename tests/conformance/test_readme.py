@@ -12,7 +12,7 @@ import subprocess
 from tests.conformance.cluster import Cluster
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-JOB_TIMEOUT_S = 400
+JOB_TIMEOUT_S = 600
 PI = re.compile(r"Pi is roughly (\d\.\d+)")
 LINE = re.compile(r"^scripts/spark-submit .*$", re.MULTILINE)
 

@@ -20,7 +20,7 @@ from tests.conformance.rest_words import new_id, post
 from tests.conformance.spark_submit import Spark
 
 SIDE = 300
-JOB_TIMEOUT_S = 300  # some JVMs, one after the other, on a machine that may be busy
+JOB_TIMEOUT_S = 600  # some JVMs, one after the other, on a machine that may be busy
 ROOT = "application-submission-context"
 
 
@@ -39,10 +39,10 @@ def post_xml(cluster: Cluster, body: Mapping[str, Any]) -> None:
 
 def followed(cluster: Cluster, application_id: str) -> dict[str, Any]:
     """The application once it is over; its one attempt and its count in the statistics agree with it."""
-    app = cluster.ended(application_id, JOB_TIMEOUT_S)
+    app = cluster.ended(application_id)
     assert (app["state"], app["finalStatus"]) == ("FINISHED", "SUCCEEDED"), app["diagnostics"]
     over = {"state": "FINISHED"}  # the application itself says so already while it is FINISHING here, as in YARN
-    wait_for("its end", lambda: cluster.curl_json(f"/apps/{application_id}/state") == over, JOB_TIMEOUT_S)
+    wait_for("its end", lambda: cluster.curl_json(f"/apps/{application_id}/state") == over)
     (attempt,) = cluster.curl_json(f"/apps/{application_id}/appattempts")["appAttempts"]["appAttempt"]
     assert (attempt["appAttemptState"], attempt["nodeId"] != "") == ("FINISHED", True)
     (count,) = cluster.rest(f"/appstatistics?states=FINISHED&applicationTypes={app['applicationType']}")["appStatInfo"][

@@ -13,7 +13,6 @@ import gc
 import multiprocessing
 import random
 import secrets
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -149,14 +148,13 @@ def fuzz_one(fuzzer: Fuzzer, policy: ConnectionPolicy, stranger: bool, tally: Ta
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_million_frames_neither_crash_the_machine_nor_fill_memory(seed: int) -> None:
     fuzzer, choices, process, tally, sessions = Fuzzer(seed), policies(), psutil.Process(), Tally(), 0
-    before_bytes, begin_s = 0, time.process_time()
+    before_bytes = 0
     while tally.frames < FRAMES:
         if not before_bytes and tally.frames >= FRAMES // 10:
             before_bytes = process.memory_info().rss
         which = sessions % len(choices)
         fuzz_one(fuzzer, choices[which], which == 0, tally)
         sessions += 1
-    assert time.process_time() - begin_s < TIME_MAX_S
     assert process.memory_info().rss - before_bytes < GROWTH_BYTES_MAX
     assert tally.buffered_bytes_max > OPEN_BYTES_MAX - 2 * READ_BYTES
     # The streams reach everywhere: calls understood, connections refused, tokens proved.

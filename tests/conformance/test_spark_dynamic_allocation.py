@@ -34,9 +34,9 @@ def test_executor_pods_follow_the_load_both_ways(
     request.addfinalizer(submission.stop)
     application_id = submission.application_id()
 
-    wait_for("two executor pods at once", lambda: len(cluster.pods(application_id, "task")) >= 2, 90)
-    wait_for("all tasks done", loaded.exists, 90)
-    wait_for("no executor pod left", lambda: not cluster.pods(application_id, "task"), GONE_S)
+    wait_for("two executor pods at once", lambda: len(cluster.pods(application_id, "task")) >= 2)
+    wait_for("all tasks done", loaded.exists)
+    wait_for("no executor pod left", lambda: not cluster.pods(application_id, "task"))
     assert [p.role for p in cluster.pods(application_id)] == ["am"]
     go.touch()
 

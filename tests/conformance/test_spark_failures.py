@@ -37,7 +37,7 @@ def test_job_survives_the_deletion_of_an_executor_pod(spark: Spark, shared_dir: 
         lost = job.working(2)[0]["container"]
         (pod,) = [p for p in spark.cluster.pods(job.application_id) if p.container == lost]
         spark.cluster.delete_pod(pod)
-        wait_for("the pod to be gone", lambda: pod.uid not in {p.uid for p in spark.cluster.pods()}, 30)
+        wait_for("the pod to be gone", lambda: pod.uid not in {p.uid for p in spark.cluster.pods()})
         job.release()
         result = job.result()
         assert result.returncode == 0, result.text[-6000:]
@@ -70,9 +70,9 @@ def test_yarn_kill_leaves_no_pod_after_ten_seconds(spark: Spark, shared_dir: pat
         assert len(cluster.pods(job.application_id)) == 3
         killed = spark.yarn("application", "-kill", job.application_id)
         assert killed.returncode == 0, killed.text
-        application = cluster.ended(job.application_id, KILL_DEADLINE_S)
+        application = cluster.ended(job.application_id)
         assert (application["state"], application["finalStatus"]) == ("KILLED", "KILLED")
-        wait_for("the end of all its pods", lambda: not cluster.pods(job.application_id), KILL_DEADLINE_S)
+        wait_for("the end of all its pods", lambda: not cluster.pods(job.application_id))
         assert job.result().returncode != 0
 
 

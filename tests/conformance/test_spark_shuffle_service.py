@@ -62,7 +62,7 @@ def service_process(cluster: Cluster) -> psutil.Process:
         found = [child for child in agent.children() if "ExternalShuffleService" in command_of(child)]
         return found[0] if found else None
 
-    return wait_for("the shuffle service", probe, 60)
+    return wait_for("the shuffle service", probe)
 
 
 def listens(process: psutil.Process, port: int) -> bool:
@@ -83,13 +83,13 @@ def test_shuffle_is_read_again_when_all_who_wrote_it_are_gone(
     request.addfinalizer(submission.stop)
     application_id = submission.application_id()
 
-    wait_for("the first reading", written.exists, 300)
+    wait_for("the first reading", written.exists)
     assert len(list(computed.iterdir())) == PARTS
-    wait_for("no executor pod left", lambda: not served.pods(application_id, "task"), 100)
+    wait_for("no executor pod left", lambda: not served.pods(application_id, "task"))
     before = service_process(served)
     before.send_signal(signal.SIGKILL)
-    wait_for("the end of the service", lambda: has_ended(before), 20)
-    wait_for("the next service", lambda: listens(service_process(served), port), 60)
+    wait_for("the end of the service", lambda: has_ended(before))
+    wait_for("the next service", lambda: listens(service_process(served), port))
     go.touch()
 
     result = submission.result()
@@ -104,4 +104,4 @@ def test_shuffle_is_read_again_when_all_who_wrote_it_are_gone(
         """Files are being deleted meanwhile, which os.walk reads over."""
         return {name for _, names, _ in os.walk(usercache) for name in names}
 
-    wait_for("the files gone with their application", lambda: application_id not in folders(), 60)
+    wait_for("the files gone with their application", lambda: application_id not in folders())

@@ -34,7 +34,7 @@ from tests.support.node_agent import APPLICATION, container_id, eventually
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 MASTER, WORKER = container_id(1), container_id(2)
-COMMAND_TIMEOUT_S = 120
+COMMAND_TIMEOUT_S = 600
 SILENCE_S = 5.0
 BIG_BYTES = 20 << 20
 IS_ROOT = os.geteuid() == 0
@@ -209,7 +209,7 @@ def test_logs_of_an_application_that_is_over(cluster: Cluster) -> None:
     def is_aggregated() -> bool | None:
         return cluster.application(application_id).get("logAggregationStatus") == "SUCCEEDED" or None
 
-    wait_for("aggregated logs", is_aggregated, 60)
+    wait_for("aggregated logs", is_aggregated)
     code, text = yarn_logs(cluster, "-applicationId", application_id)
     assert (code, text.count("LogType:stdout\n")) == (0, 2)
     assert "LogLength:7\nLogContents:\na word\n\nEnd of LogType:stdout\n" in text
@@ -229,7 +229,7 @@ def test_logs_of_an_application_that_runs(cluster: Cluster) -> None:
         code, text = yarn_logs(cluster, "-applicationId", application_id, "-log_files", "stdout")
         return text if code == 0 and "so far" in text else None
 
-    text = wait_for("logs of a running application", is_shown, 60)
+    text = wait_for("logs of a running application", is_shown)
     assert "LogAggregationType: LOCAL\n" in text
     assert "so far\nEnd of LogType:stdout.This log file belongs to a running container (container_" in text
     code, text = yarn_logs(cluster, "-applicationId", application_id, "-am", "1", "-log_files", "stdout", "-size", "2")

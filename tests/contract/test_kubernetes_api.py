@@ -262,7 +262,7 @@ async def watched(kubernetes: Kubernetes, count: int, **query: str) -> list[Json
     """The first ``count`` events of a watch of pods."""
     events: list[Json] = []
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(60),
         kubernetes.http.stream("GET", PODS, params={"watch": "true", "timeoutSeconds": "8", **query}) as answer,
     ):
         assert answer.status_code == 200

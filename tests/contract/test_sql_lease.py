@@ -224,7 +224,7 @@ async def test_a_leader_that_stopped_in_the_middle_of_a_commit_is_not_waited_for
     address = make_url(postgres_url).set(drivername="postgresql").render_as_string(hide_password=False)
     stopped = psycopg.connect(address, application_name=f"{LEADER_PREFIX}a")
     stopped.execute("UPDATE identity SET epoch = epoch")
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(60):
         await (await open_with(postgres_url, Lead("b"))).close()
     with pytest.raises(psycopg.OperationalError):
         stopped.execute("SELECT 1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 
 import pytest
@@ -38,7 +37,6 @@ from yodel.ports.store import Commit, FencedOut, Row
 from yodel.store.errors import OrphanRow
 
 MANY = 10_000
-LOAD_TIME_MAX_S = 20.0  # it takes well under a second; this is for a busy machine
 
 
 # --- opening -------------------------------------------------------------------------------------------------------
@@ -394,14 +392,11 @@ async def test_reservation_never_goes_back(open_store: Open) -> None:
 # --- size ----------------------------------------------------------------------------------------------------------
 
 
-async def test_ten_thousand_containers_are_written_at_once_and_read_soon(open_store: Open) -> None:
+async def test_ten_thousand_containers_are_written_at_once_and_read(open_store: Open) -> None:
     containers = tuple(a_container(container=n, node_id=NodeId(f"node-{n % 50}", 8041)) for n in range(2, MANY + 2))
     store, _ = await open_store()
     await store.commit(Commit(rows=[*parents_of(), *containers]))
 
-    began_s = time.monotonic()
     snapshot = await stored(open_store)
-    took_s = time.monotonic() - began_s
 
     assert snapshot.containers == containers
-    assert took_s < LOAD_TIME_MAX_S

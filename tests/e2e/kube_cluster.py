@@ -138,7 +138,7 @@ class KubeCluster:
             finally:
                 process.terminate()
 
-    def running_pods(self, application_id: str, role: str, count: int, timeout_s: float = 120) -> list[Pod]:
+    def running_pods(self, application_id: str, role: str, count: int) -> list[Pod]:
         """Those that run, once there are ``count``."""
 
         def probe() -> list[Pod] | None:
@@ -148,7 +148,7 @@ class KubeCluster:
             found = [pod for pod in self.live_pods(application_id, role) if pod.phase == "Running"]
             return found if len(found) >= count else None
 
-        return wait_for(f"{count} running pods of {application_id}", probe, timeout_s)
+        return wait_for(f"{count} running pods of {application_id}", probe)
 
     def delete_pod(self, pod: Pod) -> None:
         self.kubectl("delete", "pod", pod.name, "--wait=false", "--namespace", self.container_namespace)
@@ -160,7 +160,7 @@ class KubeCluster:
 
     def delete_pods(self, application_id: str) -> None:
         """Of an application that is over; they would stay some minutes for ``kubectl logs``.  None may be live."""
-        wait_for("no live pod", lambda: not self.live_pods(application_id), KUBECTL_TIMEOUT_S)
+        wait_for("no live pod", lambda: not self.live_pods(application_id))
         selector = f"--selector={PREFIX}application={application_id}"
         self.kubectl("delete", "pods", "--namespace", self.container_namespace, selector)
 
@@ -215,14 +215,14 @@ class KubeCluster:
         app: dict[str, Any] = self.rest(f"/apps/{application_id}")["app"]
         return app
 
-    def ended(self, application_id: str, timeout_s: float = 120) -> dict[str, Any]:
+    def ended(self, application_id: str) -> dict[str, Any]:
         """The application once it is over."""
 
         def probe() -> dict[str, Any] | None:
             app = self.application(application_id)
             return app if app["state"] in ENDED else None
 
-        return wait_for(f"the end of {application_id}", probe, timeout_s)
+        return wait_for(f"the end of {application_id}", probe)
 
     def spark(self, line: str = "4.x") -> Spark:
         return _ClusterSpark(line, self)
@@ -255,7 +255,7 @@ class KubeCluster:
         def is_written() -> bool:
             return self.application(application_id)["logAggregationStatus"] in ("SUCCEEDED", "FAILED", "TIME_OUT")
 
-        wait_for(f"the logs of {application_id}", is_written, LOGS_TIMEOUT_S)
+        wait_for(f"the logs of {application_id}", is_written)
         result = self.target.yarn("logs", "-applicationId", application_id, timeout_s=KUBECTL_TIMEOUT_S)
         assert result.returncode == 0, result.text[-4000:]
         return result.stdout
@@ -273,13 +273,13 @@ class KubeCluster:
         for number in range(1, self.state.nodes + 1):
             if not _is_well(known.get(node_name(number)), number):
                 self._heal_node(number)
-        wait_for("the ResourceManager and its nodes", self._is_whole, HEAL_TIMEOUT_S)
+        wait_for("the ResourceManager and its nodes", self._is_whole)
 
     def _heal_node(self, number: int) -> None:
         name = node_name(number)
         if not self._works(name):
             self.node(number).restart()
-            wait_for(f"{name} Ready", lambda: self._works(name), HEAL_TIMEOUT_S)
+            wait_for(f"{name} Ready", lambda: self._works(name))
         self.kubectl("uncordon", name)
         self.kubectl("taint", "node", name, f"{PREFIX}e2e-", check=False)
         self.kubectl("label", "node", name, "--overwrite", f"{RACK_LABEL}={rack(number)}")
@@ -291,7 +291,7 @@ class KubeCluster:
         plane = self.control_plane
         if not plane.is_ready():
             plane.start_api_server()
-            wait_for("the API server", plane.is_ready, HEAL_TIMEOUT_S)
+            wait_for("the API server", plane.is_ready)
             plane.start_controllers()
 
     def hold(self, seconds: float) -> None:

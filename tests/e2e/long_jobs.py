@@ -61,16 +61,16 @@ class LongJobs:
             self._bring_resource_manager()
             self._clients.append(self._start_spark())
             self.spark = self._clients[0].application_id()
-            cluster.running_pods(self.spark, "am", 1, START_TIMEOUT_S)
+            cluster.running_pods(self.spark, "am", 1)
         finally:
             cluster.kubectl("uncordon", *others)
-        wait_for("all executors", self._executors_run, START_TIMEOUT_S)
+        wait_for("all executors", self._executors_run)
         self._lend_room(0, *others)
         self._lend_room(2 * MASTER_BYTES, MASTERS_NODE)
         try:
             self._clients.append(self._start_mapreduce())
             self.mapreduce = self._clients[1].application_id()
-            cluster.running_pods(self.mapreduce, "am", 1, START_TIMEOUT_S)
+            cluster.running_pods(self.mapreduce, "am", 1)
         finally:
             cluster.lend(COLOCATION, nodes=others)
         self.until_whole()
@@ -85,7 +85,7 @@ class LongJobs:
         if all(pod["spec"].get("nodeName") == MASTERS_NODE for pod in pods):
             return
         self.cluster.kubectl("delete", "pod", *words)
-        wait_for("the ResourceManager", self.cluster.serves, START_TIMEOUT_S)
+        wait_for("the ResourceManager", self.cluster.serves)
 
     def _start_spark(self) -> Submission:
         conf = {
@@ -131,12 +131,12 @@ class LongJobs:
 
     def until_whole(self, lost: frozenset[str] = frozenset()) -> None:
         """Until every executor runs and the map is held, none of them in a container of ``lost``."""
-        wait_for("the map", lambda: self._hold(lost), START_TIMEOUT_S, 0.1)  # first: it would be through soon
-        wait_for("all executors", lambda: self._executors_run(lost), START_TIMEOUT_S)
+        wait_for("the map", lambda: self._hold(lost), every_s=0.1)  # first: it would be through soon
+        wait_for("all executors", lambda: self._executors_run(lost))
 
     def until_steady(self) -> None:
         """Until there is nothing but what is meant to last: a map that is not held is soon over."""
-        wait_for("nothing that passes", lambda: len(self.tasks()) == EXECUTORS + 1, START_TIMEOUT_S)
+        wait_for("nothing that passes", lambda: len(self.tasks()) == EXECUTORS + 1)
 
     def until_replaced(self, pods: Sequence[Pod]) -> None:
         """Until those are over and others do their work.  The next map begins before all are over: it is held then."""
@@ -146,7 +146,7 @@ class LongJobs:
             self._hold(lost)
             return not lost & {pod.container for pod in self.tasks()}
 
-        wait_for("the end of those pods", are_over, START_TIMEOUT_S)
+        wait_for("the end of those pods", are_over)
         self.until_whole(lost)
 
     def until_told_of(self, pods: Sequence[Pod], words: str) -> None:
@@ -159,7 +159,7 @@ class LongJobs:
             return all(any(container in line for line in lines) for container in executors)
 
         try:
-            wait_for("the driver's word", told, 60)
+            wait_for("the driver's word", told)
         except AssertionError:
             lines = [line for line in self.driver_log().splitlines() if any(c in line for c in executors)]
             raise AssertionError(f"{words!r} is not in: {lines[-20:]}") from None

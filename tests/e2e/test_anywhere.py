@@ -52,10 +52,10 @@ def test_distributed_shell_and_its_logs(cluster: KubeCluster, started: Started) 
 
 def test_kill_leaves_no_live_pod(cluster: KubeCluster, started: Started) -> None:
     application_id = started.endless.application_id()
-    cluster.running_pods(application_id, "task", 1, 240)
+    cluster.running_pods(application_id, "task", 1)
     cluster.kill(USER, application_id)
     assert cluster.ended(application_id)["finalStatus"] == "KILLED"
-    wait_for("no live pod", lambda: not cluster.live_pods(application_id), 60)
+    wait_for("no live pod", lambda: not cluster.live_pods(application_id))
 
 
 def test_spark_that_brings_its_own_files(cluster: KubeCluster, started: Started) -> None:

@@ -25,10 +25,10 @@ def test_no_room_is_told_and_room_that_comes_is_used_without_a_scheduler(cluster
         job = mapreduce.start_example(cluster.target, "pi", *queue, 4, 1000)
         application_id = job.application_id()
         text = f"Pool koordinator+volcano ({BATCH_CPU}, kubernetes.io/batch-memory) has no room: "
-        wait_for("the reason", lambda: text in cluster.application(application_id)["diagnostics"], 60)
+        wait_for("the reason", lambda: text in cluster.application(application_id)["diagnostics"])
         assert cluster.pods(application_id) == []
-    (master,) = cluster.running_pods(application_id, "am", 1, START_S)
-    tasks = cluster.running_pods(application_id, "task", 2, START_S)
+    (master,) = cluster.running_pods(application_id, "am", 1)
+    tasks = cluster.running_pods(application_id, "task", 2)
     assert len({pod.node for pod in (master, *tasks)}) >= 2, "pods are not spread"
     result = job.result()
     assert result.returncode == 0, result.text[-6000:]

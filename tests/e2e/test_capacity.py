@@ -26,11 +26,11 @@ def _lent_again(cluster: KubeCluster) -> Iterator[None]:
 def test_what_is_published_is_the_size_whatever_the_machine_has(cluster: KubeCluster) -> None:
     """Eight vcores a node by its publication; then five, on one of them."""
     nodes = cluster.state.nodes
-    wait_for("eight vcores a node", lambda: pool(cluster)["size"]["vcores"] == 8 * nodes, 60)
+    wait_for("eight vcores a node", lambda: pool(cluster)["size"]["vcores"] == 8 * nodes)
     before = cluster.rest("/metrics")["clusterMetrics"]["totalVirtualCores"]
     guaranteed = cluster.api("/queues/root.default")["guaranteed"]["vcores"]
     cluster.lend({**COLOCATION, BATCH_CPU: 5000}, nodes=("node1",))
-    wait_for("three less", lambda: pool(cluster)["size"]["vcores"] == 8 * nodes - 3, 60)
+    wait_for("three less", lambda: pool(cluster)["size"]["vcores"] == 8 * nodes - 3)
     assert cluster.rest("/metrics")["clusterMetrics"]["totalVirtualCores"] == before - 3
     assert cluster.api("/queues/root.default")["guaranteed"]["vcores"] <= guaranteed
     assert cluster.api("/queues/root.katalyst")["maximum"]["vcores"] == 8 * nodes, "another pool"
@@ -42,13 +42,13 @@ def test_capacity_goes_and_comes_back(cluster: KubeCluster) -> None:
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 2, "-container_memory", 256)
     running = shell.start(cluster.target, *words)
     first = running.application_id()
-    pods = cluster.running_pods(first, "task", 2, 240)
+    pods = cluster.running_pods(first, "task", 2)
 
     cluster.lend(dict.fromkeys(COLOCATION, 0))
     waiting = shell.start(cluster.target, "-shell_command", "date", "-container_memory", 256)
     second = waiting.application_id()
     reason = f"Pool {POOL} ({BATCH_CPU}, kubernetes.io/batch-memory) has no room"
-    wait_for("the reason", lambda: reason in cluster.application(second)["diagnostics"], 60)
+    wait_for("the reason", lambda: reason in cluster.application(second)["diagnostics"])
     lent = pool(cluster)
     assert (lent["size"]["vcores"], lent["size"]["memory_mib"], lent["free"]["vcores"]) == (0, 0, 0)
     assert (lent["used"]["vcores"], lent["nodes"]) == (3, cluster.state.nodes)
@@ -75,11 +75,11 @@ def test_a_job_grows_with_what_is_lent(cluster: KubeCluster) -> None:
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 4, "-container_memory", 512)
     job = shell.start(cluster.target, *words)
     application_id = job.application_id()
-    cluster.running_pods(application_id, "task", 1, 240)
+    cluster.running_pods(application_id, "task", 1)
     cluster.hold(QUIET_S)
     assert len(cluster.running_pods(application_id, "task", 1)) == 1
     cluster.lend(COLOCATION)
-    wait_for("all that was asked for", lambda: len(cluster.placed(application_id, "task")) == 4, 120)
+    wait_for("all that was asked for", lambda: len(cluster.placed(application_id, "task")) == 4)
     cluster.tell_to_end(cluster.running_pods(application_id, "task", 4))
     result = job.result(240)
     assert result.returncode == 0, result.text[-4000:]

@@ -65,7 +65,7 @@ def patient(cluster: KubeCluster) -> Iterator[Submission]:
     submission = command(cluster, "default", "echo there is room again")
     try:
         application_id = submission.application_id()
-        wait_for("the API server's word", lambda: "exceeded quota" in diagnostics(cluster, application_id), 60)
+        wait_for("the API server's word", lambda: "exceeded quota" in diagnostics(cluster, application_id))
         assert cluster.application(application_id)["state"] == "ACCEPTED"
     finally:
         cluster.kubectl("delete", "resourcequota", "yodel-e2e", "--namespace", cluster.container_namespace)
@@ -115,10 +115,10 @@ def test_image_that_is_nowhere(cluster: KubeCluster, running: Running) -> None:
 
 def test_master_without_room_says_why(cluster: KubeCluster, running: Running) -> None:
     application_id = running.too_big.application_id()
-    wait_for("the scheduler's word", lambda: "Insufficient cpu" in diagnostics(cluster, application_id), 60)
+    wait_for("the scheduler's word", lambda: "Insufficient cpu" in diagnostics(cluster, application_id))
     assert cluster.application(application_id)["state"] == "ACCEPTED"
     assert cluster.target.yarn("application", "-kill", application_id).returncode == 0
-    wait_for("the end of its pod", lambda: not cluster.live_pods(application_id), 60)
+    wait_for("the end of its pod", lambda: not cluster.live_pods(application_id))
 
 
 def test_full_quota_is_waited_for(patient: Submission) -> None:

@@ -47,12 +47,12 @@ def test_node_drained(cluster: KubeCluster, jobs: LongJobs) -> None:
     node = jobs.node_with_work()
     hurt = jobs.tasks(node)
     cluster.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=90s")
-    wait_for("the node decommissioning", lambda: cluster.yarn_node(node)["state"] == "DECOMMISSIONING", 60)
+    wait_for("the node decommissioning", lambda: cluster.yarn_node(node)["state"] == "DECOMMISSIONING")
     jobs.until_replaced(hurt)
     jobs.until_told_of(hurt, "was evicted through the API")
     assert not jobs.tasks(node), "something was placed on a drained node"
     cluster.kubectl("uncordon", node)
-    wait_for("the node back", lambda: cluster.yarn_node(node)["state"] == "RUNNING", 60)
+    wait_for("the node back", lambda: cluster.yarn_node(node)["state"] == "RUNNING")
 
 
 def test_no_execute_taint(cluster: KubeCluster, jobs: LongJobs) -> None:
@@ -97,7 +97,7 @@ def test_kubelet_stops_and_comes_back(cluster: KubeCluster, jobs: LongJobs) -> N
     hurt = jobs.tasks(node)
     machine = cluster.node(int(node.removeprefix("node")))
     machine.stop_kubelet()
-    wait_for("the node NotReady", lambda: not cluster.node_is_ready(node), NODE_TIMEOUT_S)
+    wait_for("the node NotReady", lambda: not cluster.node_is_ready(node))
     jobs.until_replaced(hurt)
     jobs.until_told_of(hurt, "does not finish terminating")
     machine.restart()
@@ -117,10 +117,10 @@ def test_node_deleted_and_the_resource_manager_killed_meanwhile(cluster: KubeClu
         "delete", "pod", "--namespace", cluster.namespace, "--selector=app.kubernetes.io/component=resourcemanager",
         "--grace-period=0", "--force",
     )  # fmt: skip
-    wait_for("the ResourceManager's end", lambda: not cluster.serves(), 60)
-    wait_for("the next ResourceManager", cluster.serves, NODE_TIMEOUT_S)
+    wait_for("the ResourceManager's end", lambda: not cluster.serves())
+    wait_for("the next ResourceManager", cluster.serves)
     rounds = jobs.rounds()
-    wait_for("progress", lambda: jobs.rounds() >= rounds + 2, NODE_TIMEOUT_S)
+    wait_for("progress", lambda: jobs.rounds() >= rounds + 2)
     jobs.until_replaced(hurt)
     jobs.until_told_of(hurt, "the node of pod")
     assert spared <= {pod.container for pod in (*jobs.tasks(), *jobs.masters())}
@@ -134,7 +134,7 @@ def test_masters_deleted_by_hand(cluster: KubeCluster, jobs: LongJobs) -> None:
     before = frozenset(pod.container for pod in (*masters, *jobs.tasks()))
     for pod in masters:
         cluster.delete_pod(pod)
-    wait_for("other masters", lambda: len({pod.container for pod in jobs.masters()} - first) == 2, NODE_TIMEOUT_S)
+    wait_for("other masters", lambda: len({pod.container for pod in jobs.masters()} - first) == 2)
     jobs.until_whole(before)
     assert [jobs.attempts(application_id) for application_id in jobs.applications] == [[1, 2], [1, 2]]
 

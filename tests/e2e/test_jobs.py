@@ -88,7 +88,7 @@ def test_terasort_shuffles_between_two_nodes(cluster: KubeCluster, started: Star
         places.update((pod.container, pod.node) for pod in cluster.pods(application_id, "task") if pod.node)
         return cluster.application(application_id)["state"] in ("FINISHED", "FAILED", "KILLED")
 
-    wait_for("the end of the sort", watch, 600)
+    wait_for("the end of the sort", watch)
     sorted_ = job.result()
     assert sorted_.returncode == 0, sorted_.text[-6000:]
     assert len({node for _, node in places}) >= 2, places

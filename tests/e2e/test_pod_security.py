@@ -31,7 +31,7 @@ PARTS = {"resourcemanager", "postgres", "migration"}
 def trial(cluster: KubeCluster) -> Iterator[str]:
     """A namespace that enforces ``restricted``."""
     cluster.kubectl("apply", "--filename=-", given=json.dumps(TRIAL_MANIFEST))
-    wait_for("its service account", lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", TRIAL), 30)
+    wait_for("its service account", lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", TRIAL))
     yield TRIAL
     cluster.kubectl("delete", "namespace", TRIAL, "--wait=false")
 
@@ -97,7 +97,7 @@ def test_containers_need_their_nodes_folders_and_nothing_else(
 ) -> None:
     case = Case(name="pod", fields={"queue": queue}, spec={"commands": {"command": "sleep 20"}})
     _, text, application_id = cluster.submit(USER, case.context())
-    pod = wait_for(text or "a pod", lambda: next(iter(cluster.pods(application_id)), None), 60)
+    pod = wait_for(text or "a pod", lambda: next(iter(cluster.pods(application_id)), None))
     found = violations(cluster, pod.body["spec"])
     cluster.kill(USER, application_id)
     assert found == needs

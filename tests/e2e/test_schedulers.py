@@ -94,7 +94,7 @@ class Applications:
             sizes = ("-container_memory", SIZE_MIB, "-container_vcores", CORES)
             self.jobs[queue] = shell.start(cluster.target, *words, *sizes)
         self.ids = {queue: job.application_id() for queue, job in self.jobs.items()}
-        self.tasks = {queue: cluster.running_pods(app, "task", TASKS, 240) for queue, app in self.ids.items()}
+        self.tasks = {queue: cluster.running_pods(app, "task", TASKS) for queue, app in self.ids.items()}
         self.masters = {queue: cluster.running_pods(app, "am", 1)[0] for queue, app in self.ids.items()}
         self.groups = {queue: self.group(queue) for queue in GROUPED}
 
@@ -173,9 +173,9 @@ def test_jobs_succeed_and_their_groups_go(applications: Applications) -> None:
         result = job.result(240)
         assert result.returncode == 0, f"{queue}: {result.text[-4000:]}"
     for queue in GROUPED:
-        wait_for(f"no group in {queue}", partial(applications.has_no_group, queue), SWEEP_S)
+        wait_for(f"no group in {queue}", partial(applications.has_no_group, queue))
     stale = ("get", VOLCANO_GROUP, STALE, "--namespace", cluster.container_namespace, "--ignore-not-found")
-    wait_for("no stale group", lambda: not cluster.kubectl(*stale), SWEEP_S)
+    wait_for("no stale group", lambda: not cluster.kubectl(*stale))
 
 
 @pytest.mark.parametrize("command", ["check", "serve"])

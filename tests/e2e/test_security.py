@@ -70,7 +70,7 @@ class Neighbour:
         case = Case(name="neighbour", spec={"commands": {"command": command}}, user=ALICE)
         _, _, self.application_id = cluster.submit(ALICE, case.context())
         (self.pod,) = cluster.running_pods(self.application_id, "am", 1)
-        self.process = wait_for("alice's process", sleeper, 60)
+        self.process = wait_for("alice's process", sleeper)
         (self.work,) = FOLDER.glob(f"local/*/usercache/{ALICE}/appcache/{self.application_id}/container_*_000001")
         self.folder = self.work.parents[2]
         status = cluster.hdfs.hdfs.put("/tmp/alices", SECRET.encode(), user=ALICE, mode="600")
@@ -109,7 +109,7 @@ class Hostilities:
     def ended(self, name: str) -> Mapping[str, Any]:
         answer = self.answers[name]
         assert answer.status == 202, answer.text
-        return self.cluster.ended(answer.application_id, END_S)
+        return self.cluster.ended(answer.application_id)
 
     def waiting(self, name: str) -> str:
         """Why an application waits; it is killed then."""
@@ -121,7 +121,7 @@ class Hostilities:
             return text if re.search(CASES[name].waits, text) else ""
 
         if name not in self._waited:
-            self._waited[name] = wait_for(f"why {name} waits", probe, END_S)
+            self._waited[name] = wait_for(f"why {name} waits", probe)
             self.cluster.kill(BOB, answer.application_id)
         return self._waited[name]
 

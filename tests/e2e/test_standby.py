@@ -63,7 +63,7 @@ class Managers:
             ready, waiting = self.by_readiness()
             return ready[0] if (len(ready), len(waiting)) == (1, replicas - 1) else None
 
-        return wait_for(f"one leader of {replicas}", probe, CHANGE_TIMEOUT_S)
+        return wait_for(f"one leader of {replicas}", probe)
 
     def kill(self, name: str) -> None:
         """The process itself, as the kernel would for want of memory."""
@@ -136,7 +136,7 @@ def job(cluster: KubeCluster, managers: Managers, folder: str) -> Iterator[Submi
     cluster.heal()
     conf = {"spark.executor.instances": str(EXECUTORS)}
     submission = cluster.spark().start("cluster", UNTIL_TOLD, f"{cluster.hdfs.default_fs}{folder}", conf=conf)
-    cluster.running_pods(submission.application_id(), "task", EXECUTORS, 240)
+    cluster.running_pods(submission.application_id(), "task", EXECUTORS)
     yield submission
     submission.stop()
 
@@ -146,7 +146,7 @@ def test_leader_crashes(cluster: KubeCluster, managers: Managers) -> None:
     before = managers.restarts(leader)
     with outage(cluster) as outages:
         managers.kill(leader)
-        wait_for("its next process", lambda: managers.restarts(leader) > before, CHANGE_TIMEOUT_S)
+        wait_for("its next process", lambda: managers.restarts(leader) > before)
         managers.settled(2)  # whichever of the two looked first
     print(f"not served for {outages} s")
     assert 0 < sum(outages) < CRASH_S
@@ -169,7 +169,6 @@ def test_rollout_hands_over(cluster: KubeCluster, managers: Managers) -> None:
         wait_for(
             "new pods alone",
             lambda: not before & {pod["metadata"]["name"] for pod in managers.pods()},
-            CHANGE_TIMEOUT_S,
         )
         managers.settled(2)
     print(f"not served for {outages} s")

@@ -20,9 +20,9 @@ DISK_MIB = 4
 def disk() -> Iterator[Path]:
     """A small disk of its own (needs root)."""
     path = Path(tempfile.mkdtemp(prefix="yodel-disk-"))
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m,mode=755", "tmpfs", path], check=True, timeout=10)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m,mode=755", "tmpfs", path], check=True, timeout=60)
     yield path
-    subprocess.run(["umount", "-l", path], check=True, timeout=10)
+    subprocess.run(["umount", "-l", path], check=True, timeout=60)
     path.rmdir()
 
 

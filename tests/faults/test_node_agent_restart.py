@@ -21,7 +21,7 @@ from yodel.pb_convert import ids
 T = TypeVar("T")
 CONTAINER = container_id(2)
 SLEEP = "exec sleep 600"
-SLOW_START_S = 25.0
+SLOW_START_S = 60.0
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.runs.parts import Part
+
 AGAIN_MAX = 3
 """Failed tests of one part that are asked again.  More are a fault of what is tested."""
 PASSED, FAILED = 0, 1
@@ -31,7 +33,8 @@ class Outcome:
     failed_after: frozenset[str] = frozenset()
     """Those of ``failed`` that failed while what they had used was taken down."""
     seconds: Mapping[str, float] = field(default_factory=dict)
-    processor_s: Mapping[str, float] = field(default_factory=dict)
+    ports: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """On which a test spoke, by the numbers they have in Hadoop."""
     faults: tuple[str, ...] = ()
     """Why nothing can be concluded from it."""
 
@@ -84,7 +87,7 @@ def outcome_of(part: str, events: Sequence[Mapping[str, Any]], status: int) -> O
         failed=failed,
         failed_after=frozenset(r["id"] for r in reports if r["outcome"] == "failed" and r["when"] == "teardown"),
         seconds=seconds,
-        processor_s={report["id"]: report["processor_s"] for report in reports if "processor_s" in report},
+        ports={report["id"]: tuple(report["ports"]) for report in reports if report.get("ports")},
         faults=tuple(_faults(events, status, unknown=unknown, has_failures=bool(failed), has_tests=bool(collected))),
     )
 
@@ -136,6 +139,13 @@ def judged(first: Outcome, second: Outcome | None) -> Verdict:
         unsteady=unsteady,
         faults=faults,
     )
+
+
+def spoken(parts: Iterable[Part], outcomes: Sequence[Outcome]) -> Iterable[tuple[int, str]]:
+    """Yield each port that a part is said to speak on, with the first passed test that did, or nothing."""
+    for port in sorted({port for part in parts for port in part.speaks}):
+        tests = (t for one in outcomes for t, ports in one.ports.items() if port in ports and t in one.passed)
+        yield port, next(tests, "")
 
 
 def _both(first: Outcome, second: Outcome, test: str) -> str:

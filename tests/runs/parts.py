@@ -9,24 +9,31 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+TEST = "::"
+KEYS = {"paths", "options", "speaks"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What one pytest process runs; ``paths`` are below the checkout."""
+    """What one pytest process runs.
+
+    ``paths`` are folders, files, or single tests (``FILE::TEST``) below the checkout; ``speaks`` the ports, by the
+    numbers they have in Hadoop, on which its tests have to speak.
+    """
 
     name: str
     paths: tuple[str, ...]
     options: tuple[str, ...] = ()
+    speaks: tuple[int, ...] = ()
 
     def files(self, root: Path = ROOT) -> list[str]:
-        """Its test files, each as often as it is named."""
-        found = (
-            ([at] if at.is_file() else sorted(at.rglob("test_*.py"))) for at in (root / path for path in self.paths)
-        )
+        """Return its whole test files, each as often as it is named."""
+        places = (root / path for path in self.paths if TEST not in path)
+        found = ([at] if at.is_file() else sorted(at.rglob("test_*.py")) for at in places)
         return [path.relative_to(root).as_posix() for paths in found for path in paths]
 
 
@@ -45,14 +52,16 @@ def load(path: Path = HERE / "parts.toml", root: Path = ROOT) -> dict[str, Run]:
     return {name: Run(name=name, parts=_parts(name, named, parts)) for name, named in table["runs"].items()}
 
 
-def _part(name: str, entry: Mapping[str, Sequence[str]], root: Path) -> Part:
-    if unknown := entry.keys() - {"paths", "options"}:
-        raise ValueError(f"parts.{name}: no key is named {', '.join(sorted(unknown))}; there are paths and options")
-    if missing := [path for path in entry["paths"] if not (root / path).exists()]:
+def _part(name: str, entry: Mapping[str, Sequence[Any]], root: Path) -> Part:
+    if unknown := entry.keys() - KEYS:
+        named = ", ".join(sorted(unknown))
+        raise ValueError(f"parts.{name}: no key is named {named}; there are {', '.join(sorted(KEYS))}")
+    if missing := [path for path in entry["paths"] if not (root / path.partition(TEST)[0]).exists()]:
         raise ValueError(f"parts.{name}.paths: not in the checkout: {', '.join(missing)}")
     if not entry["paths"]:
         raise ValueError(f"parts.{name}.paths: empty, where at least one path is expected")
-    return Part(name=name, paths=tuple(entry["paths"]), options=tuple(entry.get("options", ())))
+    given = {key: tuple(values) for key, values in entry.items()}
+    return Part(name=name, **given)
 
 
 def _parts(run: str, named: Sequence[str], parts: Mapping[str, Part]) -> tuple[Part, ...]:

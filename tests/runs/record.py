@@ -9,16 +9,16 @@ the last one that pytest came to its end: whoever reads the file can tell a run 
 from __future__ import annotations
 
 import json
-import resource
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 OPTION = "--record"
-PROCESSOR = "processor_s"
+PORTS = "ports"
+"""A test's property: the ports on which it spoke, by the names they have in Hadoop."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,37 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("record")
-    if path:
-        config.pluginmanager.register(Meter(), "yodel-meter")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(Path(path)), "yodel-recorder")
         # What is started in the background of a shell is told to ignore it, and it is how a run is ended in order.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-class Meter:
-    """Processor time of each test, from the end of the one before it, as a property of its last report."""
-
-    def __init__(self) -> None:
-        self._used_s = _used_s()
-
-    def pytest_collection_finish(self) -> None:
-        self._used_s = _used_s()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            now_s = _used_s()
-            item.user_properties.append((PROCESSOR, now_s - self._used_s))
-            self._used_s = now_s
-
-
-def _used_s() -> float:
-    """With all children that were waited for."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 class Recorder:
@@ -81,7 +54,7 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         text = "" if report.passed else "\n".join([report.longreprtext, *_captured(report)])
-        used = {name: value for name, value in report.user_properties if name == PROCESSOR}
+        ports = [port for name, value in report.user_properties if name == PORTS for port in value]
         self._write(
             "report",
             id=report.nodeid,
@@ -89,7 +62,7 @@ class Recorder:
             outcome=report.outcome,
             seconds=report.duration,
             text=text,
-            **used,
+            ports=ports,
         )
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:

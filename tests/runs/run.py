@@ -1,14 +1,15 @@
 """Runs parts of the tests side by side, asks once more what failed, and says how it ended.
 
-    python -m tests.runs quick hadoop+clients+apart alone
-    python -m tests.runs e2e,clients+quick,apart,hadoop alone
+    python -m tests.runs test
+    python -m tests.runs e2e,clients+quick,slow alone
 
 Words go one after the other, and so do runs that a comma joins.  What a plus joins goes side by side: ``quick`` and
-then ``apart``, both beside ``e2e``.  All but the first give way to it where there is too little processor time.
+then ``slow``, both beside ``e2e``.  All but the first give way to it where there is too little processor time.
 
-What pytest prints goes to ``.runs/quick-apart/PART.log``.  Here a line a minute says how far each part is, a line says
-who failed as soon as it did, and at the end come all failures with their texts, the parts' sums, and one last line,
-``N passed, N failed``.  The exit status is 0 when nothing failed, 1 when something did, 2 when it could not begin.
+What pytest prints goes to ``.runs/quick-slow/PART.log``.  Here a line a minute says how far each part is, and a line
+says who failed as soon as it did.  At the end come all failures with their texts, the slowest tests, the parts' sums,
+and the ports that a part has to speak on with the test that did; then what was unsteady, and one last line, ``N
+passed, N failed``.  The exit status is 0 when nothing failed, 1 when something did, 2 when it could not begin.
 """
 
 from __future__ import annotations
@@ -17,21 +18,19 @@ import argparse
 import fcntl
 import io
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.runs import cost
-from tests.runs.outcome import AGAIN_MAX, Outcome, Verdict, judged, outcome_of, read, to_ask_again
+from tests.runs.outcome import AGAIN_MAX, Outcome, Verdict, judged, outcome_of, read, spoken, to_ask_again
 from tests.runs.parts import HERE, ROOT, Part, load
 
 PROGRESS_EVERY_S = 60.0
@@ -45,7 +44,6 @@ SLOWEST = 25
 GIVING_WAY = 5
 """In ``nice``'s numbers."""
 BESIDE, AFTER = "+", ","
-COSTS = "tests/cost.toml"
 
 
 class Running:
@@ -145,15 +143,13 @@ def main(
     arguments: Sequence[str],
     parts: Path = HERE / "parts.toml",
     root: Path = ROOT,
-    loop_s: Callable[[], float] = cost.loop_s,
 ) -> int:
-    """The exit status.  ``loop_s``: what a unit of cost takes now."""
+    """Run what the arguments name and return the exit status."""
     runs = load(parts, root)
     parser = argparse.ArgumentParser(prog="python -m tests.runs", description=__doc__)
     parser.add_argument(
         "runs", nargs="+", metavar="RUN", help=f"{', '.join(runs)}, or several, joined by {BESIDE} and {AFTER}"
     )
-    parser.add_argument("--record-cost", action="store_true", help=f"keep what the files cost in {COSTS}")
     asked = parser.parse_args(arguments)
     words = [[row.split(AFTER) for row in word.split(BESIDE)] for word in asked.runs]
     names = [name for rows in words for row in rows for name in row]
@@ -165,54 +161,42 @@ def main(
         sys.stdout.reconfigure(errors="backslashreplace")
     with _folder(root / ".runs" / "-".join(asked.runs)) as folder:
         rows = [[[runs[name].parts for name in row] for row in rows] for rows in words]
-        return _run(rows, folder, root, loop_s, keeps_cost=asked.record_cost)
+        return _run(rows, folder, root)
 
 
 Rows = Sequence[Sequence[Sequence[Part]]]
 """What goes side by side: rows of what goes one after the other, of parts that go side by side."""
 
 
-def _run(words: Sequence[Rows], folder: Path, root: Path, loop_s: Callable[[], float], *, keeps_cost: bool) -> int:
+def _run(words: Sequence[Rows], folder: Path, root: Path) -> int:
     started_s = time.monotonic()
     first: dict[str, tuple[Running, Outcome]] = {}
     again: dict[str, tuple[Running, Outcome]] = {}
     with _ended_in_order():
-        loops_s = [loop_s()]
         for rows in words:
             given = [[{part.name: [*part.options, *part.paths] for part in parts} for parts in row] for row in rows]
             first.update(_side_by_side(given, folder, root))
-            loops_s.append(loop_s())
         for name, (_, outcome) in first.items():
             if asked := to_ask_again(outcome):
                 say(f"lane {name}: {len(asked)} asked again")
                 (ended,) = _side_by_side([[{f"{name}-again": asked}]], folder, root).values()
                 again[name] = ended
     verdicts = [judged(outcome, again[name][1] if name in again else None) for name, (_, outcome) in first.items()]
-    for line in _told(verdicts, {**first, **{f"{name}-again": ended for name, ended in again.items()}}):
+    all_ended = {**first, **{f"{name}-again": ended for name, ended in again.items()}}
+    for line in _told(verdicts, all_ended):
         print(line)
-    outcomes = {name: outcome for name, (_, outcome) in first.items()}
-    excess = _tell_costs(outcomes, loops_s, root / COSTS, keeps_cost=keeps_cost)
-    failed = sum(len(verdict.failed) + len(verdict.faults) for verdict in verdicts)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"{time.monotonic() - started_s:.0f} s in all, {used.ru_utime + used.ru_stime:.0f} s of processors")
+    parts = [part for rows in words for row in rows for parts in row for part in parts]
+    silent = 0
+    for port, test in spoken(parts, [outcome for _, outcome in all_ended.values()]):
+        silent += not test
+        print(f"port {port:<6} {test or 'FAILED: no test spoke on it'}")
+    failed = sum(len(verdict.failed) + len(verdict.faults) for verdict in verdicts) + silent
+    print(f"{time.monotonic() - started_s:.0f} s in all")
+    for verdict in verdicts:
+        for test in verdict.unsteady:
+            print(f"unsteady: {test}")
     print(f"{sum(verdict.passed for verdict in verdicts)} passed, {failed} failed", flush=True)
-    return 1 if failed or excess else 0
-
-
-def _tell_costs(outcomes: Mapping[str, Outcome], loops_s: Sequence[float], path: Path, *, keeps_cost: bool) -> bool:
-    """Beside what was recorded.  Whether it is too much, and not recorded now."""
-    unit_s = sum(loops_s) / len(loops_s)
-    known = cost.read(path)
-    new = {name: cost.of_files(outcome.processor_s, unit_s) for name, outcome in outcomes.items()}
-    print(f"one loop took {min(loops_s):.3f} to {max(loops_s):.3f} s of a processor")
-    for line in cost.told(known, new):
-        print(line)
-    if keeps_cost:
-        path.write_text(cost.written(known, new))
-        return False
-    if said := cost.excess(known, new):
-        print(said)
-    return bool(said)
+    return 1 if failed else 0
 
 
 def say(line: str) -> None:
@@ -235,8 +219,8 @@ def _side_by_side(
             for number, row in enumerate(waiting):
                 if row and all(one.has_ended for one in under_way[number]):
                     under_way[number] = []
-                    for name, given in row.pop(0).items():
-                        begun.append(Running(name, given, folder, root, gives_way=number > 0))
+                    for place, (name, given) in enumerate(row.pop(0).items()):
+                        begun.append(Running(name, given, folder, root, gives_way=number + place > 0))
                         under_way[number].append(begun[-1])
                         say(f"lane {name}: {begun[-1].log.relative_to(root)}")
             going = [one for one in begun if not one.has_ended]
@@ -302,7 +286,6 @@ def _told(verdicts: Sequence[Verdict], ended: Mapping[str, tuple[Running, Outcom
             yield f"\n=== {verdict.part}: unsteady, failed at first and then passed: {test}\n{text}"
     yield "\n=== how it ended"
     for verdict in verdicts:
-        yield from (f"unsteady: {test}" for test in verdict.unsteady)
         yield from (f"FAILED: {test}" for test in verdict.failed)
         yield from (f"FAILED: {verdict.part}: {fault.splitlines()[0]}" for fault in verdict.faults)
     for verdict in verdicts:

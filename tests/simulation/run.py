@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import math
 import random
 import sys
 import time
@@ -144,7 +145,7 @@ KINDS: dict[str, Callable[[int], Awaitable[int]]] = {
 }
 
 
-def storms(first: int, cpu_s: float) -> Iterator[tuple[str, int, int]]:
+def storms(first: int, cpu_s: float = math.inf) -> Iterator[tuple[str, int, int]]:
     """Storms of all kinds from a seed on, until so much processor time is used: (kind, seed, actions) of each.
 
     Raises:

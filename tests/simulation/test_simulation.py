@@ -1,9 +1,9 @@
 """Many ApplicationMasters on fake Kubernetes and fake time, with faults between any two steps, from a seed.
 
 ``world`` has who takes part, ``actions`` what happens to them, ``laws`` what must hold, ``run`` each kind of storm.  A
-failing seed is a complete report: ``tests/kept_seeds.json`` has those that found something.  These are a few, some of
-them drawn from the commit; many more are in ``tests/faults/test_long_storms.py``, and ``make simulate`` goes on for as
-long as one likes.
+failing seed is a complete report: ``tests/kept_seeds.json`` has those that found something.  These are a few, always
+the same; many more are in ``tests/faults/test_long_storms.py``, and ``make simulate`` draws new ones for as long as one
+likes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ import pytest
 from tests.simulation import run
 from tests.support import seeds
 
-FIXED = 5
-"""Seeds that are always the same."""
-
 
 def seeds_of(kind: str, count: int) -> list[int]:
     """So many, and those that are kept."""
-    drawn = seeds.drawn(kind)
-    return sorted({*range(FIXED), *range(drawn, drawn + count - FIXED), *seeds.kept(kind)})
+    begin = seeds.first(kind) if seeds.is_new() else 0
+    return sorted({*range(begin, begin + count), *seeds.kept(kind)})
 
 
 @pytest.mark.drawn("storm")

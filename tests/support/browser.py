@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-PAGE_TIMEOUT_S = 60
+PAGE_TIMEOUT_S = 600
 QUIET_S = 0.7
 """So long without a request means that the page is whole."""
 STOP_TIMEOUT_S = 10

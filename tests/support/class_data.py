@@ -1,8 +1,9 @@
 """Class-data archives: what a release's classes become in a JVM, kept in a file that the next JVMs map.
 
 A command line of Hadoop and ``spark-submit`` load thousands of classes, and that is most of the processor time they
-take.  An archive is made once for a folder of jars, from the classes that a few short programs load, and kept in the
-user's cache under a name of all that it depends on: Java, and the jars' names, sizes and times.  The Java of the tests
+take.  An archive is made once for a folder of jars where ``YODEL_CLASS_DATA=make`` asks for it, as the long runs do:
+it costs more than a few programs gain.  It has the classes that a few short programs load, and is kept in the user's
+cache under a name of all that it depends on: Java, and the jars' names, sizes and times.  The Java of the tests
 (``tests.support.java``) takes it for every class path that has this folder.
 
 Nothing depends on one.  Where it cannot be made there is none, and a JVM that finds it unfit goes without it.
@@ -24,7 +25,8 @@ from pathlib import Path
 
 from tests.support.java import archive_of, installed_home, is_quick
 
-MAKE_TIMEOUT_S = 120
+MAKE_TIMEOUT_S = 600
+MAKES = os.environ.get("YODEL_CLASS_DATA") == "make"
 NOBODY = {  # a ResourceManager that does not answer: all that a client needs is loaded before it gives up
     "yarn.resourcemanager.address": "127.0.0.1:1",
     "yarn.resourcemanager.connect.max-wait.ms": "1",
@@ -68,21 +70,22 @@ def for_spark(home: Path, python: Path) -> None:
 
 
 def _offer(jars: Path, programs: Sequence[Program]) -> None:
-    """From the cache, made if need be, to where the tests' Java looks."""
+    """From the cache, made where that is asked for, to where the tests' Java looks."""
     if not is_quick():
         return
     place = archive_of(jars)
     if place.exists():
         return
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        _link(archive(jars, programs), place)
+        if MAKES or _path(_cache(), jars).exists():
+            _link(archive(jars, programs), place)
 
 
 def archive(jars: Path, programs: Sequence[Program], folder: Path | None = None) -> Path:
     """In ``folder``, or the user's cache.  Raises OSError or SubprocessError where Java cannot make it."""
     folder = folder or _cache()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{_label(jars)}-{_key(jars)}.jsa"
+    path = _path(folder, jars)
     with _lock(folder / f"{_label(jars)}.lock"):
         if not path.exists():
             with tempfile.TemporaryDirectory(dir=folder) as work:
@@ -91,6 +94,10 @@ def archive(jars: Path, programs: Sequence[Program], folder: Path | None = None)
                 if old != path:
                     old.unlink(missing_ok=True)
     return path
+
+
+def _path(folder: Path, jars: Path) -> Path:
+    return folder / f"{_label(jars)}-{_key(jars)}.jsa"
 
 
 def _make(work: Path, jars: Path, programs: Sequence[Program]) -> Path:

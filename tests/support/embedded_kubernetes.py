@@ -55,7 +55,7 @@ async def embedded_kubernetes(directory: Path) -> AsyncIterator[Path]:
         finally:
             api.close()
             server.should_exit = True
-            await asyncio.wait_for(serving, 45)
+            await asyncio.wait_for(serving, 60)
             store.close()
 
 

@@ -16,6 +16,6 @@ async def is_hung_up_on(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
             break
         writer.write(b"x" * 16_384)
         await asyncio.sleep(0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         (ended,) = await asyncio.gather(closed, return_exceptions=True)
     return isinstance(ended, bytes) and ended.startswith(b"HTTP/1.1 431 ") and b"http_head_bytes" in ended

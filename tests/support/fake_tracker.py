@@ -71,7 +71,7 @@ class FakeTracker:
     def finish(self, application_id: ApplicationId) -> None:
         self._orders.applications_to_cleanup.append(ids.application_id_pb(application_id))
 
-    async def until(self, condition: Callable[[], bool], timeout_s: float = 45.0) -> None:
+    async def until(self, condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
         """Wait until a request made the condition true."""
         async with asyncio.timeout(timeout_s), self._changed:
             await self._changed.wait_for(condition)
@@ -84,7 +84,7 @@ class FakeTracker:
                     return status
         return None
 
-    async def until_complete(self, container_id: ContainerId, timeout_s: float = 45.0) -> pb.ContainerStatusProto:
+    async def until_complete(self, container_id: ContainerId, timeout_s: float = 60.0) -> pb.ContainerStatusProto:
         def complete() -> bool:
             status = self.last_status(container_id)
             return status is not None and status.state == pb.C_COMPLETE

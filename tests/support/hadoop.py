@@ -44,9 +44,9 @@ from tests.support.hdfs import DATA_NODE, NAME_NODE, SUPERUSER, Hdfs, java_comma
 from tests.support.java import is_quick, java_home
 from tests.support.ports import free_ports
 
-READY_TIMEOUT_S = 180
+READY_TIMEOUT_S = 600
 STOP_TIMEOUT_S = 15
-FORMAT_TIMEOUT_S = 120
+FORMAT_TIMEOUT_S = 600
 START_ATTEMPTS_MAX = 3  # a port that was free a moment ago may be taken
 RESOURCE_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"

@@ -25,8 +25,8 @@ from tests.support.java import java_home
 
 SUPERUSER = "hdfs"
 HOST = "127.0.0.1"
-STEP_TIMEOUT_S = 120
-CALL_TIMEOUT_S = 60
+STEP_TIMEOUT_S = 600
+CALL_TIMEOUT_S = 600
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 SHELL = "org.apache.hadoop.fs.FsShell"

@@ -12,7 +12,7 @@ from yodel.local.auth import Credentials, prepare_credentials, write_kubeconfig
 from yodel.local.nodes import LocalNode
 from yodel.local.server import LocalKubernetesConfig, run_local_kubernetes
 
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S = 600.0
 
 NODES = (
     LocalNode(

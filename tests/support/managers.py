@@ -20,7 +20,7 @@ from tests.support.older_release import environment_of
 from tests.support.ports import free_ports
 
 HOST = "127.0.0.1"
-START_TIMEOUT_S = 90
+START_TIMEOUT_S = 600
 PORTS = ("client_port", "scheduler_port", "tracker_port", "admin_port", "webapp_port")
 WRITTEN = (
     "CREATE TABLE written (writer text)",
@@ -42,11 +42,11 @@ class Manager:
     log: Path
 
     async def get(self, path: str) -> httpx2.Response:
-        async with httpx2.AsyncClient(base_url=self.url, timeout=5) as client:
+        async with httpx2.AsyncClient(base_url=self.url, timeout=60) as client:
             return await client.get(path)
 
     async def post(self, path: str, body: Any = None) -> httpx2.Response:
-        async with httpx2.AsyncClient(base_url=self.url, timeout=10) as client:
+        async with httpx2.AsyncClient(base_url=self.url, timeout=60) as client:
             return await client.post(f"/ws/v1/cluster{path}?user.name=alice", json=body)
 
     @property

@@ -42,7 +42,7 @@ class FakeUsers:
         return self.users[name]
 
 
-async def eventually(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+async def eventually(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     """Wait for something that nobody announces, such as a file."""
     async with asyncio.timeout(timeout_s):
         while not condition():  # noqa: ASYNC110

@@ -16,7 +16,7 @@ from pathlib import Path
 COMMIT = "455240f9ad354fba88cfef2f2a2b5dad4e1652fa"
 """The first that looks at the window which a database states (decision 0060)."""
 REPOSITORY = Path(__file__).resolve().parents[2]
-STEP_TIMEOUT_S = 300
+STEP_TIMEOUT_S = 600
 FIND_UV = "set -euo pipefail; . scripts/lib.sh; find_uv"
 
 

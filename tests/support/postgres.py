@@ -33,7 +33,7 @@ importlib.import_module("asyncpg")
 HOW_TO_INSTALL = "install the server binaries: apt-get install postgresql (any version from 13 on)"
 IMAGE = "postgres:17-alpine"
 ACCOUNTS = ("postgres", "nobody")
-STEP_TIMEOUT_S = 60
+STEP_TIMEOUT_S = 600
 START_ATTEMPTS_MAX = 3  # a port that was free a moment ago may be taken
 
 

@@ -24,7 +24,7 @@ from yodel.hadoop_rpc.writable import Reader, WireToken, encode_token
 APPLICATION = ApplicationId(1700000000000, 7)
 JOB = job_id(APPLICATION)
 SECRET = bytes.fromhex("0102030405060708")
-TIMEOUT_S = 45.0
+TIMEOUT_S = 600.0
 
 
 def attempt(number: int) -> str:

@@ -157,7 +157,7 @@ def _running_master(rm: Calls, app: str) -> str:
         running = [one["containerId"] for one in found if one["containerState"] == "RUNNING"]
         return running[0] if running else None
 
-    return wait_for(f"a running master of {app}", probe, 60)
+    return wait_for(f"a running master of {app}", probe)
 
 
 def ask_resource_manager(rm: Calls, app: str, container: str) -> None:
@@ -235,9 +235,9 @@ def _ask_what_is_switched_off(rm: Calls) -> None:
 def ask_node_manager(nm: Calls, app: str, container: str) -> None:
     assert nm("node_information")["nodeInfo"]["nodeHealthy"] is True
     mine = {"state": "RUNNING", "user": getpass.getuser()}  # the node calls it so a moment after the container runs
-    wait_for(f"{app} on its node", lambda: app in str(nm("node_applications", **mine)["apps"]), 60)
+    wait_for(f"{app} on its node", lambda: app in str(nm("node_applications", **mine)["apps"]))
     assert nm("node_application", app)["app"]["containerids"] == [container]
-    wait_for("its log files", lambda: "containerLogFiles" in nm("node_container", container)["container"], 60)
+    wait_for("its log files", lambda: "containerLogFiles" in nm("node_container", container)["container"])
     assert container in [one["id"] for one in nm("node_containers")["containers"]["container"]]
     assert nm("node_container", container)["container"]["state"] == "RUNNING"
     nm("auxiliary_services")
@@ -278,7 +278,7 @@ def _running_attempt(am: Calls, app: str) -> tuple[str, str]:
         attempts = found["taskAttempts"]["taskAttempt"] if found else []
         return next((one["id"] for one in attempts if one["state"] == "RUNNING"), None)
 
-    return job_id, wait_for(f"a running map of {job_id}", probe, 120)
+    return job_id, wait_for(f"a running map of {job_id}", probe)
 
 
 def ask_application_master(am: Calls, app: str, job_id: str, attempt_id: str) -> None:
@@ -308,7 +308,7 @@ def ask_history_server(history: Calls, job_id: str, killed: str) -> None:
     def probe() -> bool:
         return job_id in str(history("jobs", **known, **times)["jobs"])  # one job is no list of one
 
-    wait_for(f"{job_id} in the history", probe, 60)
+    wait_for(f"{job_id} in the history", probe)
     told = history("job", job_id)["job"]
     assert (told["state"], told["killedMapAttempts"], told["mapsCompleted"]) == ("SUCCEEDED", 1, 2)
     history("job_attempts", job_id)

@@ -95,7 +95,7 @@ def top(target: Target) -> Outcome:
     with _running(target) as app:
         shown = target.java(TOP, "-cols", 220, "-rows", 40, "-delay", 1, "-users", getpass.getuser())
         try:
-            row = wait_for("a row in yarn top", lambda: _row_of(app, shown.stdout), 60)
+            row = wait_for("a row in yarn top", lambda: _row_of(app, shown.stdout))
             screen = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "\n", shown.stdout)
         finally:
             shown.stop()
@@ -137,7 +137,7 @@ def kills(target: Target) -> Outcome:
             "unknown": target.yarn("application", "-kill", "application_1_0001"),
         }
         ended = ("SUCCEEDED", "FAILED", "TIME_OUT")
-        wait_for("its logs", lambda: target.application(app)["logAggregationStatus"] in ended, 60)
+        wait_for("its logs", lambda: target.application(app)["logAggregationStatus"] in ended)
         return _answers(
             **answers,
             status=target.yarn("application", "-status", app),
@@ -150,7 +150,7 @@ def jobs(target: Target) -> Outcome:
     job = start_sleep(target, maps=2, reduces=1, seconds=20)
     try:
         job_id = job.application_id().replace("application", "job")
-        wait_for("both maps", lambda: target.application(job.application_id())["runningContainers"] >= 3, 60)
+        wait_for("both maps", lambda: target.application(job.application_id())["runningContainers"] >= 3)
         listed = target.mapred("job", "-list")
         running = target.mapred("job", "-status", job_id)
         ended = job.result()
@@ -174,7 +174,7 @@ def logs(target: Target) -> Outcome:
     result = shell.start(target, "-shell_command", "echo a word for the log").result(120)
     app = result.application_id
     target.ended(app)
-    wait_for("aggregated logs", lambda: "a word for the log" in target.yarn("logs", "-applicationId", app).stdout, 60)
+    wait_for("aggregated logs", lambda: "a word for the log" in target.yarn("logs", "-applicationId", app).stdout)
     whole = target.yarn("logs", "-applicationId", app)
     container = re.search(r"container_\w+_000002", whole.stdout)
     facts = {
@@ -198,7 +198,7 @@ def logs(target: Target) -> Outcome:
 def logs_of_running(target: Target) -> Outcome:
     with _running(target) as app:
         # The container has files of its own a moment after it counts as running.
-        wait_for("its files", lambda: "LogType:stdout" in target.yarn("logs", "-applicationId", app).stdout, 60)
+        wait_for("its files", lambda: "LogType:stdout" in target.yarn("logs", "-applicationId", app).stdout)
         whole = target.yarn("logs", "-applicationId", app)
         facts = {"exit": whole.returncode, "files": sorted(set(re.findall(r"(?m)^LogType:(\S+)", whole.stdout)))}
         return Outcome(exit_code=whole.returncode, facts=facts)

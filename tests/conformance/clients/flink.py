@@ -23,8 +23,8 @@ FRONTEND = "org.apache.flink.client.cli.CliFrontend"
 SESSION = "org.apache.flink.yarn.cli.FlinkYarnSessionCli"
 MAIN = "CountWords"
 SOURCE = RIG / "flink" / f"{MAIN}.java"
-COMPILE_TIMEOUT_S = 60
-TIMEOUT_S = 240
+COMPILE_TIMEOUT_S = 600
+TIMEOUT_S = 600
 OPENED = ("java.lang", "java.net", "java.io", "java.nio", "java.text", "java.time", "java.util", "java.util.concurrent")
 OPENED_TOO = ("java.util.concurrent.atomic", "java.util.concurrent.locks", "java.lang.reflect", "sun.nio.ch")
 OPENS = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in (*OPENED, *OPENED_TOO))
@@ -38,7 +38,7 @@ def application_mode(target: Target) -> Outcome:
         result = _start(target, home, FRONTEND, *words).result(TIMEOUT_S)
     if not result.application_id:
         return Outcome(exit_code=result.returncode, output=masked(result.text)[-3000:])
-    app = target.ended(result.application_id, TIMEOUT_S)
+    app = target.ended(result.application_id)
     facts = {"type": app["applicationType"], "state": app["state"], "diagnostics": masked(app["diagnostics"])}
     return Outcome(exit_code=result.returncode, final_status=app["finalStatus"], facts=facts)
 

@@ -235,7 +235,7 @@ def _history(target: Target, application_id: str, path: str = "") -> dict[str, A
             return content
         return None
 
-    found = wait_for(f"{job_id} in the history", probe, 30)
+    found = wait_for(f"{job_id} in the history", probe)
     return dict(found["job"]) if "job" in found else found
 
 
@@ -247,7 +247,7 @@ def _with_tasks(target: Target, job: Submission) -> str:
         app = target.application(application_id)
         return int(app["runningContainers"]) >= 2
 
-    wait_for("a running task", probe, 90)
+    wait_for("a running task", probe)
     return application_id
 
 
@@ -260,7 +260,7 @@ def _wait_for_maps(target: Target, application_id: str, fraction: float) -> None
         found = re.search(r"map\(\) completion: ([\d.]+)", status)
         return found is not None and float(found[1]) >= fraction
 
-    wait_for(f"{fraction} of the maps", probe, 120, every_s=0.5)
+    wait_for(f"{fraction} of the maps", probe, every_s=0.5)
 
 
 def _processes(target: Target, application_id: str) -> Iterator[psutil.Process]:

@@ -1,8 +1,8 @@
 """What a real Hadoop answered to a script, kept in ``tests/conformance/recorded``, one file a script.
 
-``make conformance`` writes them.  All other runs compare Yodel with them, and ask the real one again where the script,
-or what it reaches, is another than the one that was recorded, and for a few scripts that change with every commit: a
-record that is not what Hadoop answers is found by the turn at the latest.
+``make conformance`` writes them, and ``make nightly`` asks the real one again.  All other runs compare Yodel with them
+and ask nobody: where the script, or what it reaches, is another than the one that was recorded, they fail with the
+command that records it anew.
 
 A record is for every machine: ids, times, addresses and paths are masked in it already, and the name of who ran the
 script is written as ``root``, whoever that was.
@@ -11,24 +11,19 @@ script is written as ``root``, whoever that was.
 from __future__ import annotations
 
 import getpass
-import hashlib
 import json
 import re
-import subprocess
-from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.clients.outcome import Outcome, differences
+from tests.conformance.clients.outcome import Outcome
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "tests" / "conformance" / "recorded"
 BYTES_MAX = 64 << 10
 """Of one file: it is to be read by people."""
-TURNS = 3
-"""How many scripts of a commit are asked again though nothing changed."""
 RENEW = "make conformance FORM=recorded"
 JAVAS_OWN = re.compile(r"at java\.\w+/")
 """A line of a stack inside Java: its number is that of a release of Java, which is another one elsewhere."""
@@ -55,8 +50,14 @@ class Record:
     outcome: Outcome = field(default_factory=lambda: Outcome(exit_code=0))
 
     def written(self, outcome: Outcome, folder: Path = FOLDER) -> Outcome:
-        """The outcome as a record has it, kept.  AssertionError when it is too long, or tells of this machine."""
+        """Return the outcome as a record has it, kept; a record that says the same already stays as it is.
+
+        AssertionError when it is too long, or tells of this machine.
+        """
         kept = portable(outcome)
+        before = read(self.script, folder)
+        if before is not None and replace(before, day=self.day) == replace(self, outcome=kept):
+            return kept
         known = {**asdict(self), "day": self.day.isoformat(), "outcome": _written(kept)}
         text = json.dumps(known, indent=1, ensure_ascii=False) + "\n"
         assert len(text.encode()) <= BYTES_MAX, f"{self.script}: {len(text)} characters are too many for a record"
@@ -89,34 +90,19 @@ def portable(outcome: Outcome) -> Outcome:
     return replace(outcome, **{**written, "output": "\n".join(lines)})
 
 
-def compared(known: Record | None, now: Record, ask: Callable[[], Outcome], *, is_turn: bool) -> Outcome:
-    """What Yodel's outcome is to be compared with: the recorded one.
+def compared(known: Record | None, now: Record) -> Outcome:
+    """Return what Yodel's outcome is to be compared with: the recorded one.
 
-    ``now`` is a record of today without an outcome; ``ask`` runs the script on a real Hadoop, which is done where the
-    script is another one than recorded, and where it ``is_turn``.  Raises OutOfDate when there is no record, when it is
-    of another release, and when what the real one answers is not what is recorded.
+    ``now`` is a record of today without an outcome.  Raises OutOfDate when there is no record, when it is of another
+    release, and when the script has changed since.
     """
     if known is None:
         raise OutOfDate(now.script, "there is none")
     if (known.release, known.client) != (now.release, now.client):
         raise OutOfDate(now.script, f"it is of Hadoop {known.release} and a client of {known.client}")
-    if is_turn or known.source != now.source:
-        unequal = differences(portable(ask()), known.outcome)
-        if unequal:
-            raise OutOfDate(now.script, "Hadoop answers and the record differ:\n" + "\n".join(unequal))
+    if known.source != now.source:
+        raise OutOfDate(now.script, "the script has changed since")
     return known.outcome
-
-
-def turns(scripts: Iterable[str], commit: str) -> frozenset[str]:
-    """The scripts whose turn it is: others for another commit, the same for the same."""
-    by_chance = sorted(scripts, key=lambda script: hashlib.sha256(f"{commit} {script}".encode()).digest())
-    return frozenset(by_chance[:TURNS])
-
-
-def commit() -> str:
-    """The id of the commit that is checked out; empty outside a repository, where it is always the same ones' turn."""
-    found = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=30)
-    return found.stdout.strip()
 
 
 def _written(outcome: Outcome) -> dict[str, Any]:

@@ -19,7 +19,7 @@ PACKAGE = "org.apache.hadoop.yarn.applications"
 SHELL = f"{PACKAGE}.distributedshell.Client"
 UNMANAGED = f"{PACKAGE}.unmanagedamlauncher.UnmanagedAMLauncher"
 SHELL_MASTER = f"{PACKAGE}.distributedshell.ApplicationMaster"
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 # What the client says every second, and what names the machine.
 CHATTER = re.compile(
     r"Got application report|Got Cluster|Got node report|Queue info|User ACL|SLF4J|WARNING:|Max (mem|virt)"
@@ -124,7 +124,7 @@ def working(target: Target, job: Submission) -> str:
         assert app["state"] not in ENDED, app["diagnostics"]
         return int(app["runningContainers"]) >= 2
 
-    wait_for("a running container", probe, 60)
+    wait_for("a running container", probe)
     return application_id
 
 

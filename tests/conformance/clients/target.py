@@ -22,9 +22,9 @@ from tests.support.hadoop_jars import client_jars, jars
 from tests.support.hdfs import Hdfs
 from tests.support.java import java_home
 
-CALL_TIMEOUT_S = 30
-COMMAND_TIMEOUT_S = 120
-JOB_TIMEOUT_S = 300
+CALL_TIMEOUT_S = 600
+COMMAND_TIMEOUT_S = 600
+JOB_TIMEOUT_S = 600
 ENDED = ("FINISHED", "FAILED", "KILLED")
 CLI = "org.apache.hadoop.yarn.client.cli."
 YARN_MAINS = {
@@ -131,16 +131,16 @@ class Target:
         app: dict[str, Any] = self.rest(f"/apps/{application_id}")["app"]
         return app
 
-    def ended(self, application_id: str, timeout_s: float = 60) -> dict[str, Any]:
+    def ended(self, application_id: str) -> dict[str, Any]:
         """The application once it is over."""
 
         def probe() -> dict[str, Any] | None:
             app = self.application(application_id)
             return app if app["state"] in ENDED else None
 
-        return wait_for(f"the end of {application_id}", probe, timeout_s)
+        return wait_for(f"the end of {application_id}", probe)
 
-    def in_state(self, application_id: str, state: str, timeout_s: float = 60) -> dict[str, Any]:
+    def in_state(self, application_id: str, state: str) -> dict[str, Any]:
         """The application once it is in ``state``; AssertionError when it is over before."""
 
         def probe() -> dict[str, Any] | None:
@@ -148,15 +148,15 @@ class Target:
             assert app["state"] == state or app["state"] not in ENDED, app["diagnostics"]
             return app if app["state"] == state else None
 
-        return wait_for(f"{application_id} {state}", probe, timeout_s)
+        return wait_for(f"{application_id} {state}", probe)
 
-    def idle(self, timeout_s: float = 60) -> None:
+    def idle(self) -> None:
         """Returns once no container is left of whatever ran before."""
 
         def probe() -> bool:
             return not self.rest("/metrics")["clusterMetrics"]["containersAllocated"]
 
-        wait_for(f"no container on {self.name}", probe, timeout_s)
+        wait_for(f"no container on {self.name}", probe)
 
     def folder(self) -> str:
         """A new folder in HDFS for one run; everyone may write into it."""

@@ -13,7 +13,7 @@ from tests.support.hadoop_jars import jars
 EXAMPLES = "org.apache.tez.examples.ExampleDriver"
 VERSION = "0.10.5"
 LIBRARY = f"/user/framework/tez-{VERSION}"
-TIMEOUT_S = 180
+TIMEOUT_S = 600
 WORDS = ("yodel", "mountain", "valley", "echo", "of", "the")
 
 

@@ -16,8 +16,8 @@ from tests.support.hadoop import Hadoop, answer, running_hadoop
 from tests.support.hadoop_conf import HOST
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
 
-CALL_TIMEOUT_S = 30
-STATE_TIMEOUT_S = 30
+CALL_TIMEOUT_S = 600
+STATE_TIMEOUT_S = 600
 WRITTEN = re.compile(r"\$(APP|ATT|CON)(\d+)(?:_(\d+))?")
 PAGES = "http://pages.example.com"
 HADOOP_SETTINGS = {
@@ -75,7 +75,7 @@ class Side:
     def of(cls, name: str, web: str, am_port: int) -> Side:
         """``web``: host:port.  Waits for the node."""
         url = f"http://{web}{CLUSTER}"
-        nodes = wait_for("a node", lambda: (answer(f"{url}/nodes") or {}).get("nodes", {}).get("node"), 60)
+        nodes = wait_for("a node", lambda: (answer(f"{url}/nodes") or {}).get("nodes", {}).get("node"))
         host, _, port = web.partition(":")
         return cls(
             name=name,
@@ -109,7 +109,7 @@ class Side:
             return Answer(status=given.status, headers=tuple(given.getheaders()), body=given.read())
 
     def wait(self, step: Until) -> None:
-        wait_for(f"{step} at {self.name}", lambda: self._is_so(step), STATE_TIMEOUT_S)
+        wait_for(f"{step} at {self.name}", lambda: self._is_so(step))
 
     def _is_so(self, step: Until) -> bool:
         path = f"http://{self.host}:{self.port}{CLUSTER}/apps/{self.filled(step.id)}"

@@ -316,7 +316,7 @@ def test_watch_of_what_failed_ends_without_a_trace_while_the_stream_is_open() ->
         threading.Thread(target=server.serve_forever, daemon=True).start()
         command = [sys.executable, "-m", "yodel", "app", "watch", str(FAILED.id)]
         command += ["--server", f"http://127.0.0.1:{server.server_port}"]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         _Stays.ended.set()
         server.shutdown()
     assert (result.returncode, result.stdout, result.stderr) == (1, f"{FAILED.id} FAILED FAILED no\n", "")

@@ -21,7 +21,7 @@ from yodel.local.processes import list_processes
 from yodel.local.registry import DeleteOptions, Registry
 from yodel.local.statuses import Json
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 NODES = (LocalNode(name="n1", address="127.0.0.5"),)
 
 

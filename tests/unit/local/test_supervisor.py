@@ -15,7 +15,7 @@ import pytest
 from yodel.local import supervisor
 from yodel.local.supervisor import Child, ChildFailed, Supervised
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 # The shell gets "--ready-fd N" behind its own arguments: $1 is the option and $2 the descriptor.
 READY = "echo ready > /dev/fd/$2; exec sleep 600"
 

@@ -324,7 +324,7 @@ async def test_shutdown_order_ends_the_agent(open_path: Path, users: FakeUsers, 
     tracker.next_action = common_pb.NODE_ACTION_SHUTDOWN
     agent = NodeAgent(make_settings(open_path, tracker.port), users=users)
     with pytest.raises(ShutdownOrdered):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await agent.run()
 
 

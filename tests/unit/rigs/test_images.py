@@ -12,7 +12,7 @@ from tests.rigs.kubernetes.images import FILES, Image, RigImages
 from tests.rigs.kubernetes.layout import PAUSE_IMAGE
 from tests.rigs.kubernetes.oci import Entry, ImageContent, Process, write_layer
 
-STEP_TIMEOUT_S = 20
+STEP_TIMEOUT_S = 60
 
 
 def image_content(folder: Path, text: bytes) -> ImageContent:

@@ -29,7 +29,7 @@ SMALL = RpcLimits(frame_bytes_max=MIB, frame_limit=ADMIN_FRAME)
 async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             yield reader, writer
     finally:
         writer.close()
@@ -54,7 +54,7 @@ async def open_and_say(writer: asyncio.StreamWriter, words: bytes) -> None:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not is_so():  # noqa: ASYNC110 - what the server sees of the socket tells nobody
             await asyncio.sleep(0.002)
 

@@ -186,7 +186,7 @@ async def test_who_gave_up_is_passed_over() -> None:
     waiting = [asyncio.create_task(turns.next_turn(caller)) for caller in ("mallory", "bob")]
     await asyncio.sleep(0)
     waiting[0].cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await waiting[1]
     assert waiting[0].cancelled()
     assert turns.waiting_count == 0

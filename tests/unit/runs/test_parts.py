@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.parts import ROOT, load
+from tests.runs.parts import ROOT, Part, load
 
-SLOW = ("hadoop", "clients", "apart", "alone")
 FOLDERS = ("tests/contract", "tests/faults", "tests/conformance")
 
 
-def test_every_slow_test_file_is_in_one_lane() -> None:
-    named = Counter(path for run in SLOW for part in load()[run].parts for path in part.files())
+def slow_parts() -> list[Part]:
+    """All but the quick one and the scenarios on a cluster."""
+    return [part for run in load().values() for part in run.parts if part.name not in ("quick", "e2e")]
+
+
+def test_every_slow_test_file_is_whole_in_one_part() -> None:
+    named = Counter(path for part in slow_parts() for path in part.files())
     there = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("test_*.py")]
     assert sorted(named) == sorted(there), "a file that is new belongs into tests/runs/parts.toml"
     assert [path for path, times in named.items() if times > 1] == []
@@ -26,21 +30,20 @@ def test_every_test_file_is_run() -> None:
     assert run == there
 
 
+def test_single_tests_are_of_files_that_another_part_has() -> None:
+    whole = {path for part in slow_parts() for path in part.files()}
+    single = {path.partition("::")[0] for part in slow_parts() for path in part.paths if "::" in path}
+    assert single
+    assert single <= whole
+
+
 def test_what_the_slow_run_leaves_out_of_the_stores_is_in_the_quick_one() -> None:
-    runs = load()
-    slow = [part for run in SLOW for part in runs[run].parts]
-    (quick,), (stores,) = runs["quick"].parts, [part for part in slow if part.name == "stores"]
+    (quick,) = load()["quick"].parts
+    (stores,) = [part for part in slow_parts() if part.name == "stores"]
     assert "-m not postgres" in " ".join(quick.options)
     assert stores.options == ("-m", "postgres")
     assert {*stores.paths} <= {*quick.paths}
-    others = [part for part in slow if part is not stores]
-    assert not [part.name for part in others if "-m" in part.options]
-
-
-def test_no_part_is_in_two_runs() -> None:
-    """Its outcome would be told twice."""
-    names = [part.name for run in load().values() for part in run.parts]
-    assert len({*names}) == len(names)
+    assert not [part.name for part in slow_parts() if part.name != "stores" and "-m" in part.options]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ def test_no_part_is_in_two_runs() -> None:
         ("[runs]\n[parts.a]\npaths = []", "parts.a.paths: empty, where at least one path is expected"),
         (
             '[runs]\n[parts.a]\npath = []\npaths = ["tests"]',
-            "parts.a: no key is named path; there are paths and options",
+            "parts.a: no key is named path; there are options, paths, speaks",
         ),
         ('[runs]\nb = ["c"]\n[parts.a]\npaths = ["tests"]', "runs.b: no part is named c; there are a"),
         ('[runs]\nb = ["a", "a"]\n[parts.a]\npaths = ["tests"]', "runs.b: names a part twice"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.run import GIVING_WAY, main
+from tests.runs.run import main
 
 XDIST = '["-p", "xdist.plugin", "-n", "2"]'
 PASSES = "def test_passes():\n    pass\n"
@@ -46,7 +46,7 @@ def a_checkout(folder: Path, *, options: str = "[]", **texts: str) -> Path:
 
 
 def ran(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
-    status = main(["all"], folder / "parts.toml", folder, lambda: 1.0)
+    status = main(["all"], folder / "parts.toml", folder)
     return status, capsys.readouterr().out.splitlines()
 
 
@@ -74,39 +74,6 @@ def test_unsteady_and_failing_tests_of_several_lanes(tmp_path: Path, capsys: pyt
     assert text.count("AssertionError: the first time") == 2
 
 
-WORKS = """
-import subprocess
-import sys
-import time
-def test_works():
-    subprocess.run([sys.executable, "-c", "import time\\nwhile time.process_time() < 0.5: pass"], check=True)
-"""
-
-
-@pytest.mark.parametrize("options", ["[]", XDIST])
-def test_costs_are_told_and_kept_when_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: str
-) -> None:
-    """With the time of processes that a test waited for."""
-    a_checkout(tmp_path, one=WORKS, options=options)
-    (tmp_path / "tests").mkdir()
-    for words in (["all", "--record-cost"], ["all"]):
-        assert main(words, tmp_path / "parts.toml", tmp_path, lambda: 0.1) == 0
-    (first, second) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("cost ")]
-    assert first.endswith(" loops, nothing recorded")
-    assert 5 <= float(first.split()[2]) < 100
-    assert ": " in second.partition("recorded ")[2]
-    record = tmp_path / "tests" / "cost.toml"
-    assert '"test_one.py" = ' in record.read_text()
-    record.write_text('[one]\n"test_one.py" = 0.1\n')
-    assert main(["all"], tmp_path / "parts.toml", tmp_path, lambda: 0.1) == 1
-    (said,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("cost: ")]
-    assert "loops where 0 are recorded" in said
-
-
-NICENESS = "import os\ndef test_niceness():\n    assert os.nice(0) == {}\n"
-
-
 def begun_and_ended(lines: list[str]) -> list[str]:
     """``+one`` for a lane that began, ``-one`` for one that ended."""
     began = (f"+{line.split()[1].rstrip(':')}" if line.endswith(".log") else "" for line in lines)
@@ -129,7 +96,7 @@ def test_runs_go_as_they_are_joined(
     slow = PASSES if words == ["b,a"] else "import threading\ndef test_passes():\n    threading.Event().wait(6)\n"
     a_checkout(tmp_path, one=slow if "c" in words[0] else PASSES, two=PASSES, three=PASSES, four=PASSES)
     runs_of(tmp_path, a="one", b="two", c="three", d="four")
-    assert main(words, tmp_path / "parts.toml", tmp_path, lambda: 1.0) == 0
+    assert main(words, tmp_path / "parts.toml", tmp_path) == 0
     assert " ".join(begun_and_ended(capsys.readouterr().out.splitlines())).startswith(order)
 
 
@@ -140,18 +107,10 @@ def runs_of(folder: Path, **runs: str) -> None:
     (folder / "parts.toml").write_text("\n".join(["[runs]", *named, *table]))
 
 
-def test_what_goes_beside_a_run_gives_way_to_it(tmp_path: Path) -> None:
-    own = os.nice(0)
-    giving = NICENESS.format(min(own + GIVING_WAY, 19))
-    a_checkout(tmp_path, one=NICENESS.format(own), two=giving, three=giving)
-    runs_of(tmp_path, a="one", b="two", c="three")
-    assert main(["a+b,c"], tmp_path / "parts.toml", tmp_path, lambda: 1.0) == 0
-
-
-@pytest.mark.parametrize("words", [["all", "all"], ["all+all"], ["all,all"], ["all+none"], ["all,"]])
+@pytest.mark.parametrize("words", [["all", "all"], ["all+all"], ["all,all"], ["all+none"], ["all,"], ["none"]])
 def test_runs_that_cannot_be_meant_are_refused(tmp_path: Path, words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main(words, a_checkout(tmp_path, one=PASSES) / "parts.toml", tmp_path, lambda: 1.0)
+        main(words, a_checkout(tmp_path, one=PASSES) / "parts.toml", tmp_path)
 
 
 def test_unsteady_tests_alone_fail_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,18 +161,21 @@ def test_worker_that_dies_is_a_test_that_failed(tmp_path: Path, capsys: pytest.C
     assert "unsteady: test_two.py::test_unsteady" in lines
 
 
-def test_what_tests_print_may_be_of_any_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fails = "def test_fails():\n    assert '\\ud800\\x00\\u2603' == ''\n"
-    status, lines = ran(a_checkout(tmp_path, one=fails), capsys)
-    assert lines[-1] == "0 passed, 1 failed"
-    assert status == 1
+SPEAKS = """
+def test_speaks(record_property):
+    record_property("ports", [8032])
+"""
 
 
-def test_run_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a_checkout(tmp_path, one=PASSES)
-    with pytest.raises(SystemExit, match="2"):
-        main(["none"], tmp_path / "parts.toml", tmp_path, lambda: 1.0)
-    assert "no run is named none; there are all" in capsys.readouterr().err
+@pytest.mark.parametrize(("ports", "status"), [([8032], 0), ([8030, 8032], 1)])
+def test_port_on_which_no_test_spoke_fails_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ports: list[int], status: int
+) -> None:
+    a_checkout(tmp_path, options=f"[]\nspeaks = {ports}", one=SPEAKS)
+    found, lines = ran(tmp_path, capsys)
+    assert found == status
+    assert "port 8032   test_one.py::test_speaks" in lines
+    assert ("port 8030   FAILED: no test spoke on it" in lines) is bool(status)
 
 
 def test_same_run_is_not_started_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -222,7 +184,7 @@ def test_same_run_is_not_started_beside_itself(tmp_path: Path, capsys: pytest.Ca
     with (tmp_path / ".runs" / "all.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemExit, match="2"):
-            main(["all"], tmp_path / "parts.toml", tmp_path, lambda: 1.0)
+            main(["all"], tmp_path / "parts.toml", tmp_path)
     assert "the same run is going on in this checkout" in capsys.readouterr().err
 
 
@@ -241,8 +203,8 @@ def test_waits(brought_up):
     threading.Event().wait(60)
 """
     root = a_checkout(tmp_path, one=waits, two=waits, three=PASSES)
-    program = "import pathlib, sys; from tests.runs.run import GIVING_WAY, main; root = pathlib.Path(sys.argv[1]); "
-    program += "sys.exit(main(['all'], root / 'parts.toml', root, lambda: 1.0))"
+    program = "import pathlib, sys; from tests.runs.run import main; root = pathlib.Path(sys.argv[1]); "
+    program += "sys.exit(main(['all'], root / 'parts.toml', root))"
     with subprocess.Popen([sys.executable, "-c", program, str(root)], stdout=subprocess.DEVNULL) as process:
         until_there(root / "test_one.up")
         until_there(root / "test_two.up")

@@ -77,7 +77,7 @@ async def test_loop_ticks_when_woken_and_survives_a_store_that_is_away(world: Wo
     assert not list(world.rm.state.live_containers())  # nobody woke it
 
     scheduler.wake()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not list(world.rm.state.live_containers()):  # noqa: ASYNC110 — the writer is another task
             await asyncio.sleep(0)
     loop.cancel()

@@ -47,4 +47,4 @@ async def test_loop_that_is_kept_busy_is_found() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await running
     assert turns.long_count == 1
-    assert 0.05 < turns.longest_s < 0.1
+    assert turns.longest_s > 0.05

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -48,10 +47,8 @@ async def test_exit_status_means_nothing(tmp_path: Path) -> None:
 async def test_program_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     path = program(tmp_path, f"(sleep 0.5; touch {tmp_path}/lived) & sleep 60")
     script = HealthScript(ScriptSettings(path=path, timeout_s=0.1))
-    started_s = time.monotonic()
     assert await script.check()
     assert script.report == TIMED_OUT == "Node health script timed out"
-    assert time.monotonic() - started_s < 10
     assert not (tmp_path / "lived").exists()
 
 

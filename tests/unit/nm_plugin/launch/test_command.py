@@ -97,7 +97,7 @@ def run(tmp_path: Path, one: Launch, node: Node = NODE) -> str:
     (tmp_path / "logs").mkdir()
     path = tmp_path / "work/launch_container.sh"
     path.write_text(script(node, one))
-    subprocess.run(["/bin/bash", str(path)], check=True, cwd="/", timeout=20)
+    subprocess.run(["/bin/bash", str(path)], check=True, cwd="/", timeout=60)
     return (tmp_path / "logs/stdout").read_text()
 
 

@@ -30,7 +30,7 @@ async def readers(threads: FileThreads) -> AsyncIterator[HdfsReaders]:
 async def ask(reader: HdfsReader) -> dict[str, Any]:
     with tempfile.TemporaryFile() as file:
         reader.ask("nothing://host/no/such", "private", file.fileno())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             (size,) = struct.unpack(">I", await reader.stdout.readexactly(4))
             answer: dict[str, Any] = json.loads(await reader.stdout.readexactly(size))
             return answer
@@ -76,7 +76,7 @@ async def test_idle_ones_end_after_a_while_and_are_few(
     one, two = await readers.take(agent_user, b""), await readers.take(agent_user, b"")
     readers.give_back(one)
     readers.give_back(two)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asyncio.gather(one.process.wait(), two.process.wait())
     fresh = await readers.take(agent_user, b"")
     assert fresh not in (one, two)
@@ -87,6 +87,6 @@ async def test_process_ends_with_the_other_end_of_its_socket(readers: HdfsReader
     """As when the agent is killed."""
     reader = await readers.take(agent_user, b"")
     reader.requests.close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await reader.process.wait() == 0
     await reader.close()

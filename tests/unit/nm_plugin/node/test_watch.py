@@ -167,4 +167,4 @@ async def test_script_makes_the_node_unhealthy_and_well_again(world: World, open
     said.write_text("fine\n")
     await until(watch.watch_health(), lambda: len(world.reports) == 2)
     assert watch.state().health.is_healthy
-    await asyncio.wait_for(world.watch.watch_health(), 1)  # without a script there is nothing to watch
+    await asyncio.wait_for(world.watch.watch_health(), 60)  # without a script there is nothing to watch

@@ -389,7 +389,7 @@ async def test_running_container_is_restarted_and_given_more_files(rig: Rig) -> 
     request.local_resources.extend(described.localResources)
     await client.call("localize", request, service_pb.ResourceLocalizationResponseProto)
     asked = service_pb.GetLocalizationStatusesRequestProto(container_id=[ids.container_id_pb(container)])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             answer = await client.call(
                 "getLocalizationStatuses", asked, service_pb.GetLocalizationStatusesResponseProto

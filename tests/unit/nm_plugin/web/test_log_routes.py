@@ -60,7 +60,7 @@ async def browsing(secured: Rig) -> AsyncIterator[httpx2.AsyncClient]:
     log = secured.root / f"logs/{APPLICATION}/{MASTER}/stdout"
     await eventually(lambda: log.exists() and log.stat().st_size > 0)
     async with httpx2.AsyncClient(
-        base_url=f"http://127.0.0.1:{secured.running.http_port}", trust_env=False, timeout=10
+        base_url=f"http://127.0.0.1:{secured.running.http_port}", trust_env=False, timeout=60
     ) as client:
         yield client
 

@@ -39,7 +39,7 @@ async def shown(
     }
     async with running_rig(module_path, users, module_tracker, **changes) as rig:
         base = f"http://127.0.0.1:{rig.running.http_port}"
-        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=20) as client:
+        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=60) as client:
             yield client
 
 

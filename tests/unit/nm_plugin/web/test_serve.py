@@ -62,7 +62,7 @@ async def browsing(rig: Rig) -> AsyncIterator[httpx2.AsyncClient]:
     log = rig.root / f"logs/{APPLICATION}/{CONTAINER}/stdout"
     await eventually(lambda: log.exists() and log.stat().st_size > 0)
     base = f"http://127.0.0.1:{rig.running.http_port}"
-    async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10) as client:
+    async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=60) as client:
         yield client
 
 
@@ -356,7 +356,7 @@ async def empty_site(
 
 async def test_silent_caller_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_http, "IDLE_S", 0.01)
-    async with empty_site() as (reader, _), asyncio.timeout(10):
+    async with empty_site() as (reader, _), asyncio.timeout(60):
         assert await reader.read() == b""
 
 
@@ -366,7 +366,7 @@ async def test_who_asks_is_answered_however_many_just_hold_connections() -> None
         holding = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert (await reader.read()).startswith(b"HTTP/1.1 404 ")
             assert [await gone.read() for gone, _ in (holding[0], holding[1])] == [b"", b""]
         for _, other in holding:
@@ -400,7 +400,7 @@ async def test_settings_of_the_rim_reach_it(tmp_path: Path, users: FakeUsers, tr
     }
     async with running_rig(tmp_path, users, tracker, **changes) as rig:
         base = f"http://127.0.0.1:{rig.running.http_port}"
-        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10) as client:
+        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=60) as client:
             refused = await client.get("/node?user.name=alice", headers={"Origin": "http://ui.example.com"})
             assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Negotiate")
             assert "x-frame-options" not in refused.headers
@@ -409,7 +409,7 @@ async def test_settings_of_the_rim_reach_it(tmp_path: Path, users: FakeUsers, tr
             assert (await client.get("/ws/v1/node/info")).status_code == 200
             assert (await client.get(f"http://127.0.0.1:{probe_port}/health/ready")).text == "OK"
             holding = [await asyncio.open_connection("127.0.0.1", rig.running.http_port) for _ in range(5)]
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 assert await holding[0][0].read() == b""
             for _, writer in holding:
                 writer.close()

@@ -40,7 +40,7 @@ async def web(
         await rig.start(CONTAINER, context_of("echo hello 1><LOG_DIR>/stdout; sleep 300"))
         await rig.tracker.until_running(CONTAINER)
         base = f"http://127.0.0.1:{rig.running.http_port}"
-        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=10) as client:
+        async with httpx2.AsyncClient(base_url=base, trust_env=False, timeout=60) as client:
             yield client
 
 
