@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
@@ -92,5 +93,6 @@ async def test_who_asks_nothing_is_hung_up_on(served: Served, monkeypatch: pytes
     reader, writer = await asyncio.open_connection(HOST, served.port)
     writer.write(b"GET ")
     async with asyncio.timeout(60):
-        assert await reader.read() == b""
+        with contextlib.suppress(ConnectionResetError):  # so does the kernel hang up where bytes were not read yet
+            assert await reader.read() == b""
     writer.close()
