@@ -60,6 +60,7 @@ cluster-down: ## end that cluster; nothing is left
 	@$(VENV)/python -m tests.rigs.kubernetes down
 
 e2e: setup ## the scenarios of tests/e2e on that cluster, brought up and down when it is not there (half an hour; YODEL_E2E=short: ten minutes)
+	@tests/rigs/kubernetes/packages
 	@tests/rigs/kubernetes/binaries etcd helm kubernetes >/dev/null
 	scripts/spark-venv 4.x
 	$(RUNS) e2e
