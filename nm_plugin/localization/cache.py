@@ -66,11 +66,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Localized:
-    """Where a resource is; ``was_cached`` feeds LOCALIZATION_COUNTERS."""
+    """Where a resource is; ``was_cached`` feeds LOCALIZATION_COUNTERS.
+
+    ``root`` is the directory above that is the agent's own: from there on, strangers named what there is.
+    """
 
     path: Path
     size_bytes: int
     was_cached: bool
+    root: Path = Path("/")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,15 +133,20 @@ class ResourceCache:
         entry.last_used = next(self._uses)
         # Shielded: one container that goes away must not cancel what others wait for.
         size_bytes = await asyncio.shield(entry.ready)
-        return Localized(path=entry.path, size_bytes=size_bytes, was_cached=was_cached)
+        root = self._root_of(entry.path) or Path("/")
+        return Localized(path=entry.path, size_bytes=size_bytes, was_cached=was_cached, root=root)
 
     def place_of(self, wanted: Wanted, scope: Scope) -> tuple[Path, Path] | None:
         """The local dir and the path below it of what is there already; None when it is not."""
         entry = self._entries.get((scope, wanted.key))
         if entry is None or not entry.ready.done() or entry.ready.cancelled() or entry.ready.exception():
             return None
-        root = next((root for root in self._settings.local_dirs if entry.path.is_relative_to(root)), None)
+        root = self._root_of(entry.path)
         return (root, entry.path) if root is not None else None
+
+    def _root_of(self, path: Path) -> Path | None:
+        """The local dir that it is in; None when that is none any more."""
+        return next((root for root in self._settings.local_dirs if path.is_relative_to(root)), None)
 
     def use_dirs(self, good: tuple[Path, ...], errored: frozenset[Path]) -> None:
         """Download only to good disks; what lies on errored ones is fetched anew by the next who wants it."""
