@@ -5,6 +5,8 @@ does; the cache checks the size when one was given), that a PUBLIC resource real
 the allowed bytes arrive.  ``file:`` is read with the submitting user's rights and through no magic link
 (``plain_paths``): naming a file must not give more than reading it would, not even its time stamp.
 
+What it makes is read-only from the first moment on, by the descriptor that made it: a cache is read by others later.
+
 Refuses: unknown schemes, and anything over ``resource_bytes_max``.
 """
 
@@ -22,6 +24,7 @@ from typing import Protocol
 import httpx2
 
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization.giving import PRIVATE, PUBLIC
 from nm_plugin.localization.plain_paths import open_plainly
 from nm_plugin.localization.plan import SourceUrl
 from yodel.errors import YodelError
@@ -149,7 +152,7 @@ def _copy_local(request: FetchRequest) -> int:
         if stat.S_ISDIR(status.st_mode):
             _copy_directory(descriptor, request, request.destination, budget, 0)
         elif stat.S_ISREG(status.st_mode):
-            _copy_file(descriptor, status, request.destination, request, budget)
+            _copy_file(descriptor, request.destination, request, budget)
         else:
             raise FetchFailed(f"{source} is neither a file nor a directory")
     finally:
@@ -182,13 +185,11 @@ class _Budget:
             raise too_large(DIRECTORY_ENTRIES, self._entries, DIRECTORY_ENTRIES_MAX, self._owner)
 
 
-def _copy_file(descriptor: int, status: os.stat_result, target: Path, request: FetchRequest, budget: _Budget) -> None:
-    output, public = create_file(target, request.owner), request.must_be_public
+def _copy_file(descriptor: int, target: Path, request: FetchRequest, budget: _Budget) -> None:
+    output = create_file(target, request.owner, request.must_be_public)
     try:
         while copied := _copy_range(descriptor, output):
             budget.add(copied)
-        mode = 0o600 | (0o044 if public else 0) | (status.st_mode & (0o111 if public else 0o100))
-        os.fchmod(output, mode)
     finally:
         os.close(output)
 
@@ -201,10 +202,29 @@ def _copy_range(source: int, target: int) -> int:
         return os.sendfile(target, source, None, COPY_CHUNK_BYTES)
 
 
-def create_file(target: Path, owner: OsUser) -> int:
-    """A new file of the owner's, open for writing."""
+def create_file(target: Path, owner: OsUser, public: bool = False) -> int:
+    """A new file of the owner's, open for writing; nobody else ever writes to it, and all may run it."""
     with acting_as(owner):
-        return os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o500)
+        return _with_mode(descriptor, (PUBLIC if public else PRIVATE).file)
+
+
+def create_directory(target: Path, owner: OsUser, public: bool) -> None:
+    """A new directory of the owner's."""
+    with acting_as(owner):
+        target.mkdir(mode=0o700)
+        descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        os.close(_with_mode(descriptor, (PUBLIC if public else PRIVATE).directory))
+
+
+def _with_mode(descriptor: int, mode: int) -> int:
+    """Whatever the umask is.  Closed where that fails."""
+    try:
+        os.fchmod(descriptor, mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> FetchFailed:
@@ -216,8 +236,7 @@ def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> FetchFai
 def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget: _Budget, depth: int) -> None:
     if depth > DIRECTORY_DEPTH_MAX:
         raise too_large(DIRECTORY_DEPTH, depth, DIRECTORY_DEPTH_MAX, request.owner)
-    with acting_as(request.owner):
-        target.mkdir(mode=0o755 if request.must_be_public else 0o700)
+    create_directory(target, request.owner, request.must_be_public)
     for name in sorted(os.listdir(descriptor)):
         budget.add_entry()
         with acting_as(request.reader):
@@ -233,7 +252,7 @@ def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget
             if stat.S_ISDIR(status.st_mode):
                 _copy_directory(child, request, target / name, budget, depth + 1)
             elif stat.S_ISREG(status.st_mode):
-                _copy_file(child, status, target / name, request, budget)
+                _copy_file(child, target / name, request, budget)
         finally:
             os.close(child)
 
@@ -274,12 +293,11 @@ class HttpFiles:
 
     async def _store(self, request: FetchRequest, response: httpx2.Response) -> int:
         budget = _Budget(request.bytes_max, request.owner)
-        output = await self.threads.run(create_file, request.destination, request.owner)
+        output = await self.threads.run(create_file, request.destination, request.owner, request.must_be_public)
         try:
             async for chunk in response.aiter_bytes(HTTP_CHUNK_BYTES):
                 budget.add(len(chunk))
                 await self.threads.run(write_all, output, chunk)
-            await self.threads.run(os.fchmod, output, 0o644 if request.must_be_public else 0o600)
         finally:
             os.close(output)
         return budget.used_bytes

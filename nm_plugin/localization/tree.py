@@ -25,7 +25,7 @@ DEPTH_MAX = 128
 """Directories above an entry: each is a descriptor held open."""
 NAME_BYTES_MAX = 4096
 LINK_TARGET_MAX = 4096
-DIRECTORY_MODE, FILE_MODE, EXECUTABLE_MODE = 0o700, 0o600, 0o700
+DIRECTORY_MODE, FILE_MODE = 0o700, 0o500
 _SHOWN = 200
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -52,7 +52,7 @@ class Tree:
         self._leave(0)
 
     def file(self, name: str) -> int:
-        """A new file's descriptor, open for writing."""
+        """A new file's descriptor, open for writing; nobody else ever writes to the file."""
         parts = parts_of(name)
         directory = self._enter(parts[:-1], name)
         _make_room(directory, parts[-1], name)

@@ -53,10 +53,10 @@ async def test_file_is_copied_for_its_reader(
 ) -> None:
     source = open_path / "run.sh"
     source.write_bytes(b"x" * 900)
-    source.chmod(0o755)
+    source.chmod(0o644)
     written = await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "run.sh"))
     status = (cache_dir / "run.sh").stat()
-    assert (written, stat.S_IMODE(status.st_mode), status.st_uid) == (900, 0o700, alice.uid)
+    assert (written, stat.S_IMODE(status.st_mode), status.st_uid) == (900, 0o500, alice.uid)
     assert (cache_dir / "run.sh").read_bytes() == source.read_bytes()
 
 
