@@ -40,3 +40,12 @@ def names_below(root: Path, path: Path) -> list[str]:
         return sorted(os.listdir(directory))
     finally:
         os.close(directory)
+
+
+def is_directory_below(root: Path, path: Path) -> bool:
+    """False for a link to one, and where it cannot be reached without following one."""
+    try:
+        os.close(open_below(root, path, _STEP))
+    except OSError:
+        return False
+    return True

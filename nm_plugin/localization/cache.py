@@ -27,6 +27,7 @@ from nm_plugin.host.directories import PUBLIC_DIR_MODE, USER_DIR_MODE, make_dir,
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as
 from nm_plugin.localization import archive
+from nm_plugin.localization.below import is_directory_below, names_below
 from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
 from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
 from nm_plugin.localization.unpacking import Packed, Unpacking
@@ -355,7 +356,7 @@ class ResourceCache:
         for path in sorted(self._index_dir.glob("*.json"))[:ENTRIES_MAX]:
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
-                present = Path(content["directory"]).is_dir() and path.stem.isdecimal()
+                present = self._is_there(Path(content["directory"])) and path.stem.isdecimal()
             except (OSError, ValueError, KeyError, TypeError):
                 present = False
             if present:
@@ -363,6 +364,11 @@ class ResourceCache:
             else:
                 path.unlink(missing_ok=True)
         return result
+
+    def _is_there(self, directory: Path) -> bool:
+        """As a directory, in a local dir that is still one."""
+        root = self._root_of(directory)
+        return root is not None and is_directory_below(root, directory)
 
 
 def _entry_from_json(number: int, content: dict[str, Any]) -> _Entry:
@@ -413,9 +419,20 @@ def _numbered_dirs(local_dirs: tuple[Path, ...]) -> list[Path]:
     """All ``N`` and ``N_tmp`` below every kind of filecache."""
     found: list[Path] = []
     for root in local_dirs:
-        for pattern in ("filecache/*", "usercache/*/filecache/*", "usercache/*/appcache/*/filecache/*"):
-            found += [p for p in root.glob(pattern) if p.name.removesuffix("_tmp").isdecimal()]
+        caches = [root / "filecache"]
+        for user in _children(root, root / "usercache"):
+            caches += [user / "filecache", *(app / "filecache" for app in _children(root, user / "appcache"))]
+        for cache in caches:
+            found += [path for path in _children(root, cache) if path.name.removesuffix("_tmp").isdecimal()]
     return found
+
+
+def _children(root: Path, directory: Path) -> list[Path]:
+    """None where there is no such directory: a link of the user's is none."""
+    try:
+        return [directory / name for name in names_below(root, directory)]
+    except OSError:
+        return []
 
 
 def _owner_name(directory: Path, local_dirs: tuple[Path, ...]) -> str:

@@ -305,6 +305,24 @@ async def test_restart_keeps_what_is_whole_and_removes_the_rest(bench: Bench, al
     assert other.path.parent.name == "79"
 
 
+@pytest.mark.parametrize("linked", ["cache", "directory"])
+async def test_restart_follows_no_link_of_a_users(bench: Bench, alice: OsUser, users: FakeUsers, linked: str) -> None:
+    """The agent looks for what was left with its own rights, and what was a directory may be a link of the user's."""
+    scope, cache = scope_of(Visibility.PRIVATE, "alice", APP), bench.make()
+    kept = await cache.localize(want("/f"), scope, claim(alice))
+    elsewhere = bench.root / "elsewhere"
+    moved = kept.path.parents[1] if linked == "cache" else kept.path.parent
+    moved.rename(elsewhere)
+    moved.symlink_to(elsewhere)
+    for left in ("77", "78_tmp"):
+        (elsewhere / left).mkdir()
+        os.chown(elsewhere / left, alice.uid, alice.gid)
+    again = bench.make()
+    await again.recover(users)
+    assert {"77", "78_tmp"} < set(os.listdir(elsewhere))
+    assert again.size_bytes == 0
+
+
 async def test_forgotten_application_is_downloaded_anew(bench: Bench, alice: OsUser) -> None:
     cache = bench.make()
     scope = scope_of(Visibility.APPLICATION, "alice", APP)

@@ -15,7 +15,16 @@ import pytest
 from nm_plugin.host.directories import PUBLIC_DIR_MODE
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization import fetch
-from nm_plugin.localization.fetch import FetchFailed, FetchRequest, HttpFiles, LocalFiles, check_unchanged, source_for
+from nm_plugin.localization.fetch import (
+    FetchFailed,
+    FetchRequest,
+    HttpFiles,
+    LocalFiles,
+    check_unchanged,
+    create_directory,
+    create_file,
+    source_for,
+)
 from nm_plugin.localization.plan import SourceUrl
 from yodel.telemetry.limits import REFUSALS
 
@@ -163,6 +172,18 @@ async def test_a_link_in_the_path_leads_to_the_file(
     (open_path / "spark-3.5/f").chmod(0o644)
     (open_path / "spark").symlink_to("spark-3.5")
     assert await LocalFiles(threads=threads).fetch(local(open_path / "spark/f", alice, cache_dir / "f")) == 1
+
+
+def test_nothing_is_made_through_a_link(cache_dir: Path, alice: OsUser) -> None:
+    (cache_dir / "there").write_text("x")
+    for name in ("there", "nowhere"):
+        (cache_dir / "link").symlink_to(cache_dir / name)
+        with pytest.raises(FileExistsError):
+            create_file(cache_dir / "link", alice)
+        with pytest.raises(FileExistsError):
+            create_directory(cache_dir / "link", alice, False)
+        (cache_dir / "link").unlink()
+    assert ((cache_dir / "there").read_text(), os.listdir(cache_dir)) == ("x", ["there"])
 
 
 async def test_device_is_refused(cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
