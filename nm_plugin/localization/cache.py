@@ -88,7 +88,7 @@ class _Entry:
     ready: asyncio.Future[int]
     users: set[ContainerId] = field(default_factory=set)
     expected_bytes: int = 0
-    """What the first who asked said of the source; 0 when nothing."""
+    """What the first who asked said of the source; 0 when nothing, UNKNOWN_SIZE when it does not know."""
     size_bytes: int = 0
     last_used: int = 0
     task: asyncio.Task[None] | None = None
@@ -292,6 +292,7 @@ class ResourceCache:
                 owner=owner,
                 destination=destination,
                 bytes_max=self._settings.resource_bytes_max,
+                size_bytes=entry.expected_bytes,
                 credentials=claim.credentials,
             )
         )

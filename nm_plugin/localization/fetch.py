@@ -37,6 +37,7 @@ HTTP_CHUNK_BYTES = 1 << 20
 DIRECTORY_ENTRIES_MAX = 100_000
 DIRECTORY_DEPTH_MAX = 64
 HTTP_REDIRECTS_MAX = 5
+UNKNOWN_SIZE = -1
 
 
 class FetchFailed(YodelError):
@@ -48,7 +49,8 @@ class FetchRequest:
     """One download.
 
     ``reader`` is the submitting user; ``owner`` the identity that owns ``destination`` (the agent for PUBLIC).
-    ``credentials`` is the container's token stream, for sources that need delegation tokens.
+    ``credentials`` is the container's token stream, for sources that need delegation tokens.  ``size_bytes`` is what the
+    client said, UNKNOWN_SIZE when it does not know.
     """
 
     url: SourceUrl
@@ -58,6 +60,7 @@ class FetchRequest:
     owner: OsUser
     destination: Path
     bytes_max: int
+    size_bytes: int = 0
     credentials: bytes = b""
 
     def __repr__(self) -> str:
@@ -261,7 +264,8 @@ def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget
 class HttpFiles:
     """``http:`` and ``https:``: the timestamp is Last-Modified when the server sends one, and unchecked otherwise.
 
-    Everything that needs no credentials is public.
+    Hadoop's own file system for HTTP describes every file with timestamp 0 and an unknown size
+    (AbstractHttpFileSystem.getFileStatus): that is no time to compare with.  Everything that needs no credentials is public.
     """
 
     threads: FileThreads
@@ -283,7 +287,8 @@ class HttpFiles:
             raise FetchFailed(f"{request.url}: {type(error).__name__}: {error}") from error
 
     def _check(self, request: FetchRequest, last_modified: str | None) -> None:
-        if last_modified is None:
+        is_undescribed = request.timestamp_ms == 0 and request.size_bytes == UNKNOWN_SIZE
+        if last_modified is None or is_undescribed:
             return
         try:
             actual_ms = int(parsedate_to_datetime(last_modified).timestamp() * 1000)

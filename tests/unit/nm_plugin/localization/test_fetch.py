@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import stat
 from collections.abc import AsyncIterator
@@ -269,6 +270,34 @@ async def test_http_is_stored_when_it_is_unchanged(
         await files.fetch(remote(http_port, "/ok", alice, cache_dir / "g", timestamp_ms=5))
     with pytest.raises(FetchFailed, match="larger than 3 bytes"):
         await files.fetch(remote(http_port, "/ok", alice, cache_dir / "h", bytes_max=3))
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "size_bytes", "is_taken"),
+    [(0, -1, True), (0, 0, False), (0, 5, False), (1, -1, False), (LAST_MODIFIED_MS, -1, True), (-1, -1, False)],
+)
+async def test_http_as_hadoops_file_system_describes_it_is_unchecked(
+    http_port: int,
+    cache_dir: Path,
+    alice: OsUser,
+    threads: FileThreads,
+    timestamp_ms: int,
+    size_bytes: int,
+    is_taken: bool,
+) -> None:
+    described = {"timestamp_ms": timestamp_ms, "size_bytes": size_bytes}
+    asked = remote(http_port, "/ok", alice, cache_dir / "f", **described)
+    refused = contextlib.nullcontext() if is_taken else pytest.raises(FetchFailed, match="changed on src filesystem")
+    with refused:
+        assert await HttpFiles(threads=threads).fetch(asked) == 5
+
+
+async def test_files_of_a_disk_are_checked_whatever_is_said_of_them(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    asked = local(open_path, alice, cache_dir / "f", timestamp_ms=0, size_bytes=-1)
+    with pytest.raises(FetchFailed, match="changed on src filesystem"):
+        await LocalFiles(threads=threads).fetch(asked)
 
 
 async def test_http_errors_are_failures(http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
