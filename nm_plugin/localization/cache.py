@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as
 from nm_plugin.localization import archive
 from nm_plugin.localization.below import is_directory_below, names_below
 from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
-from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
+from nm_plugin.localization.plan import LOCAL_FILES, ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
 from nm_plugin.localization.unpacking import Packed, Unpacking
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
@@ -44,7 +44,10 @@ class LocalizationFailure(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSettings:
-    """Limits of the cache; sizes in bytes.  ``unpack_user`` unpacks what would be root's."""
+    """Limits of the cache; sizes in bytes.  ``unpack_user`` unpacks what would be root's.
+
+    ``default_fs`` is the file system of resources whose URLs have no scheme.
+    """
 
     local_dirs: tuple[Path, ...]
     state_dir: Path
@@ -54,6 +57,7 @@ class CacheSettings:
     unpack_user: OsUser
     concurrency: int
     fetch_timeout_s: float
+    default_fs: SourceUrl = LOCAL_FILES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +129,7 @@ class ResourceCache:
         Raises:
             LocalizationFailure: it cannot be had.
         """
-        key = (scope, wanted.key)
-        entry = self._entries.get(key)
+        entry = self._entries.get((scope, self._key(wanted)))
         was_cached = entry is not None
         if entry is None:
             entry = self._begin(wanted, scope, claim)
@@ -139,7 +142,7 @@ class ResourceCache:
 
     def place_of(self, wanted: Wanted, scope: Scope) -> tuple[Path, Path] | None:
         """The local dir and the path below it of what is there already; None when it is not."""
-        entry = self._entries.get((scope, wanted.key))
+        entry = self._entries.get((scope, self._key(wanted)))
         if entry is None or not entry.ready.done() or entry.ready.cancelled() or entry.ready.exception():
             return None
         root = self._root_of(entry.path)
@@ -168,7 +171,7 @@ class ResourceCache:
 
     def adopt(self, container_id: ContainerId, wanted: Wanted, scope: Scope) -> None:
         """A re-adopted container uses this resource."""
-        entry = self._entries.get((scope, wanted.key))
+        entry = self._entries.get((scope, self._key(wanted)))
         if entry is not None:
             entry.users.add(container_id)
 
@@ -212,23 +215,27 @@ class ResourceCache:
                 await self._remove_directory(directory, _owner_name(directory, self._settings.local_dirs), users)
         self._numbers = itertools.count(highest + 1)
 
+    def _key(self, wanted: Wanted) -> ResourceKey:
+        """One of the same file however it was named."""
+        return replace(wanted.key, url=wanted.key.url.within(self._settings.default_fs))
+
     def _begin(self, wanted: Wanted, scope: Scope, claim: Claim) -> _Entry:
         if len(self._entries) >= ENTRIES_MAX:
             raise LocalizationFailure(f"The cache of this node has {ENTRIES_MAX} entries")
-        number = next(self._numbers)
+        number, key = next(self._numbers), self._key(wanted)
         root = self._dirs[number % len(self._dirs)]
         entry = _Entry(
             number=number,
             scope=scope,
-            key=wanted.key,
+            key=key,
             directory=root / scope.directory() / str(number),
-            name=wanted.key.url.name,
+            name=key.url.name,
             ready=asyncio.get_running_loop().create_future(),
             expected_bytes=wanted.size_bytes,
         )
         # A failure nobody waits for any more is not worth a warning at garbage collection.
         entry.ready.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._entries[(scope, wanted.key)] = entry
+        self._entries[(scope, key)] = entry
         entry.task = self._tasks.create_task(self._download(entry, claim), name=f"localize-{number}")
         return entry
 

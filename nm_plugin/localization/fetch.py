@@ -49,8 +49,8 @@ class FetchRequest:
     """One download.
 
     ``reader`` is the submitting user; ``owner`` the identity that owns ``destination`` (the agent for PUBLIC).
-    ``credentials`` is the container's token stream, for sources that need delegation tokens.  ``size_bytes`` is what the
-    client said, UNKNOWN_SIZE when it does not know.
+    ``credentials`` is the container's token stream, for sources that need delegation tokens.  ``size_bytes`` is what
+    the client said, UNKNOWN_SIZE when it does not know.
     """
 
     url: SourceUrl
@@ -265,7 +265,8 @@ class HttpFiles:
     """``http:`` and ``https:``: the timestamp is Last-Modified when the server sends one, and unchecked otherwise.
 
     Hadoop's own file system for HTTP describes every file with timestamp 0 and an unknown size
-    (AbstractHttpFileSystem.getFileStatus): that is no time to compare with.  Everything that needs no credentials is public.
+    (AbstractHttpFileSystem.getFileStatus): that is no time to compare with.  Everything that needs no credentials is
+    public.
     """
 
     threads: FileThreads

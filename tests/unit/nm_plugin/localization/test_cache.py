@@ -9,7 +9,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +30,16 @@ from nm_plugin.localization.fetch import (
     write_all,
 )
 from nm_plugin.localization.hdfs import HdfsFiles
-from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted, scope_of
+from nm_plugin.localization.plan import (
+    LOCAL_FILES,
+    ResourceKey,
+    ResourceType,
+    Scope,
+    SourceUrl,
+    Visibility,
+    Wanted,
+    scope_of,
+)
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually
 
 APP = str(APPLICATION)
@@ -66,6 +75,7 @@ class Bench:
     tasks: TaskOwner
     target_bytes: int = 1 << 30
     sources: dict[str, Source] = field(default_factory=dict)
+    default_fs: SourceUrl = LOCAL_FILES
 
     def make(self) -> ResourceCache:
         settings = CacheSettings(
@@ -77,6 +87,7 @@ class Bench:
             unpack_user=OsUser(name="", uid=65533, gid=65533),
             concurrency=2,
             fetch_timeout_s=5,
+            default_fs=self.default_fs,
         )
         return ResourceCache(settings, {"fake": self.source, **self.sources}, self.threads, self.agent, self.tasks)
 
@@ -196,6 +207,25 @@ async def test_unknown_scheme_has_hadoops_words(bench: Bench, alice: OsUser) -> 
     )
     with pytest.raises(LocalizationFailure, match='No FileSystem for scheme "s4"'):
         await bench.make().localize(wanted, PUBLIC, claim(alice))
+
+
+async def test_url_without_a_scheme_is_the_same_file_as_in_the_default_file_system(bench: Bench, alice: OsUser) -> None:
+    bench.default_fs = SourceUrl(scheme="fake", authority="nn:1", path="/")
+    cache, scope = bench.make(), scope_of(Visibility.PRIVATE, "alice", APP)
+    bare, whole = (
+        replace(want("/f"), key=replace(want("/f").key, url=url))
+        for url in (
+            SourceUrl(scheme="", authority="", path="/f"),
+            SourceUrl(scheme="fake", authority="nn:1", path="/f"),
+        )
+    )
+    first = await cache.localize(bare, scope, claim(alice))
+    assert (first.was_cached, bench.source.fetched) == (False, ["/f"])
+    assert (await cache.localize(whole, scope, claim(alice))).was_cached
+    assert cache.place_of(bare, scope) == cache.place_of(whole, scope) == (bench.root / "l", first.path)
+    bench.default_fs = SourceUrl(scheme="s4", authority="bucket", path="/")
+    with pytest.raises(LocalizationFailure, match='No FileSystem for scheme "s4"'):
+        await bench.make().localize(bare, scope, claim(alice))
 
 
 async def test_archive_is_unpacked_under_its_name(bench: Bench, alice: OsUser, tmp_path: Path) -> None:
