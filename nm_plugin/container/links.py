@@ -49,7 +49,7 @@ class _Found:
     def add_all(self, link: str, place: Localized) -> None:
         """Raises InvalidValue, OSError."""
         try:
-            names = names_below(place.root, place.path)
+            names = names_below(place.root, place.path, WILDCARD_LINKS_MAX + 1)
         except NotADirectoryError as error:
             expected = f"a directory as its resource, which {place.path.name!r} is not"
             raise InvalidValue("local resource link", link, expected) from error

@@ -9,6 +9,7 @@ Functions block, and work with the rights in force.
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -33,11 +34,12 @@ def open_below(root: Path, path: Path, flags: int) -> int:
     return here
 
 
-def names_below(root: Path, path: Path) -> list[str]:
-    """What is in a directory, in order.  Raises as ``open_below``."""
+def names_below(root: Path, path: Path, names_max: int) -> list[str]:
+    """What is in a directory, in order, and of more than ``names_max`` names any so many.  Raises as ``open_below``."""
     directory = open_below(root, path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        return sorted(os.listdir(directory))
+        with os.scandir(directory) as entries:
+            return sorted(entry.name for entry in islice(entries, names_max))
     finally:
         os.close(directory)
 

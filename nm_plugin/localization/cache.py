@@ -438,7 +438,7 @@ def _numbered_dirs(local_dirs: tuple[Path, ...]) -> list[Path]:
 def _children(root: Path, directory: Path) -> list[Path]:
     """None where there is no such directory: a link of the user's is none."""
     try:
-        return [directory / name for name in names_below(root, directory)]
+        return [directory / name for name in names_below(root, directory, ENTRIES_MAX)]
     except OSError:
         return []
 

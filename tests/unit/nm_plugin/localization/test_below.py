@@ -32,9 +32,10 @@ def test_no_link_is_followed(root: Path, linked: str) -> None:
 def test_names_are_in_order_and_nothing_stays_open(root: Path) -> None:
     (root / "one/two/also").touch()
     before = os.listdir("/proc/self/fd")
-    assert names_below(root, root / "one/two") == ["also", "file"]
+    assert names_below(root, root / "one/two", 2) == ["also", "file"]
+    assert len(names_below(root, root / "one/two", 1)) == 1
     with pytest.raises(NotADirectoryError):
-        names_below(root, root / "one/two/file")
+        names_below(root, root / "one/two/file", 2)
     assert os.listdir("/proc/self/fd") == before
 
 
