@@ -206,7 +206,7 @@ def _copy_range(source: int, target: int) -> int:
 
 
 def create_file(target: Path, owner: OsUser, public: bool = False) -> int:
-    """A new file of the owner's, open for writing; nobody else ever writes to it, and all may run it."""
+    """A new file of the owner's, open for writing here and nowhere else: from now on it is for reading and running."""
     with acting_as(owner):
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o500)
         return _with_mode(descriptor, (PUBLIC if public else PRIVATE).file)

@@ -54,7 +54,7 @@ class Tree:
         self._leave(0)
 
     def file(self, name: str) -> int:
-        """A new file's descriptor, open for writing; nobody else ever writes to the file."""
+        """A new file's descriptor, open for writing here and nowhere else."""
         parts = parts_of(name)
         directory = self._enter(parts[:-1], name)
         _make_room(directory, parts[-1], name)
