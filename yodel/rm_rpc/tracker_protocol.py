@@ -114,13 +114,10 @@ class TrackerProtocol:
             is_healthy=health.is_node_healthy if status.HasField("nodeHealthStatus") else True,
             health_report=health.health_report,
             containers=reports,
+            load=load_of(status.containers_utilization, status.node_utilization, health.last_health_report_time),
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
             self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))
-        runtime = self._nodes.runtimes.get(beat.node_id)
-        if runtime is not None:
-            at_ms = health.last_health_report_time
-            runtime.load = load_of(status.containers_utilization, status.node_utilization, at_ms)
         answer = self._nodes.heartbeat(beat)
         return self._response(request, answer) if answer is not None else self._heartbeat_slow(request, beat)
 

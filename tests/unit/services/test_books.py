@@ -125,6 +125,7 @@ BOOKS = [
         {"scheduling/preemption.py": "take"},
         owners=frozenset({"state"}),
     ),
+    Book("runtime", "NodeRuntime", "nodes/agents.py"),
     Book(
         "reasons",
         "Reasons",

@@ -84,6 +84,7 @@ class Heartbeat:
     is_healthy: bool = True
     health_report: str = ""
     containers: Sequence[ContainerReport] = ()
+    load: NodeLoad | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +200,7 @@ class NodeService:
         assert runtime is not None
         assert node is not None
         runtime.last_seen_s, runtime.last_seen_ms = self._clock.monotonic_s(), self._clock.now_ms()
+        runtime.load = beat.load
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
