@@ -125,6 +125,13 @@ BOOKS = [
         {"scheduling/preemption.py": "take"},
         owners=frozenset({"state"}),
     ),
+    Book(
+        "loans",
+        "LoanBook",
+        "writer/loan_book.py",
+        {"nodes/publishing.py": "hear forget close drop"},
+        owners=frozenset({"state"}),
+    ),
     Book("runtime", "NodeRuntime", "nodes/agents.py"),
     Book(
         "reasons",
