@@ -7,8 +7,8 @@ so that they can be read:
 1. every file moves to ``yodel/hadoop_pb/``, because protoc's flat imports would become top-level modules;
 2. ``NodeActionProto.NORMAL`` gets a prefix: two enums of package ``hadoop.yarn`` define ``NORMAL``, which Java
    tolerates and Python's descriptor pool refuses.  The wire carries numbers only, so nothing changes for a peer;
-3. extension fields numbered 10000 and up, and messages of Yodel's own that they carry, are added to the ResourceTracker's
-   file.  A stock Hadoop ignores them.
+3. extension fields numbered 10000 and up, and the messages of Yodel's own that they carry, are added to the
+   ResourceTracker's file.  A stock Hadoop ignores them.
 
 It writes nothing else, and it needs the development dependencies (grpcio-tools).
 """
