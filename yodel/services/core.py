@@ -54,7 +54,7 @@ from yodel.services.pods.inspection import Inspection, InspectionSettings
 from yodel.services.pods.making import PodMaker
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
-from yodel.services.scheduling.configuration import SchedulerConfService
+from yodel.services.scheduling.configuration import Consequences, SchedulerConfService
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
 from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
@@ -106,7 +106,8 @@ class Limits:
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
     ``are_nodes_watched`` says that somebody tells ``node_sinks`` of Kubernetes' nodes, which lend what is not native;
     ``are_all_users_known`` says that every user is one of this machine; ``decommission_timeout_s`` is that of a
-    graceful leave for which none is given, negative for ever.
+    graceful leave for which none is given, negative for ever; ``lacking_for_colocation`` are settings without which
+    measured capacity cannot be lent, each in words.
     """
 
     company_s: float
@@ -130,6 +131,7 @@ class Limits:
     reconciler: ReconcilerSettings
     ended_kept: EndedKept
     inspection: InspectionSettings
+    lacking_for_colocation: Sequence[str]
 
 
 class Core:
@@ -298,8 +300,12 @@ class Core:
             ports.store,
             self._initial_queues,
             limits.allocation.am_share,
-            self._use_am_share,
-            self.submission.use_mapping,
+            Consequences(
+                am_share=self._use_am_share,
+                mapping=self.submission.use_mapping,
+                colocation=self.use_colocation,
+                require_colocation=self._require_colocation,
+            ),
             self.rights,
         )
 
@@ -366,6 +372,9 @@ class Core:
         published."""
         if self.maker.profiles.binds:
             self.lending.see_others(node_name, held)
+
+    async def _require_colocation(self, wanted: Colocation) -> None:
+        await self.publishing.require(wanted, self.lending.rules, self._limits.lacking_for_colocation)
 
     def use_colocation(self, colocation: Colocation) -> None:
         """From now on."""

@@ -114,8 +114,9 @@ class HeartbeatAnswer:
     """Containers that are to go, each time as long as they are."""
     updates: Sequence[tuple[Container, int]] = ()
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
+    is_policy_news: bool = False
     policy: Policy | None = None
-    """What the agent is to measure by from now on; None: by what it has."""
+    """Where it ``is_policy_news``, what the agent is to measure by from now on; None: it is to stop."""
 
 
 @dataclass(slots=True)
@@ -378,6 +379,7 @@ class NodeService:
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
+        is_policy_news, policy = self._publishing.policy_for(runtime.policy_version)
         answer = HeartbeatAnswer(
             response_id=runtime.response_id,
             capability=None if is_told else node.capability,
@@ -387,7 +389,8 @@ class NodeService:
             signals=tuple(runtime.signals),
             on_notice=self._engine.state.notices.on(node.id),
             updates=self._take_updates(runtime),
-            policy=self._publishing.policy_for(runtime.policy_version),
+            is_policy_news=is_policy_news,
+            policy=policy if is_policy_news else None,
         )
         if runtime.clean_up or runtime.forget or runtime.applications or runtime.signals:
             for table in (runtime.clean_up, runtime.forget, runtime.applications, runtime.signals):

@@ -57,10 +57,10 @@ class PublishedNode:
     @property
     def ours(self) -> frozenset[str]:
         """Names that are there and were published by this ResourceManager, in this life or an earlier one."""
-        if self.other:
+        if self.has_yielded:
             return frozenset()
-        written = {name for name, amount in self.written.items() if amount is not None}
-        return frozenset(name for name in self.said | written if self.present(name) is not None)
+        known = self.said.union(name for name, amount in self.written.items() if amount is not None)
+        return frozenset(name for name in known if self._is_ours(name, known))
 
     def present(self, name: str) -> int | None:
         """What is published of a name, as far as is known: what was written counts until the watch has shown it."""
@@ -76,10 +76,10 @@ class PublishedNode:
         self.observed = node
         if self.has_yielded or self.is_writing:
             return
-        if not self.written:
-            self.other = self._other(names)
-        elif not is_older(node.resource_version, self.written_version):
+        if self.written and not is_older(node.resource_version, self.written_version):
             self._look_for_changes(now_s)
+        if not self.has_yielded:
+            self.other = self._other(names)
 
     def note_written(self, amounts: Mapping[str, int | None], version: str) -> None:
         self.written |= amounts
@@ -88,13 +88,20 @@ class PublishedNode:
     def begin_anew(self, names: Collection[str]) -> None:
         """Something else is to be published: whoever writes there is looked at again."""
         self.has_yielded, self.put_back_s = False, []
-        if self.other:
-            self.written, self.written_version = {}, ""
-            self.other = self._other(names)
+        self.other = self._other(names)
+
+    def _is_ours(self, name: str, known: Collection[str]) -> bool:
+        if self.present(name) is None:
+            return False
+        quantity = self.observed.capacity.get(name)
+        if quantity is None or self.written.get(name) is not None:
+            return True
+        return publisher_of(name, self.observed.capacity_managers, quantity, known, PUBLISHER) == ""
 
     def _other(self, names: Collection[str]) -> str:
+        """Who publishes one of these that was never written in this life; empty: nobody else."""
         said, node = self.said, self.observed
-        for name in sorted({*names, *said}):
+        for name in sorted(set(names) - self.written.keys()):
             quantity = node.capacity.get(name, node.allocatable.get(name))
             if quantity is not None:
                 found = publisher_of(name, node.capacity_managers, quantity, said, PUBLISHER)

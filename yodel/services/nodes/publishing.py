@@ -22,6 +22,7 @@ from dataclasses import replace
 import structlog
 
 from yodel.domain.colocation.policy import Policy
+from yodel.domain.colocation.properties import DIALECT, ENABLED
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.ids import NodeId
@@ -82,6 +83,21 @@ class Publishing:
         self._has_waited = False
         self._next_s = 0.0
 
+    async def require(self, wanted: Colocation, rules: PoolRules, lacking: Sequence[str]) -> None:
+        """Whether that can be put in force.  ``lacking`` are settings without which it cannot be.
+
+        Raises:
+            Refused: names the dialect, or each right that is missing.
+            Unavailable: the API server does not tell.
+        """
+        if not wanted.is_on or (self.colocation.is_on and wanted.dialect == self.colocation.dialect):
+            return
+        if measures_of(wanted, rules) is None:
+            raise Refused(_no_dialect(wanted.dialect, rules))
+        missing = [*lacking, *await self._statuses.missing_rights()]
+        if missing:
+            raise Refused(f"Property {ENABLED} cannot be true: {'; '.join(missing)} is missing")
+
     # --- what is told ----------------------------------------------------------------------------------------------
 
     def use(self, colocation: Colocation, rules: PoolRules) -> None:
@@ -122,11 +138,12 @@ class Publishing:
         self._state.loans.hear(name, said)
         self._judge_by_name(name)
 
-    def policy_for(self, known_version: str | None) -> Policy | None:
-        """What an agent that measures by this version is to be told; None: nothing."""
+    def policy_for(self, known_version: str | None) -> tuple[bool, Policy | None]:
+        """Whether an agent that measures by this version has to hear of another policy, and which; None: it is to stop.
+        An agent that tells no version does not measure."""
         policy = self.colocation.policy
-        is_news = policy is not None and known_version is not None and policy.version != known_version
-        return policy if is_news else None
+        version = policy.version if policy is not None else ""
+        return known_version is not None and known_version != version, policy
 
     def left(self, node_id: NodeId) -> None:
         """An agent that has left, or is given up."""
@@ -277,19 +294,19 @@ class Publishing:
             self._following.node_seen(self._as_counted(node))
 
     def _wanted(self, name: str, node: PublishedNode) -> tuple[Publication | None, Mapping[str, int]]:
-        ours = node.ours
-        if node.other or not (ours or self._names):
+        ours, measures = node.ours, self.measures if not node.other else None
+        if not ours and measures is None:
             return None, {}
         said = self._state.loans.of(name)
         node.silence = _silence(self._clock.monotonic_s() - said.read_s) if said is not None else 0
         node.was_heard = node.was_heard or said is not None
         held = self._held_on(name)
-        is_open = self.measures is not None and self._state.node_index.of_kubernetes(name) is not None
+        is_open = measures is not None and self._state.node_index.of_kubernetes(name) is not None
         is_awaited = is_open and not node.was_heard and not self._has_waited
         if held is None or is_awaited:
-            return None, dict.fromkeys({*ours, *self._names}, 0)
+            return None, dict.fromkeys({*ours, *(self._names if measures is not None else ())}, 0)
         node.lent = self._lent(node, said) if said is not None and is_open else None
-        found = publication(node.lent, held, self.measures, ours)
+        found = publication(node.lent, held, measures, ours)
         return found, found.counted
 
     def _lent(self, node: PublishedNode, said: Said) -> Lent | None:
@@ -342,6 +359,13 @@ def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
     if colocation.dialect:
         kinds = [kind for kind in kinds if colocation.dialect in kind.dialects]
     return kinds[0].measures if len(kinds) == 1 else None
+
+
+def _no_dialect(asked: str, rules: PoolRules) -> str:
+    known = sorted(name for pool, kind in rules.kinds.items() if pool != NATIVE for name in kind.dialects)
+    if not known:
+        return f"Property {ENABLED} cannot be true: no queue draws on a dialect other than native"
+    return f"Invalid {DIALECT}: {asked[:80]!r}; expected one of those that queues draw on: {', '.join(known)}"
 
 
 def _silence(age_s: float) -> int:
