@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.fakes import NODE, Crash
+from tests.support.loans import POLICY, measured_report, report
 from tests.support.playbook import World, ask, complete, running
 from tests.support.rm_options import SMALL, Options
-from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.properties import PREFIX
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Loan, Term
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.ids import NodeId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate
-from yodel.errors import InvalidQueues, Unavailable
+from yodel.domain.states import ContainerExitStatus
+from yodel.errors import AccessDenied, InvalidQueues, Refused, Unavailable
 from yodel.translator.names import PUBLISHED
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
@@ -26,7 +26,6 @@ QUEUES = (
     Queue(path="root.day", capacity_percent=50.0, user_limit_factor=-1.0),
     Queue(path="root.batch", capacity_percent=50.0, user_limit_factor=-1.0),
 )
-POLICY = Policy(version="one", preset="static", cpu=Formula(), memory=Formula(), shaping=Shaping())
 ON = Colocation(policy=POLICY)
 GIB = 1 << 30
 
@@ -40,16 +39,6 @@ async def world() -> AsyncIterator[World]:
         world.rm.use_colocation(ON)
         await world.settle()
         yield world
-
-
-def report(cores: int, version: str = "one", age_ms: int = 0) -> CapacityReport:
-    """Of so many small containers."""
-    amounts = {CPU_MILLI: cores * 1000, MEMORY_MIB: cores * 1024}
-    loans = tuple(
-        Loan(resource=name, amount=amount, measured=(), terms=(Term(name="all", amount=amount, why=""),), steps=())
-        for name, amount in amounts.items()
-    )
-    return CapacityReport(policy_version=version, source="cgroup v1", age_ms=age_ms, loans=loans)
 
 
 async def say(world: World, cores: int, node_id: NodeId = NODE, **changes: object) -> None:
@@ -383,3 +372,71 @@ async def test_a_node_that_is_made_anew_is_published_anew(world: World) -> None:
     await world.register_node()
     await say(world, 4)
     assert published(world) == (4, 4), "zeroed by a kubelet whose machine was started; the annotation says whose it is"
+
+
+# --- told to people ---------------------------------------------------------------------------------------------------
+
+
+async def test_the_sum_can_be_added_up_to_what_is_published(world: World) -> None:
+    await say(world, 0, capacity=measured_report(2_000, 4_000))
+    am = await world.running_am(queue="batch")
+    await am.obtain(3)
+    for cpu, memory, state in ((2_100, 3_000, "LENDING"), (8_000, 9_000, "CLOSED")):
+        await say(world, 0, capacity=measured_report(cpu, memory))
+        found = world.rm.capacities.of(NODE.host)
+        assert found is not None
+        assert found.state == state
+        for one in found.resources:
+            assert one.loan is not None
+            left = sum(term.amount for term in one.loan.terms)
+            for step in (*one.loan.steps, *one.steps):
+                assert step.before == left
+                left = step.after
+            assert left == one.wanted == one.published
+            assert one.held == {CPU: 4_000, MEMORY: 4 * GIB}[one.name]
+
+
+async def test_states_of_a_node_are_told_with_their_reason(world: World) -> None:
+    def told() -> tuple[str, str]:
+        found = world.rm.capacities.of(NODE.host)
+        assert found is not None
+        return found.state, found.why
+
+    await say(world, 4)
+    assert told()[0] == "LENDING"
+    am = await world.running_am(queue="batch")
+    await world.pass_time(40)
+    assert told()[0] == "STALE"
+    await world.pass_time(150)
+    assert told()[0] == "GOING"
+    world.statuses.errors.append(Refused("nodes/status: forbidden"))
+    await say(world, 6)
+    assert told() == ("FAILED", "publishing fails: nodes/status: forbidden")
+    await world.pass_time(5)
+    await quiet(world)
+    world.rm.use_colocation(OFF)
+    await quiet(world)
+    assert told()[0] == "GOING"
+    view = world.rm.capacities.view(10)
+    assert [(node.kubernetes_node, [one.held for one in node.resources]) for node in view.nodes] == [
+        (NODE.host, [1000, GIB])
+    ]
+    assert await world.run(world.rm.taking_back.end_containers("admin")) == 1
+    await quiet(world)
+    assert world.container(am.container.id).exit_status == ContainerExitStatus.PREEMPTED
+    assert (told()[0], published(world)) == ("OFF", None)
+    assert world.rm.capacities.gauges() == {}
+
+
+async def test_containers_are_ended_by_administrators_and_only_while_it_is_off(world: World) -> None:
+    await say(world, 4)
+    batch, day = await world.running_am(queue="batch"), await world.running_am(queue="day")
+    with pytest.raises(Refused, match="switch it off first"):
+        await world.run(world.rm.taking_back.end_containers("admin"))
+    world.rm.use_colocation(OFF)
+    with pytest.raises(AccessDenied):
+        await world.run(world.rm.taking_back.end_containers("alice"))
+    assert await world.run(world.rm.taking_back.end_containers("admin")) == 1
+    await quiet(world)
+    assert not world.container(batch.container.id).is_live
+    assert world.container(day.container.id).is_live, "it runs on ordinary capacity"

@@ -41,11 +41,13 @@ from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.masters.service import MasterService
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
 from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.capacity import Capacities
 from yodel.services.nodes.cordons import Cordons
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.lending import Lending
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.sinks import NodeSinks
+from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.nodes.topology import Topology
 from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
@@ -239,6 +241,8 @@ class Core:
         self.decommission = Decommission(
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
+        self.capacities = Capacities(self.state, self.publishing)
+        self.taking_back = TakingBack(self.engine, self.publishing, self.rights)
         self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing)
 
     def _wire_scheduling(self) -> None:

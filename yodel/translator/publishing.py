@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Step
 from yodel.translator.dialects import MIB, Measures
 from yodel.translator.node_fit import milli
 
@@ -24,6 +26,24 @@ class Lent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lending:
+    """What counts of a report, None where nothing new is lent; by resource, the steps from the agent's loan to it."""
+
+    lent: Lent | None
+    steps: Mapping[str, tuple[Step, ...]]
+
+
+class Silence(IntEnum):
+    """How long a node's agent has reported nothing."""
+
+    NONE = 0
+    STALE = 1
+    """Its loan does not grow."""
+    SILENT = 2
+    """It lends nothing new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
     """By resource name: what is to be published (None: the name goes), what queues may count on, and what the pods
     there ask for."""
@@ -36,6 +56,46 @@ class Publication:
     def is_closed(self) -> bool:
         """Nothing new may start there: some resource is asked for beyond what is lent, or nothing is lent."""
         return any(self.held[name] > counted or self.amounts[name] is None for name, counted in self.counted.items())
+
+
+def lend(said: Lent, machine: Lent | None, before: Lent | None, silence: Silence) -> Lending:
+    """``machine`` is the node's size as the API server has it; ``before`` what counted last."""
+    before = before or Lent(cpu_milli=0, memory_mib=0)
+    found, steps = dict[str, int](), dict[str, tuple[Step, ...]]()
+    for resource, of in ((CPU_MILLI, _cpu), (MEMORY_MIB, _memory)):
+        size, last, first = of(machine) if machine is not None else None, of(before), of(said)
+        there = first if size is None else min(first, size)
+        has = "the API server does not say how large the node is" if size is None else f"the node has {size}"
+        now, why = {
+            Silence.NONE: (there, "its agent reports"),
+            Silence.STALE: (min(there, last), f"its agent is silent: no more than the {last} that were lent"),
+            Silence.SILENT: (0, "its agent is silent for long: nothing new"),
+        }[silence]
+        found[resource] = now
+        steps[resource] = (
+            Step(name="api-server", before=first, after=there, why=has),
+            Step(name="silence", before=there, after=now, why=why),
+        )
+    lent = Lent(cpu_milli=found[CPU_MILLI], memory_mib=found[MEMORY_MIB]) if silence is not Silence.SILENT else None
+    return Lending(lent=lent, steps=steps)
+
+
+def _cpu(lent: Lent) -> int:
+    return lent.cpu_milli
+
+
+def _memory(lent: Lent) -> int:
+    return lent.memory_mib
+
+
+def last_steps(name: str, lent: int, publication: Publication) -> tuple[Step, Step]:
+    """From what is lent, in the resource's own unit, to what is published under a name."""
+    units_lent, held, amount = publication.counted[name], publication.held[name], publication.amounts[name]
+    why = f"the pods of the node ask for {held}" if amount is not None else "no pod asks for it: the name goes"
+    return (
+        Step(name="unit", before=lent, after=units_lent, why=f"in the unit of {name}"),
+        Step(name="pods", before=units_lent, after=amount or 0, why=why),
+    )
 
 
 def publication(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.ledger import is_older
 from yodel.translator.names import PUBLISHED, PUBLISHER
-from yodel.translator.publishing import Lent, Publication, publisher_of, whole
+from yodel.translator.publishing import Lending, Lent, Publication, Silence, publisher_of, whole
 
 PUT_BACKS_MAX = 5
 PUT_BACKS_WITHIN_S = 600.0
@@ -28,6 +28,8 @@ class PublishedNode:
     observed: NodeObservation
     lent: Lent | None = None
     """What counted last."""
+    lending: Lending | None = None
+    """How that came of the last report; None: no report counts."""
     publication: Publication | None = None
     """What is to be published; None: nothing is decided, or the node is another's."""
     counted: Mapping[str, int] = field(default_factory=dict)
@@ -37,8 +39,7 @@ class PublishedNode:
     is_writing: bool = False
     was_heard: bool = False
     """Its agent has reported in this life."""
-    silence: int = 0
-    """How silent it is: 0 not, 1 so that it does not grow, 2 so that nothing new is lent."""
+    silence: Silence = Silence.NONE
     put_back_s: list[float] = field(default_factory=list)
     other: str = ""
     """Who publishes there instead of us."""

@@ -38,7 +38,7 @@ from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import MIB, Measures
 from yodel.translator.node_fit import milli
 from yodel.translator.pools import PoolRules
-from yodel.translator.publishing import Lent, Publication, capped, publication
+from yodel.translator.publishing import Lending, Lent, Publication, Silence, capped, lend, publication
 
 STALE_S = 30.0
 """Without a report for so long a node's loan does not grow; another agent may speak for the node."""
@@ -111,7 +111,7 @@ class Publishing:
             self._see_holdings()
         for name, node in self.nodes.items():
             if is_new:
-                node.begin_anew(self._names)
+                node.begin_anew(self.names)
             self._judge(name, node)
 
     def hear(self, node_id: NodeId, proved_name: str, report: CapacityReport) -> None:
@@ -183,6 +183,20 @@ class Publishing:
         self._drop(node.name)
         self._following.node_gone(node)
 
+    # --- what is asked ---------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the loan is published as: of cores, of memory; none where nothing is lent."""
+        return (self.measures.cpu, self.measures.memory) if self.measures is not None else ()
+
+    def age_s(self, said: Said) -> float:
+        return self._clock.monotonic_s() - said.read_s
+
+    def held(self, node: PublishedNode, name: str) -> int:
+        """What the pods of a node ask for of a name; 0 too where that is not known."""
+        return -(-(self._held_on(node.observed.name) or {}).get(name, 0) // 1000)
+
     # --- what runs -------------------------------------------------------------------------------------------------
 
     @property
@@ -246,27 +260,23 @@ class Publishing:
             node.note_written(wanted, version)
             log.debug("node status published", node=name, amounts=dict(wanted))
         if self.nodes.get(name) is node:
-            node.see(node.observed, self._names, self._clock.monotonic_s())
+            node.see(node.observed, self.names, self._clock.monotonic_s())
             self._judge(name, node)
 
     # --- judging ---------------------------------------------------------------------------------------------------
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return (self.measures.cpu, self.measures.memory) if self.measures is not None else ()
 
     def _take(self, node: NodeObservation) -> None:
         known = self.nodes.get(node.name)
         if known is None:
             known = self.nodes[node.name] = PublishedNode(observed=node)
         before, count = known.other, len(known.put_back_s)
-        known.see(node, self._names, self._clock.monotonic_s())
+        known.see(node, self.names, self._clock.monotonic_s())
         if len(known.put_back_s) > count:
             self.put_backs += 1
             log.warning("published amounts were changed", node=node.name, by=node.capacity_managers)
         if known.other != before:
             log.warning("somebody else publishes", node=node.name, who=known.other, has_yielded=known.has_yielded)
-        if known.ours and not self._names:
+        if known.ours and not self.names:
             self._see_holdings()  # of an earlier life: they go with their pods
         self._judge(node.name, known, is_told=True)
 
@@ -298,29 +308,27 @@ class Publishing:
         if not ours and measures is None:
             return None, {}
         said = self._state.loans.of(name)
-        node.silence = _silence(self._clock.monotonic_s() - said.read_s) if said is not None else 0
+        node.silence = _silence(self._clock.monotonic_s() - said.read_s) if said is not None else Silence.NONE
         node.was_heard = node.was_heard or said is not None
         held = self._held_on(name)
         is_open = measures is not None and self._state.node_index.of_kubernetes(name) is not None
         is_awaited = is_open and not node.was_heard and not self._has_waited
         if held is None or is_awaited:
-            return None, dict.fromkeys({*ours, *(self._names if measures is not None else ())}, 0)
-        node.lent = self._lent(node, said) if said is not None and is_open else None
+            return None, dict.fromkeys({*ours, *(self.names if measures is not None else ())}, 0)
+        node.lending = self._lent(node, said) if said is not None and is_open else None
+        node.lent = node.lending.lent if node.lending is not None else None
         found = publication(node.lent, held, measures, ours)
         return found, found.counted
 
-    def _lent(self, node: PublishedNode, said: Said) -> Lent | None:
-        """What the agent reports, cut to what the API server says of the machine."""
-        if node.silence == 2:
-            return None
+    def _lent(self, node: PublishedNode, said: Said) -> Lending:
+        """Of a resource that the agent cannot tell of counts what counted last."""
         before = node.lent or Lent(cpu_milli=0, memory_mib=0)
         cpu, memory = (said.report.loan_of(resource) for resource in (CPU_MILLI, MEMORY_MIB))
-        found = Lent(
+        reported = Lent(
             cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
             memory_mib=memory.amount if memory is not None else before.memory_mib,
         )
-        most = [found, *_machine(node.observed), *([before] if node.silence else [])]
-        return Lent(cpu_milli=min(one.cpu_milli for one in most), memory_mib=min(one.memory_mib for one in most))
+        return lend(reported, _machine(node.observed), node.lent, node.silence)
 
     def _close(self, name: str, node: PublishedNode) -> None:
         """Only where something is published: elsewhere Kubernetes places nothing anyway."""
@@ -368,12 +376,12 @@ def _no_dialect(asked: str, rules: PoolRules) -> str:
     return f"Invalid {DIALECT}: {asked[:80]!r}; expected one of those that queues draw on: {', '.join(known)}"
 
 
-def _silence(age_s: float) -> int:
-    return (age_s >= STALE_S) + (age_s >= SILENT_S)
+def _silence(age_s: float) -> Silence:
+    return Silence((age_s >= STALE_S) + (age_s >= SILENT_S))
 
 
-def _machine(node: NodeObservation) -> list[Lent]:
+def _machine(node: NodeObservation) -> Lent | None:
     if "cpu" not in node.capacity or "memory" not in node.capacity:
-        return []
+        return None
     memory = milli(node.capacity["memory"]) // 1000 // MIB
-    return [Lent(cpu_milli=milli(node.capacity["cpu"]), memory_mib=memory)]
+    return Lent(cpu_milli=milli(node.capacity["cpu"]), memory_mib=memory)
