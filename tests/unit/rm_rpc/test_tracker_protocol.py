@@ -327,6 +327,6 @@ async def test_a_report_that_does_not_add_up_is_refused_and_nothing_of_the_beat_
     beat = heartbeat(0, is_healthy=False)
     beat.capacity.CopyFrom(capacity_report_pb(measured_report(3_000, 4_000)))
     beat.capacity.loans[0].amount += 1
-    with pytest.raises(InvalidValue, match="capacity.loans"):
+    with pytest.raises(InvalidValue, match=r"capacity.loans"):
         await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
     assert world.rm.state.nodes[NODE].state is NodeState.RUNNING

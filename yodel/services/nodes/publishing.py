@@ -33,7 +33,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeObservation, NodeSink, NodeStatuses
 from yodel.ports.store import Row
 from yodel.services.nodes.published_node import PublishedNode
-from yodel.services.writer.loan_book import Said
+from yodel.services.writer.loan_book import Said, Taking
 from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import MIB, Measures
 from yodel.translator.node_fit import milli
@@ -107,6 +107,8 @@ class Publishing:
             return
         is_new = (colocation, measures) != (self.colocation, self.measures)
         self.colocation, self.rules, self.measures = colocation, rules, measures
+        kinds = rules.kinds.items()
+        self._state.loans.lend(frozenset(pool for pool, kind in kinds if kind.measures == measures))
         if measures is not None:
             self._see_holdings()
         for name, node in self.nodes.items():
@@ -332,12 +334,18 @@ class Publishing:
 
     def _close(self, name: str, node: PublishedNode) -> None:
         """Only where something is published: elsewhere Kubernetes places nothing anyway."""
-        is_closed = node.publication.is_closed if node.publication is not None else bool(node.counted)
-        closes = {one for one in node.counted if is_closed and node.present(one) is not None}
-        kinds = self.rules.kinds.items()
-        pools = {pool: bool({kind.measures.cpu, kind.measures.memory} & closes) for pool, kind in kinds}
-        pools.pop(NATIVE, None)
-        self._state.loans.close(name, pools)
+        taking = Taking.OPEN
+        if node.publication is None and node.counted:
+            taking = Taking.AWAITED
+        elif node.publication is not None and node.publication.is_closed:
+            taking = Taking.CLOSED
+        there = {one for one in node.counted if node.present(one) is not None}
+        pools = {
+            pool: taking if {kind.measures.cpu, kind.measures.memory} & there else Taking.OPEN
+            for pool, kind in self.rules.kinds.items()
+            if pool != NATIVE
+        }
+        self._state.loans.judge(name, pools)
 
     def _difference(self, node: PublishedNode) -> dict[str, int | None]:
         """What of it is not there yet.  All names, where any differs: the annotation names those that are left."""
