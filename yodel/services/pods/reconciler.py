@@ -317,8 +317,10 @@ class Reconciler:
         state = self._engine.state
         if pod.node_name is not None:
             return state.is_closed_for(container.queue, pod.node_name)
-        shut_out = self._shut_out.get(container.id, ())
-        return any(not state.is_closed_for(container.queue, name) for name in shut_out)
+        shut_out = self._shut_out.get(container.id)
+        if shut_out is None:  # an earlier life knew from which nodes; this one keeps it from those that are closed now
+            return names.KEPT_FROM in pod.annotations
+        return any(state.is_open_for(container.queue, name) for name in shut_out)
 
     def _is_awaited(self, container: Container, pod: PodObservation) -> bool:
         """On a node of which is not known yet what it lends, since this ResourceManager started."""

@@ -147,6 +147,11 @@ class ClusterState:
         is_closed = self.node_index.is_closed(kubernetes_name)
         return is_closed or self._taking(queue, kubernetes_name) is Taking.CLOSED
 
+    def is_open_for(self, queue: str, kubernetes_name: str) -> bool:
+        """Whether it is none of ``closed_for``."""
+        is_closed = self.node_index.is_closed(kubernetes_name)
+        return not is_closed and self._taking(queue, kubernetes_name) is Taking.OPEN
+
     def is_awaited_for(self, queue: str, kubernetes_name: str) -> bool:
         """Whether nothing of a queue may be granted there before more is known of what the node lends."""
         return self._taking(queue, kubernetes_name) is Taking.AWAITED
