@@ -22,6 +22,8 @@ import structlog
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
+from nm_plugin.capacity.clock import MonotonicClock
+from nm_plugin.capacity.lender import Lender
 from nm_plugin.container.applications import Applications, EndOf
 from nm_plugin.container.book import ContainerBook
 from nm_plugin.container.ending import Ending
@@ -46,6 +48,7 @@ from nm_plugin.localization.hdfs import HdfsFiles
 from nm_plugin.logs.assembly import build_aggregator, build_recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
 from nm_plugin.node.housekeeping import Housekeeping
+from nm_plugin.node.mains import Mains
 from nm_plugin.node.memory import MemoryMonitor, ProcessTable
 from nm_plugin.node.watch import NodeWatch
 from nm_plugin.rpc import tracker
@@ -104,6 +107,8 @@ class NodeAgent:
         self._users = users or _users(settings)
         self._extra_sources = dict(sources or {})
         self._hdfs: HdfsFiles | None = None
+        # A thread of its own: a burst must not wait until one that unpacks an archive is free.
+        self._measuring = FileThreads(1, "capacity")
         self._aux = AuxServices({**_aux_services(settings, self._users), **(aux or {})})
         self._log = structlog.get_logger(__name__)
 
@@ -147,6 +152,7 @@ class NodeAgent:
             if self._hdfs is not None:
                 await self._hdfs.close()
             await self._aux.stop()
+            self._measuring.close()
             accounts.threads.close()
 
     def _adapters(self, accounts: Accounts, directories: Directories, records: Records, tasks: TaskOwner) -> _Adapters:
@@ -228,7 +234,8 @@ class NodeAgent:
             late.command_node = from_settings.launch_node(settings, node_id, web.port, self._aux.metadata())
             watch = self._watch(made, late)
             notices = Notices(manager, accounts, made.cache, _now_ms)
-            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices)
+            lender = self._lender(manager, late.report)
+            tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices, lender)
             late.tracker = tracking
             logs.report = late.report
             await logs.load(node_id)
@@ -254,6 +261,7 @@ class NodeAgent:
                 "memory-monitor": watch.watch_memory(manager),
                 "disk-check": watch.watch_disks(),
                 "health-script": watch.watch_health(),
+                "capacity": lender.run(),
                 "housekeeping": self._housekeeping(made, book, manager).keep(),
             }
             for name, loop in loops.items():
@@ -278,6 +286,12 @@ class NodeAgent:
             needed=needed,
         )
 
+    def _lender(self, manager: ContainerManager, changed: Callable[[], None]) -> Lender:
+        settings = self._settings
+        source = from_settings.capacity_source(settings, Mains(ProcessTable(), manager.all))
+        most = from_settings.most_to_lend(settings)
+        return Lender(source, most, MonotonicClock(), self._measuring, changed)
+
     def _tracker(
         self,
         node_id: NodeId,
@@ -287,6 +301,7 @@ class NodeAgent:
         keys: KeyKeeper,
         logs: LogAggregator,
         notices: Notices,
+        lender: Lender,
     ) -> tracker.Tracker:
         settings = self._settings
         description = tracker.NodeDescription(
@@ -305,6 +320,7 @@ class NodeAgent:
             keys.save,
             logs,
             notices.take,
+            lender,
         )
 
     def _tracker_connection(self) -> RpcClient:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
+from nm_plugin.capacity.lender import Source
+from nm_plugin.capacity.processes import ProcessCounters
+from nm_plugin.capacity.ticks import Most
+from nm_plugin.cgroups.counters import CgroupCounters
+from nm_plugin.cgroups.detect import mounted_version
 from nm_plugin.container.ending import EndingSettings
 from nm_plugin.host.disks import DiskLimits
 from nm_plugin.host.hadoop_conf import default_file_system
@@ -78,6 +84,18 @@ def ending_settings(settings: Settings) -> EndingSettings:
         kill_wait_s=settings.kill_wait_s,
         deletion_delay_s=settings.deletion_delay_s,
     )
+
+
+def capacity_source(settings: Settings, mains: Callable[[], Collection[int]]) -> Source:
+    """The node's cgroups, or its processes where no cgroup file system is mounted."""
+    mount = Path(settings.cgroup_mount)
+    if settings.cgroup_mount and mounted_version(mount) is not None:
+        return CgroupCounters(mount, settings.cgroup_root)
+    return ProcessCounters(mains)
+
+
+def most_to_lend(settings: Settings) -> Most:
+    return Most(cpu_milli=settings.colocation_most_milli, memory_mib=settings.colocation_most_mib)
 
 
 def housekeeping_settings(settings: Settings) -> HousekeepingSettings:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from yodel.domain.cross_origin import CrossOriginRules
@@ -117,6 +117,16 @@ class Settings(BaseSettings):
     """Memory that this node offers to containers."""
     vcores: int = Field(default=8, ge=0)
     """Vcores that this node offers to containers."""
+    cgroup_mount: str = "/sys/fs/cgroup"
+    """Where the node's cgroup file system is mounted, to measure what colocation can lend. If none is mounted there, or
+    this is empty, the node is measured from its processes."""
+    cgroup_root: str = "/"
+    """The kubelet's option `--cgroup-root` on this node."""
+    colocation_most_milli: int | None = Field(default=None, ge=0)
+    """Most CPU that this node lends, in thousandths of a core, for several nodes on one machine. Unset: what the policy
+    allows."""
+    colocation_most_mib: int | None = Field(default=None, ge=0)
+    """Most memory that this node lends. Unset: what the policy allows."""
 
     local_dirs: tuple[Path, ...] = (Path("/var/lib/yodel/local"),)
     """Directories for applications' files and containers' working directories, best one per disk."""
@@ -329,6 +339,15 @@ class Settings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         if not value.is_absolute():
             raise ValueError("an absolute path is needed")
+        return value
+
+    @field_validator("cgroup_mount", "cgroup_root")
+    @classmethod
+    def _plain_path(cls, value: str, info: ValidationInfo) -> str:
+        if not value.startswith("/") and (value or info.field_name == "cgroup_root"):
+            raise ValueError("an absolute path is needed")
+        if ".." in value.split("/"):
+            raise ValueError("a path without .. is needed")
         return value
 
     @field_validator("remote_app_log_dir")

@@ -22,6 +22,7 @@ from typing import Protocol, TypeVar
 import structlog
 from google.protobuf.message import Message
 
+from nm_plugin.capacity.lender import Lender
 from nm_plugin.container import diagnostics
 from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.signals import SIGNALS
@@ -30,15 +31,16 @@ from nm_plugin.host.usage import Usage
 from nm_plugin.keys.token_secrets import TokenSecrets
 from nm_plugin.logs.uploading.aggregation import LogAggregator, LogReport
 from nm_plugin.node.state import NodeState
+from yodel.domain.colocation.report import RESOURCES, CapacityReport
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import Resource
 from yodel.domain.states import ContainerExitStatus
-from yodel.errors import Refused, Unavailable, YodelError
+from yodel.errors import InvalidValue, Refused, Unavailable, YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.pb_convert import ids
+from yodel.pb_convert import colocation, ids
 
 PROTOCOL_NAME = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 COALESCE_S = 0.01
@@ -96,11 +98,12 @@ class Tracker:
         keys_changed: Callable[[], Awaitable[None]],
         logs: LogAggregator,
         on_notice: Callable[[Collection[ContainerId]], None],
+        lender: Lender,
     ) -> None:
         """``on_notice`` hears with each answer which containers are to go."""
         self._settings, self._node, self._secrets = settings, node, secrets
         self._connect, self._state, self._keys_changed = connect, state, keys_changed
-        self._logs, self._on_notice = logs, on_notice
+        self._logs, self._on_notice, self._lender = logs, on_notice, lender
         self._manager: ContainerManager | None = None
         self._wake = asyncio.Event()
         self._response_id = 0
@@ -158,6 +161,7 @@ class Tracker:
             container_statuses=[registration_status(container) for container in manager.all()],
             runningApplications=[ids.application_id_pb(a.application_id) for a in manager.applications()],
             kubernetes_node_name=node.kubernetes_node_name,
+            can=RESOURCES,
             log_aggregation_reports_for_apps=[_log_report(one) for one in self._logs.reports(is_first=True)],
         )
         async with asyncio.timeout(self._settings.call_timeout_s):
@@ -171,6 +175,7 @@ class Tracker:
         self._secrets.take_keys(response.nm_token_master_key, response.container_token_master_key)
         self._secrets.rm_identifier = response.rm_identifier
         await self._keys_changed()
+        self._lender.forgotten()
         self.registered.set()
         self._wake.set()
         self._log.info("registered", node=str(node.node_id), rm_identifier=response.rm_identifier)
@@ -183,7 +188,8 @@ class Tracker:
                     await self._wake.wait()
                     await asyncio.sleep(COALESCE_S)
             self._wake.clear()
-            heartbeat, log_reports = self._heartbeat(manager), self._logs.reports()
+            capacity = self._lender.due()
+            heartbeat, log_reports = self._heartbeat(manager, capacity), self._logs.reports()
             heartbeat.log_aggregation_reports_for_apps.extend(_log_report(one) for one in log_reports)
             async with asyncio.timeout(self._settings.call_timeout_s):
                 response = await connection.call("nodeHeartbeat", heartbeat, server_pb.NodeHeartbeatResponseProto)
@@ -193,6 +199,7 @@ class Tracker:
                 self._log.info("resync", reason=response.diagnostics_message)
                 return
             self._logs.reported(log_reports)
+            self._lender.told(capacity)
             self._response_id = response.response_id
             if response.nextHeartBeatInterval > 0:
                 self._interval_s = min(response.nextHeartBeatInterval / 1000, HEARTBEAT_MAX_S)
@@ -200,7 +207,9 @@ class Tracker:
             await self._keys_changed()
             await self._obey(response, manager)
 
-    def _heartbeat(self, manager: ContainerManager) -> server_pb.NodeHeartbeatRequestProto:
+    def _heartbeat(
+        self, manager: ContainerManager, capacity: CapacityReport | None
+    ) -> server_pb.NodeHeartbeatRequestProto:
         request = server_pb.NodeHeartbeatRequestProto()
         status = request.node_status
         status.node_id.CopyFrom(ids.node_id_pb(self._node.node_id))
@@ -216,6 +225,10 @@ class Tracker:
             request.last_known_nm_token_master_key.key_id = self._secrets.nm_key_id
         if self._secrets.container_key_id is not None:
             request.last_known_container_token_master_key.key_id = self._secrets.container_key_id
+        if self._lender.policy_version:
+            request.colocation_policy_version = self._lender.policy_version
+        if capacity is not None:
+            request.capacity.CopyFrom(colocation.capacity_report_pb(capacity))
         return request
 
     async def _obey(self, response: server_pb.NodeHeartbeatResponseProto, manager: ContainerManager) -> None:
@@ -238,11 +251,20 @@ class Tracker:
             if name is not None:
                 await manager.signal(ids.container_id(signal.container_id), name)
         self._on_notice([ids.container_id(message) for message in response.containers_on_notice])
+        if response.HasField("colocation_policy"):
+            self._take_policy(response.colocation_policy)
         for update in (*response.containers_to_update, *response.containers_to_decrease):
             try:
                 await manager.update(ids.container_id(update.id), ids.resource(update.resource), update.version)
             except Refused as error:
                 self._log.info("update_ignored", reason=str(error))
+
+    def _take_policy(self, message: server_pb.YodelPolicyProto) -> None:
+        """One that this agent does not understand changes nothing: it goes on as before."""
+        try:
+            self._lender.obey(colocation.policy(message))
+        except InvalidValue as error:
+            self._log.warning("colocation_policy_refused", reason=str(error))
 
 
 def _log_report(report: LogReport) -> server_pb.LogAggregationReportProto:

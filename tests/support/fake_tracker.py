@@ -7,6 +7,7 @@ import base64
 import os
 from collections.abc import Callable
 
+from yodel.domain.colocation.policy import Policy
 from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.tokens import MasterKey
 from yodel.errors import Unavailable
@@ -15,7 +16,7 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.hadoop_rpc import faults
 from yodel.hadoop_rpc.faults import RemoteFault
-from yodel.pb_convert import ids
+from yodel.pb_convert import colocation, ids
 from yodel.rpc_io.dispatch import CallContext, Dispatcher, RpcMethod, RpcProtocol
 from yodel.rpc_io.server import RpcServer, ServerSecurity, TokenGrant
 
@@ -34,6 +35,7 @@ class FakeTracker:
         self.next_action: common_pb.NodeActionProto = common_pb.NODE_ACTION_NORMAL
         self.acknowledges = True
         self.on_notice: list[ContainerId] = []
+        self.policy: Policy | None = None
         self.heartbeat_interval_ms = 200
         self._orders = server_pb.NodeHeartbeatResponseProto()
         self._changed = asyncio.Condition()
@@ -126,6 +128,8 @@ class FakeTracker:
         response.response_id = request.node_status.response_id + 1
         response.nextHeartBeatInterval = self.heartbeat_interval_ms
         response.nodeAction, self.next_action = self.next_action, common_pb.NODE_ACTION_NORMAL
+        if request.colocation_policy_version != (self.policy.version if self.policy is not None else ""):
+            response.colocation_policy.CopyFrom(colocation.policy_pb(self.policy))
         response.containers_on_notice.extend(ids.container_id_pb(one) for one in self.on_notice)
         if self.acknowledges:
             response.containers_to_be_removed_from_nm.extend(

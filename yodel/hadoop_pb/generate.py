@@ -7,7 +7,8 @@ so that they can be read:
 1. every file moves to ``yodel/hadoop_pb/``, because protoc's flat imports would become top-level modules;
 2. ``NodeActionProto.NORMAL`` gets a prefix: two enums of package ``hadoop.yarn`` define ``NORMAL``, which Java
    tolerates and Python's descriptor pool refuses.  The wire carries numbers only, so nothing changes for a peer;
-3. extension fields numbered 10000 and up are added to ResourceTracker messages.  A stock Hadoop ignores them.
+3. extension fields numbered 10000 and up, and the messages of Yodel's own that they carry, are added to the
+   ResourceTracker's file.  A stock Hadoop ignores them.
 
 It writes nothing else, and it needs the development dependencies (grpcio-tools).
 """
@@ -35,12 +36,85 @@ LEFT_OUT = (
     "distributed_scheduling_am_protocol",
 )
 
-STRING = "string"
-# message -> (field number, name, type, repeated); a type is STRING or a message's full name.
+_shape = descriptor_pb2.FieldDescriptorProto
+STRING, INT32, INT64, BOOL = "string", "int32", "int64", "bool"
+SCALARS = {STRING: _shape.TYPE_STRING, INT32: _shape.TYPE_INT32, INT64: _shape.TYPE_INT64, BOOL: _shape.TYPE_BOOL}
+PROTOCOL_PACKAGE = ".hadoop.yarn"
+# message -> (field number, name, type, repeated); a type is one of SCALARS or a message of PROTOCOL_PACKAGE.
 # Numbers below 10000 belong to Hadoop.
-EXTENSION_FIELDS: dict[str, tuple[tuple[int, str, str, bool], ...]] = {
-    "RegisterNodeManagerRequestProto": ((10000, "kubernetes_node_name", STRING, False),),
-    "NodeHeartbeatResponseProto": ((10000, "containers_on_notice", ".hadoop.yarn.ContainerIdProto", True),),
+Fields = tuple[tuple[int, str, str, bool], ...]
+EXTENSION_FIELDS: dict[str, Fields] = {
+    "RegisterNodeManagerRequestProto": (
+        (10000, "kubernetes_node_name", STRING, False),
+        (10001, "can", STRING, True),
+    ),
+    "NodeHeartbeatRequestProto": (
+        (10000, "capacity", "YodelCapacityProto", False),
+        (10001, "colocation_policy_version", STRING, False),
+    ),
+    "NodeHeartbeatResponseProto": (
+        (10000, "containers_on_notice", "ContainerIdProto", True),
+        (10001, "colocation_policy", "YodelPolicyProto", False),
+    ),
+}
+# Messages that Hadoop does not know, in the file that also holds the messages of EXTENSION_FIELDS.
+EXTENSION_FILE = "yarn_server_common_service_protos.proto"
+EXTENSION_MESSAGES: dict[str, Fields] = {
+    "YodelFigureProto": (
+        (1, "name", STRING, False),
+        (2, "amount", INT64, False),
+    ),
+    "YodelTermProto": (
+        (1, "name", STRING, False),
+        (2, "amount", INT64, False),
+        (3, "why", STRING, False),
+    ),
+    "YodelStepProto": (
+        (1, "name", STRING, False),
+        (2, "before", INT64, False),
+        (3, "after", INT64, False),
+        (4, "why", STRING, False),
+    ),
+    "YodelLoanProto": (
+        (1, "resource", STRING, False),
+        (2, "amount", INT64, False),
+        (3, "measured", "YodelFigureProto", True),
+        (4, "terms", "YodelTermProto", True),
+        (5, "steps", "YodelStepProto", True),
+    ),
+    "YodelCapacityProto": (
+        (1, "policy_version", STRING, False),
+        (2, "source", STRING, False),
+        (3, "age_ms", INT64, False),
+        (4, "loans", "YodelLoanProto", True),
+        (5, "problems", STRING, True),
+    ),
+    "YodelFormulaProto": (
+        (1, "part_percent", INT32, False),
+        (2, "share_percent", INT32, False),
+        (3, "counts_system", BOOL, False),
+        (4, "reserved", INT64, False),
+        (5, "online_percent", INT32, False),
+        (6, "kept", INT64, False),
+        (7, "most_percent", INT32, False),
+        (8, "static_amount", INT64, False),
+    ),
+    "YodelShapingProto": (
+        (1, "window_s", INT32, False),
+        (2, "step_up_percent", INT32, False),
+        (3, "dead_band_percent", INT32, False),
+        (4, "dead_band_cpu_milli", INT64, False),
+        (5, "dead_band_memory_mib", INT64, False),
+        (6, "round_cpu_milli", INT64, False),
+        (7, "round_memory_mib", INT64, False),
+    ),
+    "YodelPolicyProto": (
+        (1, "version", STRING, False),
+        (2, "preset", STRING, False),
+        (3, "cpu", "YodelFormulaProto", False),
+        (4, "memory", "YodelFormulaProto", False),
+        (5, "shaping", "YodelShapingProto", False),
+    ),
 }
 
 
@@ -60,6 +134,7 @@ def edited(source: descriptor_pb2.FileDescriptorSet) -> descriptor_pb2.FileDescr
         copy.dependency[:] = [new_name(d) for d in file.dependency]
         _rename_node_action(copy)
         _add_extension_fields(copy)
+        _add_extension_messages(copy)
     return result
 
 
@@ -75,14 +150,23 @@ def _rename_node_action(file: descriptor_pb2.FileDescriptorProto) -> None:
 
 
 def _add_extension_fields(file: descriptor_pb2.FileDescriptorProto) -> None:
-    shape = descriptor_pb2.FieldDescriptorProto
     for message in file.message_type:
-        for number, name, kind, repeated in EXTENSION_FIELDS.get(message.name, ()):
-            label = shape.LABEL_REPEATED if repeated else shape.LABEL_OPTIONAL
-            added = message.field.add(name=name, number=number, label=label)
-            added.type = shape.TYPE_STRING if kind == STRING else shape.TYPE_MESSAGE
-            if kind != STRING:
-                added.type_name = kind
+        _add_fields(message, EXTENSION_FIELDS.get(message.name, ()))
+
+
+def _add_extension_messages(file: descriptor_pb2.FileDescriptorProto) -> None:
+    if file.name == new_name(EXTENSION_FILE):
+        for name, fields in EXTENSION_MESSAGES.items():
+            _add_fields(file.message_type.add(name=name), fields)
+
+
+def _add_fields(message: descriptor_pb2.DescriptorProto, fields: Fields) -> None:
+    for number, name, kind, repeated in fields:
+        label = _shape.LABEL_REPEATED if repeated else _shape.LABEL_OPTIONAL
+        added = message.field.add(name=name, number=number, label=label)
+        added.type = SCALARS.get(kind, _shape.TYPE_MESSAGE)
+        if kind not in SCALARS:
+            added.type_name = f"{PROTOCOL_PACKAGE}.{kind}"
 
 
 def generate(output_dir: Path) -> None:

@@ -69,7 +69,7 @@ class NodeAttributesProto(_message.Message):
     def __init__(self, nodeAttributes: _Optional[_Iterable[_Union[_yarn_protos_pb2.NodeAttributeProto, _Mapping]]] = ...) -> None: ...
 
 class RegisterNodeManagerRequestProto(_message.Message):
-    __slots__ = ("node_id", "http_port", "resource", "nm_version", "container_statuses", "runningApplications", "nodeLabels", "physicalResource", "log_aggregation_reports_for_apps", "nodeAttributes", "nodeStatus", "kubernetes_node_name")
+    __slots__ = ("node_id", "http_port", "resource", "nm_version", "container_statuses", "runningApplications", "nodeLabels", "physicalResource", "log_aggregation_reports_for_apps", "nodeAttributes", "nodeStatus", "kubernetes_node_name", "can")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     HTTP_PORT_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +82,7 @@ class RegisterNodeManagerRequestProto(_message.Message):
     NODEATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     NODESTATUS_FIELD_NUMBER: _ClassVar[int]
     KUBERNETES_NODE_NAME_FIELD_NUMBER: _ClassVar[int]
+    CAN_FIELD_NUMBER: _ClassVar[int]
     node_id: _yarn_protos_pb2.NodeIdProto
     http_port: int
     resource: _yarn_protos_pb2.ResourceProto
@@ -94,7 +95,8 @@ class RegisterNodeManagerRequestProto(_message.Message):
     nodeAttributes: NodeAttributesProto
     nodeStatus: _yarn_server_common_protos_pb2.NodeStatusProto
     kubernetes_node_name: str
-    def __init__(self, node_id: _Optional[_Union[_yarn_protos_pb2.NodeIdProto, _Mapping]] = ..., http_port: _Optional[int] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., nm_version: _Optional[str] = ..., container_statuses: _Optional[_Iterable[_Union[NMContainerStatusProto, _Mapping]]] = ..., runningApplications: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., physicalResource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., nodeStatus: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., kubernetes_node_name: _Optional[str] = ...) -> None: ...
+    can: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node_id: _Optional[_Union[_yarn_protos_pb2.NodeIdProto, _Mapping]] = ..., http_port: _Optional[int] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., nm_version: _Optional[str] = ..., container_statuses: _Optional[_Iterable[_Union[NMContainerStatusProto, _Mapping]]] = ..., runningApplications: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., physicalResource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., nodeStatus: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., kubernetes_node_name: _Optional[str] = ..., can: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RegisterNodeManagerResponseProto(_message.Message):
     __slots__ = ("container_token_master_key", "nm_token_master_key", "nodeAction", "rm_identifier", "diagnostics_message", "rm_version", "areNodeLabelsAcceptedByRM", "resource", "areNodeAttributesAcceptedByRM")
@@ -129,7 +131,7 @@ class UnRegisterNodeManagerResponseProto(_message.Message):
     def __init__(self) -> None: ...
 
 class NodeHeartbeatRequestProto(_message.Message):
-    __slots__ = ("node_status", "last_known_container_token_master_key", "last_known_nm_token_master_key", "nodeLabels", "log_aggregation_reports_for_apps", "registering_collectors", "nodeAttributes", "tokenSequenceNo")
+    __slots__ = ("node_status", "last_known_container_token_master_key", "last_known_nm_token_master_key", "nodeLabels", "log_aggregation_reports_for_apps", "registering_collectors", "nodeAttributes", "tokenSequenceNo", "capacity", "colocation_policy_version")
     NODE_STATUS_FIELD_NUMBER: _ClassVar[int]
     LAST_KNOWN_CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     LAST_KNOWN_NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -138,6 +140,8 @@ class NodeHeartbeatRequestProto(_message.Message):
     REGISTERING_COLLECTORS_FIELD_NUMBER: _ClassVar[int]
     NODEATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     TOKENSEQUENCENO_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    COLOCATION_POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     node_status: _yarn_server_common_protos_pb2.NodeStatusProto
     last_known_container_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
     last_known_nm_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
@@ -146,7 +150,9 @@ class NodeHeartbeatRequestProto(_message.Message):
     registering_collectors: _containers.RepeatedCompositeFieldContainer[AppCollectorDataProto]
     nodeAttributes: NodeAttributesProto
     tokenSequenceNo: int
-    def __init__(self, node_status: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ...) -> None: ...
+    capacity: YodelCapacityProto
+    colocation_policy_version: str
+    def __init__(self, node_status: _Optional[_Union[_yarn_server_common_protos_pb2.NodeStatusProto, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabelsProto, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReportProto, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributesProto, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ..., capacity: _Optional[_Union[YodelCapacityProto, _Mapping]] = ..., colocation_policy_version: _Optional[str] = ...) -> None: ...
 
 class LogAggregationReportProto(_message.Message):
     __slots__ = ("application_id", "log_aggregation_status", "diagnostics")
@@ -159,7 +165,7 @@ class LogAggregationReportProto(_message.Message):
     def __init__(self, application_id: _Optional[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]] = ..., log_aggregation_status: _Optional[_Union[_yarn_protos_pb2.LogAggregationStatusProto, str]] = ..., diagnostics: _Optional[str] = ...) -> None: ...
 
 class NodeHeartbeatResponseProto(_message.Message):
-    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "containers_on_notice")
+    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "containers_on_notice", "colocation_policy")
     RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -180,6 +186,7 @@ class NodeHeartbeatResponseProto(_message.Message):
     ARENODEATTRIBUTESACCEPTEDBYRM_FIELD_NUMBER: _ClassVar[int]
     TOKENSEQUENCENO_FIELD_NUMBER: _ClassVar[int]
     CONTAINERS_ON_NOTICE_FIELD_NUMBER: _ClassVar[int]
+    COLOCATION_POLICY_FIELD_NUMBER: _ClassVar[int]
     response_id: int
     container_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
     nm_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
@@ -200,7 +207,8 @@ class NodeHeartbeatResponseProto(_message.Message):
     areNodeAttributesAcceptedByRM: bool
     tokenSequenceNo: int
     containers_on_notice: _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ContainerIdProto]
-    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeAction: _Optional[_Union[_yarn_server_common_protos_pb2.NodeActionProto, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForAppsProto, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_protos_pb2.SignalContainerRequestProto, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimitProto, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., containers_on_notice: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ...) -> None: ...
+    colocation_policy: YodelPolicyProto
+    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeAction: _Optional[_Union[_yarn_server_common_protos_pb2.NodeActionProto, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForAppsProto, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_protos_pb2.SignalContainerRequestProto, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimitProto, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., containers_on_notice: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., colocation_policy: _Optional[_Union[YodelPolicyProto, _Mapping]] = ...) -> None: ...
 
 class ContainerQueuingLimitProto(_message.Message):
     __slots__ = ("max_queue_length", "max_queue_wait_time_in_ms")
@@ -313,3 +321,113 @@ class SCMUploaderCanUploadResponseProto(_message.Message):
     UPLOADABLE_FIELD_NUMBER: _ClassVar[int]
     uploadable: bool
     def __init__(self, uploadable: _Optional[bool] = ...) -> None: ...
+
+class YodelFigureProto(_message.Message):
+    __slots__ = ("name", "amount")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    amount: int
+    def __init__(self, name: _Optional[str] = ..., amount: _Optional[int] = ...) -> None: ...
+
+class YodelTermProto(_message.Message):
+    __slots__ = ("name", "amount", "why")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    amount: int
+    why: str
+    def __init__(self, name: _Optional[str] = ..., amount: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
+
+class YodelStepProto(_message.Message):
+    __slots__ = ("name", "before", "after", "why")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    before: int
+    after: int
+    why: str
+    def __init__(self, name: _Optional[str] = ..., before: _Optional[int] = ..., after: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
+
+class YodelLoanProto(_message.Message):
+    __slots__ = ("resource", "amount", "measured", "terms", "steps")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    MEASURED_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    resource: str
+    amount: int
+    measured: _containers.RepeatedCompositeFieldContainer[YodelFigureProto]
+    terms: _containers.RepeatedCompositeFieldContainer[YodelTermProto]
+    steps: _containers.RepeatedCompositeFieldContainer[YodelStepProto]
+    def __init__(self, resource: _Optional[str] = ..., amount: _Optional[int] = ..., measured: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[YodelTermProto, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[YodelStepProto, _Mapping]]] = ...) -> None: ...
+
+class YodelCapacityProto(_message.Message):
+    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems")
+    POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    AGE_MS_FIELD_NUMBER: _ClassVar[int]
+    LOANS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    policy_version: str
+    source: str
+    age_ms: int
+    loans: _containers.RepeatedCompositeFieldContainer[YodelLoanProto]
+    problems: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class YodelFormulaProto(_message.Message):
+    __slots__ = ("part_percent", "share_percent", "counts_system", "reserved", "online_percent", "kept", "most_percent", "static_amount")
+    PART_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    SHARE_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
+    ONLINE_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    MOST_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    STATIC_AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    part_percent: int
+    share_percent: int
+    counts_system: bool
+    reserved: int
+    online_percent: int
+    kept: int
+    most_percent: int
+    static_amount: int
+    def __init__(self, part_percent: _Optional[int] = ..., share_percent: _Optional[int] = ..., counts_system: _Optional[bool] = ..., reserved: _Optional[int] = ..., online_percent: _Optional[int] = ..., kept: _Optional[int] = ..., most_percent: _Optional[int] = ..., static_amount: _Optional[int] = ...) -> None: ...
+
+class YodelShapingProto(_message.Message):
+    __slots__ = ("window_s", "step_up_percent", "dead_band_percent", "dead_band_cpu_milli", "dead_band_memory_mib", "round_cpu_milli", "round_memory_mib")
+    WINDOW_S_FIELD_NUMBER: _ClassVar[int]
+    STEP_UP_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    DEAD_BAND_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    DEAD_BAND_CPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    DEAD_BAND_MEMORY_MIB_FIELD_NUMBER: _ClassVar[int]
+    ROUND_CPU_MILLI_FIELD_NUMBER: _ClassVar[int]
+    ROUND_MEMORY_MIB_FIELD_NUMBER: _ClassVar[int]
+    window_s: int
+    step_up_percent: int
+    dead_band_percent: int
+    dead_band_cpu_milli: int
+    dead_band_memory_mib: int
+    round_cpu_milli: int
+    round_memory_mib: int
+    def __init__(self, window_s: _Optional[int] = ..., step_up_percent: _Optional[int] = ..., dead_band_percent: _Optional[int] = ..., dead_band_cpu_milli: _Optional[int] = ..., dead_band_memory_mib: _Optional[int] = ..., round_cpu_milli: _Optional[int] = ..., round_memory_mib: _Optional[int] = ...) -> None: ...
+
+class YodelPolicyProto(_message.Message):
+    __slots__ = ("version", "preset", "cpu", "memory", "shaping")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PRESET_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SHAPING_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    preset: str
+    cpu: YodelFormulaProto
+    memory: YodelFormulaProto
+    shaping: YodelShapingProto
+    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ...) -> None: ...

@@ -26,6 +26,12 @@ APPLICATION_TYPE = PREFIX + "application-type"
 PRIORITY = PREFIX + "priority"
 NODE_LABEL = PREFIX + "node-label"
 """On Kubernetes nodes: the partition (YARN's node label) that the node belongs to."""
+KEPT_FROM = PREFIX + "kept-from-nodes"
+"""On pods: how many nodes were closed to it when it was made, if any; which is in its affinity."""
+PUBLISHED = PREFIX + "colocation"
+"""On Kubernetes nodes: the resource names that this ResourceManager publishes there, with commas between them."""
+PUBLISHER = "yodel-colocation"
+"""Field manager of these names in ``status.capacity``."""
 TAG_PREFIX = "tag." + PREFIX
 SLOT_PREFIX = "slot." + PREFIX
 RACK_SLOT_PREFIX = "rack-slot." + PREFIX

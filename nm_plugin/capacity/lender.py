@@ -1,0 +1,134 @@
+"""The loop of measuring, and what of it goes with which heartbeat.
+
+Nothing is read and nothing is said without a policy.  A report goes when what it says has changed, and again when
+REPEAT_MS have passed, so that the ResourceManager can tell an agent that measures from one that does not; only a new
+amount asks for a heartbeat before its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+import structlog
+
+from nm_plugin.capacity.clock import Clock
+from nm_plugin.capacity.samples import Reading
+from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
+from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.host.users import FileThreads
+from yodel.domain.colocation.policy import Policy
+from yodel.domain.colocation.report import CapacityReport
+
+INTERVAL_MS = 1000
+REPEAT_MS = 10_000
+
+
+class Source(Protocol):
+    """Where the counters come from: cgroups, or processes."""
+
+    source: str
+
+    def read(self) -> Counters:
+        """Blocks.  Raises LostReading."""
+
+
+class Lender:
+    """Run ``run`` in a task; ``changed`` is called when the ResourceManager should hear soon."""
+
+    def __init__(
+        self, source: Source, most: Most, clock: Clock, threads: FileThreads, changed: Callable[[], None]
+    ) -> None:
+        self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
+        self._policy: Policy | None = None
+        self._has_policy = asyncio.Event()
+        self._report: CapacityReport | None = None
+        self._report_ms = 0
+        self._told: CapacityReport | None = None
+        self._told_ms = 0
+        self._log = structlog.get_logger(__name__)
+
+    @property
+    def policy_version(self) -> str:
+        """Return the version of the policy that is obeyed; empty where there is none."""
+        return self._policy.version if self._policy is not None else ""
+
+    def obey(self, policy: Policy | None) -> None:
+        """Measure by this policy from now on; None: stop."""
+        if policy == self._policy:
+            return
+        self._policy = policy
+        if policy is None:
+            self._report = None
+            self._has_policy.clear()
+            self._log.info("colocation_off")
+        else:
+            self._has_policy.set()
+            self._log.info("colocation_policy", version=policy.version, preset=policy.preset)
+
+    def due(self) -> CapacityReport | None:
+        """Return what the next heartbeat should say, None when the ResourceManager knows it."""
+        report, now_ms = self._report, self._clock.now_ms()
+        if report is None or (
+            self._told is not None and _says(report) == _says(self._told) and now_ms - self._told_ms < REPEAT_MS
+        ):
+            return None
+        return replace(report, age_ms=now_ms - self._report_ms)
+
+    def told(self, report: CapacityReport | None) -> None:
+        """The ResourceManager has it."""
+        if report is not None:
+            self._told, self._told_ms = report, self._clock.now_ms()
+
+    def forgotten(self) -> None:
+        """A ResourceManager that this node has just registered with knows of no report."""
+        self._told = None
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._has_policy.wait()
+            await self._measure()
+
+    async def _measure(self) -> None:
+        """As long as there is a policy."""
+        next_ms = self._clock.now_ms()
+        state = Measured(started_ms=next_ms)
+        while (policy := self._policy) is not None:
+            read = await self._threads.run(self._read)
+            now_ms = self._clock.now_ms()
+            was_lost = state.lost
+            state, loans = tick(state, read, now_ms, policy, self._most)
+            if state.lost and not was_lost:
+                self._log.warning("reading_lost", reason=state.lost)
+            if loans is not None and self._policy is policy:
+                self._take(report_of(state, loans, self._source.source, policy), now_ms)
+            next_ms = max(next_ms + INTERVAL_MS, now_ms)
+            await self._clock.sleep(next_ms - now_ms)
+
+    def _take(self, report: CapacityReport, now_ms: int) -> None:
+        before, self._report, self._report_ms = self._report, report, now_ms
+        if before is None or _amounts(before) != _amounts(report):
+            self._changed()
+
+    def _read(self) -> Reading | LostReading:
+        """In a thread of its own: a pass over all processes takes a while."""
+        try:
+            at_ms = self._clock.now_ms()
+            return Reading(at_ms=at_ms, counters=self._source.read())
+        except LostReading as error:
+            return error
+        except OSError as error:
+            return LostReading(str(error))
+
+
+def _says(report: CapacityReport) -> tuple[object, ...]:
+    """Whether there is a problem counts and not its words: a counter in them would change each second."""
+    return report.policy_version, report.source, bool(report.problems), _amounts(report)
+
+
+def _amounts(report: CapacityReport) -> dict[str, int]:
+    return {loan.resource: loan.amount for loan in report.loans}

@@ -1,0 +1,69 @@
+"""From counters to what was used: one sample for each two readings, kept as long as the policy's window.  Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.detect import LostReading
+from yodel.domain.colocation.measured import Use
+
+CPU_ABSURD_PERCENT = 150
+"""Of the machine's processors: counters of groups are updated a little apart, but not so much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Counters and when they were read."""
+
+    at_ms: int
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What was used up to ``at_ms``, of a node of that size."""
+
+    at_ms: int
+    cpu_milli_size: int
+    memory_mib_size: int
+    cpu_milli: Use
+    memory_mib: Use
+
+
+def sample_of(before: Reading, now: Reading) -> Sample:
+    """Return what was used between two readings.
+
+    Raises:
+        LostReading: a counter went back, as it does when its group was made anew, or ran faster than the machine can.
+    """
+    elapsed_ms = now.at_ms - before.at_ms
+    if elapsed_ms <= 0:
+        raise LostReading(f"two readings in {elapsed_ms} ms")
+    counters, earlier = now.counters, before.counters
+    return Sample(
+        at_ms=now.at_ms,
+        cpu_milli_size=counters.cpu_milli_size,
+        memory_mib_size=counters.memory_mib_size,
+        cpu_milli=Use(
+            node=_rate("the node", earlier.cpu_us.node, counters.cpu_us.node, elapsed_ms, counters),
+            pods=_rate("pods", earlier.cpu_us.pods, counters.cpu_us.pods, elapsed_ms, counters),
+            best_effort=_rate(
+                "best-effort pods", earlier.cpu_us.best_effort, counters.cpu_us.best_effort, elapsed_ms, counters
+            ),
+        ),
+        memory_mib=counters.memory_mib,
+    )
+
+
+def kept(samples: tuple[Sample, ...], since_ms: int) -> tuple[Sample, ...]:
+    """Return those that are younger."""
+    return tuple(sample for sample in samples if sample.at_ms > since_ms)
+
+
+def _rate(whose: str, before_us: int, now_us: int, elapsed_ms: int, counters: Counters) -> int:
+    """Microseconds of CPU in a millisecond are thousandths of a core."""
+    rate = (now_us - before_us) // elapsed_ms
+    if not 0 <= rate <= counters.machine_milli * CPU_ABSURD_PERCENT // 100:
+        raise LostReading(f"CPU of {whose} went from {before_us} to {now_us} us in {elapsed_ms} ms")
+    return rate

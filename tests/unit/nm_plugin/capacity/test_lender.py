@@ -1,0 +1,210 @@
+"""The loop of measuring on a clock that tests move, and what it says with which heartbeat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+import pytest_asyncio
+
+from nm_plugin.capacity.lender import Lender
+from nm_plugin.capacity.ticks import Most
+from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.host.users import FileThreads
+from yodel.domain.colocation.measured import Use
+from yodel.domain.colocation.policy import Formula, Policy, Shaping
+from yodel.domain.colocation.report import CapacityReport
+
+PLAIN = Formula(counts_system=False)
+
+
+def _policy(version: str) -> Policy:
+    return Policy(version=version, preset="baidu", cpu=PLAIN, memory=PLAIN, shaping=Shaping(window_s=2))
+
+
+@dataclass
+class HandClock:
+    """A sleep ends when ``wake`` says so."""
+
+    now: int = 0
+    asked_ms: int = 0
+    asleep: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def now_ms(self) -> int:
+        return self.now
+
+    async def sleep(self, duration_ms: int) -> None:
+        self.asked_ms = duration_ms
+        self.asleep.set()
+        await self.woken.wait()
+        self.woken.clear()
+
+    async def fell_asleep(self) -> int:
+        """Wait until the loop sleeps, and say for how long it wants to."""
+        async with asyncio.timeout(60):
+            await self.asleep.wait()
+        return self.asked_ms
+
+    def wake(self, late_ms: int = 0) -> None:
+        self.now += self.asked_ms + late_ms
+        self.asleep.clear()
+        self.woken.set()
+
+
+@dataclass
+class HandSource:
+    """Ten cores; ``cores`` of them used by online pods."""
+
+    clock: HandClock
+    cores: int = 2
+    source: str = "cgroup v1"
+    problem: str = ""
+    reads: int = 0
+
+    def read(self) -> Counters:
+        self.reads += 1
+        if self.problem:
+            raise LostReading(self.problem)
+        used = self.cores * self.clock.now * 1000
+        return Counters(
+            machine_milli=10_000,
+            machine_mib=10_240,
+            cpu_milli_size=10_000,
+            memory_mib_size=10_240,
+            cpu_us=Use(node=used, pods=used, best_effort=0),
+            memory_mib=Use(node=0, pods=0, best_effort=0),
+        )
+
+
+@dataclass
+class World:
+    clock: HandClock
+    source: HandSource
+    wakes: list[int]
+    lender: Lender
+
+    async def seconds(self, count: int) -> None:
+        for _ in range(count):
+            await self.clock.fell_asleep()
+            self.clock.wake()
+        await self.clock.fell_asleep()
+
+    def beat(self) -> CapacityReport | None:
+        report = self.lender.due()
+        self.lender.told(report)
+        return report
+
+
+@pytest_asyncio.fixture
+async def world() -> AsyncIterator[World]:
+    clock, wakes, threads = HandClock(), list[int](), FileThreads(1)
+    source = HandSource(clock)
+    lender = Lender(source, Most(), clock, threads, lambda: wakes.append(clock.now))
+    task = asyncio.create_task(lender.run())
+    yield World(clock, source, wakes, lender)
+    task.cancel()
+    threads.close()
+
+
+def _cpu(report: CapacityReport | None) -> int | None:
+    return report.loans[0].amount if report is not None and report.loans else None
+
+
+async def test_nothing_is_read_and_nothing_said_without_a_policy(world: World) -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert (world.source.reads, world.beat(), world.lender.policy_version) == (0, None, "")
+
+
+async def test_a_report_is_told_once_and_again_after_ten_seconds(world: World) -> None:
+    world.lender.obey(_policy("1"))
+    await world.seconds(2)
+    assert (_cpu(world.beat()), world.beat()) == (8000, None)
+    await world.seconds(9)
+    assert world.beat() is None
+    await world.seconds(1)
+    assert _cpu(world.beat()) == 8000
+
+
+async def test_a_new_amount_asks_for_a_heartbeat_and_an_old_one_does_not(world: World) -> None:
+    world.lender.obey(_policy("1"))
+    await world.seconds(5)
+    assert world.wakes == [2000]
+    world.source.cores = 3
+    await world.seconds(1)
+    assert world.wakes[1:] == [6000]
+    assert _cpu(world.beat()) is not None
+
+
+async def test_what_was_not_answered_is_said_again_with_its_age(world: World) -> None:
+    world.lender.obey(_policy("1"))
+    await world.seconds(2)
+    assert world.lender.due() is not None
+    world.clock.now += 250
+    report = world.lender.due()
+    assert report is not None
+    assert report.age_ms == 250
+
+
+async def test_a_new_resource_manager_is_told_what_the_last_one_knew(world: World) -> None:
+    world.lender.obey(_policy("1"))
+    await world.seconds(2)
+    world.beat()
+    assert world.beat() is None
+    world.lender.forgotten()
+    assert _cpu(world.beat()) == 8000
+
+
+async def test_a_new_version_of_the_policy_is_reported_though_the_amount_is_the_same(world: World) -> None:
+    world.lender.obey(_policy("1"))
+    await world.seconds(2)
+    world.beat()
+    world.lender.obey(_policy("2"))
+    await world.seconds(1)
+    report = world.beat()
+    assert report is not None
+    assert report.policy_version == world.lender.policy_version == "2"
+
+
+async def test_without_the_policy_measuring_ends_and_begins_anew_with_the_next(world: World) -> None:
+    world.lender.obey(_policy("1"))
+    await world.seconds(2)
+    world.lender.obey(None)
+    assert world.lender.due() is None
+    reads = world.source.reads
+    world.clock.wake()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert world.source.reads == reads
+    world.lender.obey(_policy("2"))
+    await world.seconds(1)
+    assert world.lender.due() is None
+    await world.seconds(1)
+    assert _cpu(world.beat()) == 8000
+
+
+async def test_lost_readings_are_reported_as_a_problem_and_then_as_no_loan(world: World) -> None:
+    world.lender.obey(_policy("1"))
+    await world.seconds(2)
+    world.beat()
+    world.source.problem = "memory.stat: torn"
+    await world.seconds(1)
+    report = world.beat()
+    assert report is not None
+    assert (_cpu(report), report.problems) == (8000, ("a reading was lost: memory.stat: torn",))
+    await world.seconds(1)
+    report = world.beat()
+    assert report is not None
+    assert report.loans == ()
+
+
+@pytest.mark.parametrize("late_ms", [0, 400, 2500])
+async def test_a_second_that_came_late_does_not_delay_those_after_it(world: World, late_ms: int) -> None:
+    world.lender.obey(_policy("1"))
+    assert await world.clock.fell_asleep() == 1000
+    world.clock.wake(late_ms)
+    assert await world.clock.fell_asleep() == max(0, 1000 - late_ms)

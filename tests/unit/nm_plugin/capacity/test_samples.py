@@ -1,0 +1,53 @@
+from itertools import pairwise
+
+import pytest
+
+from nm_plugin.capacity.samples import Reading, kept, sample_of
+from nm_plugin.cgroups.counters import Counters
+from nm_plugin.cgroups.detect import LostReading
+from yodel.domain.colocation.measured import Use
+
+
+def _reading(at_ms: int, *, node: int, pods: int, best_effort: int) -> Reading:
+    counters = Counters(
+        machine_milli=2000,
+        machine_mib=16_384,
+        cpu_milli_size=1500,
+        memory_mib_size=8192,
+        cpu_us=Use(node=node, pods=pods, best_effort=best_effort),
+        memory_mib=Use(node=30, pods=20, best_effort=10),
+    )
+    return Reading(at_ms=at_ms, counters=counters)
+
+
+def test_a_sample_is_what_was_used_between_two_readings() -> None:
+    before = _reading(1000, node=5_000_000, pods=3_000_000, best_effort=1_000_000)
+    now = _reading(3000, node=7_000_000, pods=4_000_000, best_effort=1_000_000)
+    sample = sample_of(before, now)
+    assert sample.cpu_milli == Use(node=1000, pods=500, best_effort=0)
+    assert sample.memory_mib == Use(node=30, pods=20, best_effort=10)
+    assert (sample.at_ms, sample.cpu_milli_size, sample.memory_mib_size) == (3000, 1500, 8192)
+
+
+def test_a_counter_that_went_back_loses_the_reading() -> None:
+    before = _reading(1000, node=10, pods=10, best_effort=10)
+    with pytest.raises(LostReading, match="CPU of best-effort pods went from 10 to 0 us in 1000 ms"):
+        sample_of(before, _reading(2000, node=10, pods=10, best_effort=0))
+
+
+def test_more_than_the_processors_can_do_loses_the_reading() -> None:
+    before = _reading(1000, node=0, pods=0, best_effort=0)
+    sample_of(before, _reading(2000, node=3_000_000, pods=0, best_effort=0))
+    with pytest.raises(LostReading, match="CPU of the node"):
+        sample_of(before, _reading(2000, node=3_001_000, pods=0, best_effort=0))
+
+
+def test_two_readings_of_one_instant_are_no_sample() -> None:
+    with pytest.raises(LostReading, match="0 ms"):
+        sample_of(_reading(5, node=0, pods=0, best_effort=0), _reading(5, node=0, pods=0, best_effort=0))
+
+
+def test_old_samples_are_dropped() -> None:
+    readings = [_reading(at_ms, node=0, pods=0, best_effort=0) for at_ms in (0, 1000, 2000, 3000)]
+    samples = tuple(sample_of(before, now) for before, now in pairwise(readings))
+    assert [sample.at_ms for sample in kept(samples, 1000)] == [2000, 3000]

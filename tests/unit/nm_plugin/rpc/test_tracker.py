@@ -1,0 +1,82 @@
+"""What an agent says of its capacity in heartbeats, over the real RPC port: by policy only, and anew to a new RM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nm_plugin.cgroups.layout import BEST_EFFORT, PODS, V2
+from tests.support.cgroup_tree import CgroupTree
+from tests.support.fake_tracker import FakeTracker
+from tests.support.node_agent import FakeUsers, running_rig
+from yodel.domain.colocation.policy import Formula, Policy, Shaping
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
+from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common_pb
+from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
+from yodel.pb_convert import colocation
+
+POLICY = Policy(
+    version="a", preset="koordinator", cpu=Formula(), memory=Formula(share_percent=50), shaping=Shaping(window_s=1)
+)
+
+
+def _tree(root: Path) -> CgroupTree:
+    tree = CgroupTree(mount=root / "cgroup", proc=root / "proc", version=V2, driver="systemd", cgroup_root="/n1").make()
+    tree.write("", tree.group(), "memory.max", str(1 << 30))
+    tree.use((), cpu_us=0, memory_mib=400)
+    tree.use(PODS, cpu_us=0, memory_mib=300)
+    tree.use(BEST_EFFORT, cpu_us=0, memory_mib=200)
+    return tree
+
+
+def _reports(tracker: FakeTracker) -> list[server_pb.NodeHeartbeatRequestProto]:
+    return [beat for beat in tracker.heartbeats if beat.HasField("capacity")]
+
+
+async def test_a_policy_is_obeyed_and_what_is_lent_is_told_until_there_is_none(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker
+) -> None:
+    tree = _tree(open_path)
+    changes: dict[str, Any] = {"cgroup_mount": str(tree.mount), "cgroup_root": "/n1", "colocation_most_milli": 700}
+    async with running_rig(open_path, users, tracker, **changes):
+        assert list(tracker.registrations[0].can) == [CPU_MILLI, MEMORY_MIB]
+        tracker.policy = POLICY
+        await tracker.until(lambda: bool(_reports(tracker)))
+        beat = _reports(tracker)[0]
+        report = colocation.capacity_report(beat.capacity)
+        assert (beat.colocation_policy_version, report.policy_version, report.source) == ("a", "a", "cgroup v2")
+        assert report.problems == ()
+        cpu, memory = report.loan_of(CPU_MILLI), report.loan_of(MEMORY_MIB)
+        assert cpu is not None
+        assert memory is not None
+        assert (cpu.amount, memory.amount) == (700, 512 - 100 - 100 - 312 % 64)
+
+        tracker.policy = None
+        await tracker.until(lambda: not tracker.heartbeats[-1].colocation_policy_version)
+        assert not tracker.heartbeats[-1].HasField("capacity")
+
+
+async def test_a_resource_manager_that_was_away_hears_it_again(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker
+) -> None:
+    tree = _tree(open_path)
+    tracker.policy = POLICY
+    async with running_rig(open_path, users, tracker, cgroup_mount=str(tree.mount), cgroup_root="/n1"):
+        await tracker.until(lambda: bool(_reports(tracker)))
+        seen = len(_reports(tracker))
+        tracker.next_action = common_pb.NODE_ACTION_RESYNC
+        await tracker.until(lambda: len(tracker.registrations) == 2)
+        first = len(tracker.heartbeats)
+        await tracker.until(lambda: len(tracker.heartbeats) > first)
+        assert tracker.heartbeats[first].HasField("capacity")
+        assert seen >= 1
+
+
+async def test_without_a_policy_a_beat_says_nothing_of_capacity(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker
+) -> None:
+    async with running_rig(open_path, users, tracker):
+        await tracker.until(lambda: len(tracker.heartbeats) >= 2)
+    for beat in tracker.heartbeats:
+        fields = {field.number for field, _ in beat.ListFields()}
+        assert fields <= {1, 2, 3, 4, 6}

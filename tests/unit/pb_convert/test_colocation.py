@@ -1,0 +1,97 @@
+from collections.abc import Callable
+
+import pytest
+
+from yodel.domain.colocation.policy import Formula, Policy, Shaping
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Figure, Loan, Step, Term
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
+from yodel.pb_convert import colocation
+
+Spoil = Callable[[pb.YodelCapacityProto], object]
+
+
+def _loan(resource: str) -> Loan:
+    return Loan(
+        resource=resource,
+        amount=18_400,
+        measured=(Figure(name="node", amount=30_000), Figure(name="best-effort", amount=10_000)),
+        terms=(
+            Term(name="capacity", amount=64_000, why="the size of the node"),
+            Term(name="online", amount=-45_550, why="what pods use"),
+        ),
+        steps=(Step(name="round", before=18_450, after=18_400, why="down to a multiple of 100"),),
+    )
+
+
+REPORT = CapacityReport(
+    policy_version="7",
+    source="cgroup v1",
+    age_ms=120,
+    loans=(_loan(CPU_MILLI), _loan(MEMORY_MIB)),
+    problems=("memory.stat: no number",),
+)
+POLICY = Policy(
+    version="7",
+    preset="koordinator",
+    cpu=Formula(share_percent=60, most_percent=90),
+    memory=Formula(share_percent=65, counts_system=False, kept=5120, static_amount=0),
+    shaping=Shaping(window_s=300, round_memory_mib=128),
+)
+
+
+def test_a_report_survives_the_wire() -> None:
+    message = pb.YodelCapacityProto.FromString(colocation.capacity_report_pb(REPORT).SerializeToString())
+    assert colocation.capacity_report(message) == REPORT
+
+
+def test_a_policy_survives_the_wire_and_a_static_zero_is_not_an_absent_one() -> None:
+    message = pb.YodelPolicyProto.FromString(colocation.policy_pb(POLICY).SerializeToString())
+    assert colocation.policy(message) == POLICY
+
+
+def test_no_policy_is_a_message_without_a_version() -> None:
+    assert colocation.policy(colocation.policy_pb(None)) is None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "field"),
+    [
+        (lambda m: setattr(m.loans[0], "amount", 18_500), "capacity.loans"),
+        (lambda m: setattr(m.loans[0], "amount", -1), "capacity.loans"),
+        (lambda m: setattr(m.loans[0].terms[0], "amount", 1 << 62), "capacity.terms"),
+        (lambda m: setattr(m.loans[0].steps[0], "before", 18_451), "capacity.loans"),
+        (lambda m: setattr(m.loans[1], "resource", "gpu"), "capacity.loans"),
+        (lambda m: setattr(m.loans[1], "resource", CPU_MILLI), "capacity"),
+        (lambda m: setattr(m.loans[0].terms[0], "why", "x" * 257), "capacity.why"),
+        (lambda m: setattr(m.loans[0].terms[0], "why", "\x1b[2J"), "capacity.why"),
+        (lambda m: setattr(m.loans[0].terms[0], "name", ""), "capacity.name"),
+        (lambda m: setattr(m, "age_ms", -1), "capacity.age_ms"),
+        (lambda m: setattr(m, "policy_version", "x" * 65), "capacity.policy_version"),
+        (lambda m: m.problems.extend(["x"] * 16), "capacity.problems"),
+        (lambda m: m.loans.add(), "capacity.loans"),
+        (lambda m: m.loans[0].measured.extend([pb.YodelFigureProto(name="x")] * 15), "capacity.measured"),
+        (lambda m: m.loans[0].terms.extend([pb.YodelTermProto(name="x")] * 15), "capacity.terms"),
+        (lambda m: m.loans[0].steps.extend([pb.YodelStepProto(name="x")] * 16), "capacity.steps"),
+    ],
+)
+def test_a_hostile_report_is_refused_by_the_name_of_its_field(spoil: Spoil, field: str) -> None:
+    message = colocation.capacity_report_pb(REPORT)
+    spoil(message)
+    with pytest.raises(InvalidValue) as refused:
+        colocation.capacity_report(message)
+    assert refused.value.field == field
+
+
+def test_a_policy_out_of_range_is_refused() -> None:
+    message = colocation.policy_pb(POLICY)
+    message.cpu.online_percent = 99
+    with pytest.raises(InvalidValue, match="online_percent: 99, where 100 to 1000 is expected"):
+        colocation.policy(message)
+
+
+def test_a_policy_that_does_not_say_whether_the_system_counts_is_refused() -> None:
+    message = colocation.policy_pb(POLICY)
+    message.memory.ClearField("counts_system")
+    with pytest.raises(InvalidValue, match=r"memory\.counts_system"):
+        colocation.policy(message)

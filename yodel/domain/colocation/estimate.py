@@ -1,0 +1,54 @@
+"""The one formula: what could be lent of a resource, as terms that add up.
+
+``part x (share x capacity - max(system if counted, reserved) - factor x online - kept)``.  Each product is rounded so
+that less is lent, and each term is a whole number in the resource's unit; their sum may be negative.
+"""
+
+from __future__ import annotations
+
+from yodel.domain.colocation.policy import Formula
+from yodel.domain.colocation.report import Term
+
+
+def terms(formula: Formula, *, capacity: int, online: int, system: int) -> tuple[Term, ...]:
+    """Return the summands, in the order of the formula; of a static amount it is the only one."""
+    if formula.static_amount is not None:
+        return (Term(name="static", amount=formula.static_amount, why="the policy's amount, whatever is measured"),)
+    margin_percent = 100 - formula.share_percent
+    taken = system if formula.counts_system else 0
+    found = (
+        Term(name="capacity", amount=capacity, why="the size of the node"),
+        Term(
+            name="margin",
+            amount=-_percent_up(margin_percent, capacity),
+            why=f"{margin_percent} % of {capacity} are not lent",
+        ),
+        Term(name="system", amount=-max(taken, formula.reserved), why=_system_why(formula, system)),
+        Term(
+            name="online",
+            amount=-_percent_up(formula.online_percent, online),
+            why=f"{formula.online_percent} % of {online}, the mean of what pods use that are not best-effort",
+        ),
+        Term(name="kept", amount=-formula.kept, why=f"{formula.kept} are kept whatever is free"),
+    )
+    free = sum(term.amount for term in found)
+    untouched = free - free * formula.part_percent // 100
+    return (
+        *found,
+        Term(name="part", amount=-untouched, why=f"{formula.part_percent} % of the {free} that are left may be lent"),
+    )
+
+
+def estimate(formula: Formula, *, capacity: int, online: int, system: int) -> int:
+    """Return the sum of the terms."""
+    return sum(term.amount for term in terms(formula, capacity=capacity, online=online, system=system))
+
+
+def _system_why(formula: Formula, system: int) -> str:
+    if formula.counts_system:
+        return f"the larger of {system}, the mean of what runs outside of pods, and {formula.reserved}, reserved"
+    return f"{formula.reserved} are reserved; the {system} that run outside of pods are not counted"
+
+
+def _percent_up(percent: int, amount: int) -> int:
+    return -(-percent * amount // 100)

@@ -1,0 +1,203 @@
+"""A node's capacity report and the policy behind it, between protobuf and domain.
+
+What comes from the wire is bounded and checked here as a whole: a report whose sums do not add up, or that says more
+than any agent has to say, is refused with ``InvalidValue`` and has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+from typing import TypeVar
+
+from yodel.domain.colocation.policy import AMOUNT_MAX, FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
+from yodel.domain.colocation.report import RESOURCES, CapacityReport, Figure, Loan, Step, Term
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
+from yodel.pb_convert.texts import text
+
+NAME_LENGTH_MAX = 64
+WHY_LENGTH_MAX = 256
+ENTRIES_MAX = 16
+"""Figures, terms or steps of one loan, or problems of a report: a formula has six terms."""
+AGE_MS_MAX = 86_400_000
+REPORTED_MAX = AMOUNT_MAX << 8
+"""Of any amount in a report: a sum may go further than each of its numbers."""
+
+T = TypeVar("T")
+
+
+def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
+    """Return what an agent reports.
+
+    Raises:
+        InvalidValue: a text is too long or unprintable, there are too many entries, a number is out of range, or terms
+            and steps do not add up to the loan.
+    """
+    _bounded("capacity.loans", message.loans, len(RESOURCES))
+    _bounded("capacity.problems", message.problems, ENTRIES_MAX)
+    return _built(
+        "capacity",
+        lambda: CapacityReport(
+            policy_version=_line("capacity.policy_version", message.policy_version, NAME_LENGTH_MAX),
+            source=_line("capacity.source", message.source, NAME_LENGTH_MAX),
+            age_ms=_within("capacity.age_ms", message.age_ms, 0, AGE_MS_MAX),
+            loans=tuple(_loan(loan) for loan in message.loans),
+            problems=tuple(_line("capacity.problems", one, WHY_LENGTH_MAX) for one in message.problems),
+        ),
+    )
+
+
+def capacity_report_pb(report: CapacityReport) -> pb.YodelCapacityProto:
+    return pb.YodelCapacityProto(
+        policy_version=report.policy_version,
+        source=report.source,
+        age_ms=min(report.age_ms, AGE_MS_MAX),
+        loans=[_loan_pb(loan) for loan in report.loans],
+        problems=[problem[:WHY_LENGTH_MAX] for problem in report.problems[:ENTRIES_MAX]],
+    )
+
+
+def policy(message: pb.YodelPolicyProto) -> Policy | None:
+    """Return the policy, or None where the message says that there is none: it has no version.
+
+    Raises:
+        InvalidValue: a number is missing or out of range.
+    """
+    version = _line("colocation_policy.version", message.version, NAME_LENGTH_MAX)
+    if not version:
+        return None
+    return Policy(
+        version=version,
+        preset=_line("colocation_policy.preset", message.preset, NAME_LENGTH_MAX),
+        cpu=_formula("colocation_policy.cpu", message.cpu),
+        memory=_formula("colocation_policy.memory", message.memory),
+        shaping=_shaping(message.shaping),
+    )
+
+
+def policy_pb(value: Policy | None) -> pb.YodelPolicyProto:
+    """Return the message; of no policy one without a version, on which an agent stops measuring."""
+    if value is None:
+        return pb.YodelPolicyProto()
+    shaping = {name: getattr(value.shaping, name) for name in SHAPING_RANGES}
+    return pb.YodelPolicyProto(
+        version=value.version,
+        preset=value.preset,
+        cpu=_formula_pb(value.cpu),
+        memory=_formula_pb(value.memory),
+        shaping=pb.YodelShapingProto(**shaping),
+    )
+
+
+def _loan(message: pb.YodelLoanProto) -> Loan:
+    _bounded("capacity.measured", message.measured, ENTRIES_MAX)
+    _bounded("capacity.terms", message.terms, ENTRIES_MAX)
+    _bounded("capacity.steps", message.steps, ENTRIES_MAX)
+    return _built(
+        "capacity.loans",
+        lambda: Loan(
+            resource=_line("capacity.resource", message.resource, NAME_LENGTH_MAX),
+            amount=_amount("capacity.amount", message.amount),
+            measured=tuple(
+                Figure(name=_name(one.name), amount=_amount("capacity.measured", one.amount))
+                for one in message.measured
+            ),
+            terms=tuple(
+                Term(name=_name(one.name), amount=_amount("capacity.terms", one.amount), why=_why(one.why))
+                for one in message.terms
+            ),
+            steps=tuple(
+                Step(
+                    name=_name(one.name),
+                    before=_amount("capacity.steps", one.before),
+                    after=_amount("capacity.steps", one.after),
+                    why=_why(one.why),
+                )
+                for one in message.steps
+            ),
+        ),
+    )
+
+
+def _loan_pb(loan: Loan) -> pb.YodelLoanProto:
+    return pb.YodelLoanProto(
+        resource=loan.resource,
+        amount=loan.amount,
+        measured=[pb.YodelFigureProto(name=one.name, amount=one.amount) for one in loan.measured],
+        terms=[pb.YodelTermProto(name=one.name, amount=one.amount, why=one.why) for one in loan.terms],
+        steps=[pb.YodelStepProto(name=one.name, before=one.before, after=one.after, why=one.why) for one in loan.steps],
+    )
+
+
+def _formula(field: str, message: pb.YodelFormulaProto) -> Formula:
+    if not message.HasField("counts_system"):
+        raise InvalidValue(f"{field}.counts_system", None, "true or false")
+    static_amount = message.static_amount if message.HasField("static_amount") else None
+    return _built(
+        field,
+        lambda: Formula(
+            part_percent=message.part_percent,
+            share_percent=message.share_percent,
+            counts_system=message.counts_system,
+            reserved=message.reserved,
+            online_percent=message.online_percent,
+            kept=message.kept,
+            most_percent=message.most_percent,
+            static_amount=static_amount,
+        ),
+    )
+
+
+def _formula_pb(value: Formula) -> pb.YodelFormulaProto:
+    numbers = {name: getattr(value, name) for name in FORMULA_RANGES}
+    return pb.YodelFormulaProto(counts_system=value.counts_system, **numbers)
+
+
+def _shaping(message: pb.YodelShapingProto) -> Shaping:
+    return _built(
+        "colocation_policy.shaping", lambda: Shaping(**{name: getattr(message, name) for name in SHAPING_RANGES})
+    )
+
+
+def _built(field: str, build: Callable[[], T]) -> T:
+    """What the constructor refuses is the sender's mistake."""
+    try:
+        return build()
+    except InvalidValue:
+        raise
+    except ValueError as error:
+        raise InvalidValue(field, str(error), "numbers in range that add up") from error
+
+
+def _bounded(field: str, entries: Sized, most: int) -> None:
+    if len(entries) > most:
+        raise InvalidValue(field, f"{len(entries)} entries", f"at most {most}")
+
+
+def _name(value: object) -> str:
+    name = _line("capacity.name", value, NAME_LENGTH_MAX)
+    if not name:
+        raise InvalidValue("capacity.name", name, "a name")
+    return name
+
+
+def _why(value: object) -> str:
+    return _line("capacity.why", value, WHY_LENGTH_MAX)
+
+
+def _line(field: str, value: object, length_max: int) -> str:
+    """Text that a terminal and a page may show as it is."""
+    line = text(field, value, length_max)
+    if not line.isprintable():
+        raise InvalidValue(field, line, "printable text")
+    return line
+
+
+def _amount(field: str, value: int) -> int:
+    return _within(field, value, -REPORTED_MAX, REPORTED_MAX)
+
+
+def _within(field: str, value: int, least: int, most: int) -> int:
+    if not least <= value <= most:
+        raise InvalidValue(field, value, f"{least} to {most}")
+    return value
