@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from yodel import __version__
-from yodel.client import commands, queue_windows
+from yodel.client import colocation, commands, queue_windows
 from yodel.errors import InvalidValue, Refused, YodelError
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def _options(
 app.add_typer(commands.applications)
 app.add_typer(commands.nodes)
 app.add_typer(commands.pools)
+app.add_typer(colocation.colocation)
 app.add_typer(queue_windows.queues)
 
 

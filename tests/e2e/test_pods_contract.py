@@ -1,6 +1,7 @@
-"""The promises of the Pods port, held against a real API server: the embedded one cannot drift from it.
+"""The promises of the ports Pods and NodeStatuses, held against a real API server: the embedded one cannot drift.
 
-The tests are those of ``tests/contract/test_pods_port.py``; only the server is another.
+The tests are those of ``tests/contract/test_pods_port.py`` and ``test_node_statuses_port.py``; only the server is
+another.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.contract import test_node_statuses_port as statuses_contract
 from tests.contract import test_pods_port as contract
+from tests.contract.test_node_statuses_port import *  # noqa: F403 (its tests and its fixture `statuses`)
 from tests.contract.test_pods_port import *  # noqa: F403 (its tests and its fixture `pods`)
 from tests.contract.test_pods_port import NAMESPACE, send
 from tests.rigs.kubernetes import certificates
@@ -26,6 +29,7 @@ from yodel.kube.api import ApiStatus, Request
 from yodel.kube.client import KubeClient, open_kube
 
 pods = contract.pods
+statuses = statuses_contract.statuses
 
 
 @pytest.fixture(scope="module")

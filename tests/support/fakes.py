@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import ceil
@@ -13,8 +13,10 @@ from yodel.domain.ids import NodeId
 from yodel.domain.pod import PodObservation, PodPhase
 from yodel.errors import Refused
 from yodel.ports.identity import PosixUser
+from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.node_agents import AmStart
 from yodel.ports.pods import Manifest
+from yodel.translator.names import PUBLISHED, PUBLISHER
 
 NODE = NodeId("node-1", 8041)
 
@@ -150,6 +152,65 @@ class FakePods:
     def finish(self, name: str, exit_code: int, **changes: Any) -> None:
         phase = PodPhase.SUCCEEDED if exit_code == 0 else PodPhase.FAILED
         self.change(name, phase=phase, exit_code=exit_code, **changes)
+
+
+class FakeStatuses:
+    """Kubernetes' nodes and their statuses.  Implements yodel.ports.kube_nodes.NodeStatuses; changes are told when
+    ``events`` are delivered.  Everybody's writes come here, with the field manager's name."""
+
+    def __init__(self, step: Callable[[str], None]) -> None:
+        self._step = step
+        self.nodes: dict[str, NodeObservation] = {}
+        self.events: list[NodeObservation] = []
+        self.errors: list[Exception] = []
+        """Raised by the next patches, one each."""
+        self.patches: list[tuple[str, dict[str, int | None]]] = []
+        self.missing: Sequence[str] = ()
+        self._version = 0
+
+    async def publish(self, node: str, amounts: Mapping[str, int | None]) -> str:
+        self._step("before node status")
+        if self.errors:
+            raise self.errors.pop(0)
+        self.patches.append((node, dict(amounts)))
+        if node in self.nodes:
+            self.write(node, amounts, PUBLISHER)
+        self._step("after node status")
+        return str(self._version) if node in self.nodes else ""
+
+    async def missing_rights(self) -> Sequence[str]:
+        return self.missing
+
+    # --- what happens in the cluster -----------------------------------------------------------------------------
+
+    def put(self, name: str, **fields: Any) -> None:
+        """A node that is new, or made anew."""
+        self._version += 1
+        machine = {"cpu": "16", "memory": "16Gi"}
+        defaults = {"uid": f"uid-{name}", "ready": True, "capacity": machine, "allocatable": machine}
+        node = NodeObservation(name=name, resource_version=str(self._version), **{**defaults, **fields})
+        self.nodes[name] = node
+        self.events.append(node)
+
+    def write(self, name: str, amounts: Mapping[str, int | None], manager: str) -> None:
+        """Somebody writes names of its capacity, and its kubelet makes allocatable of it."""
+        node = self.nodes[name]
+        capacity, managers = {**node.capacity}, {**node.capacity_managers}
+        for resource, amount in amounts.items():
+            for table, value in ((capacity, str(amount)), (managers, manager)):
+                table.pop(resource, None)
+                if amount is not None:
+                    table[resource] = value
+        changes: dict[str, Any] = {"capacity": capacity, "allocatable": capacity, "capacity_managers": managers}
+        if manager == PUBLISHER:
+            left = sorted(resource for resource, amount in amounts.items() if amount is not None)
+            changes["annotations"] = {PUBLISHED: ",".join(left)} if left else {}
+        self.change(name, **changes)
+
+    def change(self, name: str, **changes: Any) -> None:
+        self._version += 1
+        self.nodes[name] = replace(self.nodes[name], resource_version=str(self._version), **changes)
+        self.events.append(self.nodes[name])
 
 
 class FakeNodeAgents:

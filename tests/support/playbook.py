@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeVar
 
-from tests.support.fakes import NODE, Crash, FakeClock, FakeNodeAgents, FakePods, NoUsers
+from tests.support.fakes import NODE, Crash, FakeClock, FakeNodeAgents, FakePods, FakeStatuses, NoUsers
 from tests.support.laws import check_nothing_is_owed
 from tests.support.rm_options import NODE_SIZE, POD_SETTINGS, SMALL, Options
 from yodel.domain.application import Application, Submission
@@ -68,6 +68,8 @@ class World:
         self.silences: list[Exception] = []
         """Raised by the next questions what was committed last."""
         self.pods = FakePods(self._step)
+        self.statuses = FakeStatuses(self._step)
+        """Kubernetes' nodes whose watch is heard by everybody; those of ``kube_nodes`` by the binder alone."""
         self.agents = FakeNodeAgents(self._step)
         self.response_ids: dict[NodeId, int] = {}
         self.kube_nodes: list[NodeObservation] = []
@@ -120,6 +122,7 @@ class World:
             random=lambda: 1.0,
             random_bytes=bytes,
             pods=self.pods,
+            statuses=self.statuses,
             see_holdings=lambda: None,
             require_kinds=have_all,
             events=None,
@@ -146,7 +149,11 @@ class World:
         """The watch begins with the whole truth."""
         self.pods.events.clear()
         self.rm.reconciler.pods_listed(list(self.pods.pods.values()))
-        self.rm.binder.nodes_listed(self.kube_nodes)
+        self.statuses.events.clear()
+        if self.statuses.nodes:
+            self.rm.node_sinks.nodes_listed(list(self.statuses.nodes.values()))
+        else:
+            self.rm.binder.nodes_listed(self.kube_nodes)
         self.rm.binder.holdings_listed([self._holding(pod) for pod in self.pods.pods.values() if _holds(pod)])
 
     # --- driving --------------------------------------------------------------------------------------------------
@@ -188,6 +195,10 @@ class World:
                 await self.run(rm.engine.do(lambda _: None))
         if self.pods.events:
             self.deliver_one_event()
+        elif self.statuses.events:
+            self.rm.node_sinks.node_seen(self.statuses.events.pop(0))
+        elif rm.publishing.is_due:
+            await self.run(rm.publishing.round())
         elif rm.launches.is_ready:
             await self.run(rm.launches.round())
         elif rm.reconciles.is_ready:
@@ -237,6 +248,7 @@ class World:
         self.rm.liveness.look()
         self.rm.decommission.look()
         self.rm.binder.expire()
+        self.rm.publishing.look()
         self.rm.window_edges.look()
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.preemption.look())

@@ -114,6 +114,8 @@ async def rest_world(
             submission=core.submission,
             changes=core.changes,
             nodes=core.nodes,
+            capacities=core.capacities,
+            taking_back=core.taking_back,
             log_aggregation=core.log_aggregation,
             delegation_tokens=core.delegation_tokens,
             proxy_users=proxy_users or ProxyUserRules(),

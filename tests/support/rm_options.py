@@ -87,6 +87,7 @@ class Options:
             reconciler=self.reconciler,
             ended_kept=self.ended_kept,
             inspection=InspectionSettings(),
+            lacking_for_colocation=(),
         )
 
     def admin_settings(self) -> AdminSettings:

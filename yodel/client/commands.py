@@ -298,7 +298,7 @@ def show_node(
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
 
-        found = await client.get(f"/nodes/{_segment(await _node_id(client, node))}")
+        found = await client.get(f"/nodes/{segment(await node_id(client, node))}")
         if as_json:
             screen.json(found)
             return
@@ -324,7 +324,7 @@ def _say_end(app: JsonObject, screen: Screen, as_json: bool) -> None:
         raise NotDone
 
 
-async def _node_id(client: RmClient, node: str) -> str:
+async def node_id(client: RmClient, node: str) -> str:
     """Raises InvalidValue: no single node has this host or, in Kubernetes, this name."""
     if ":" in node:
         return node
@@ -347,7 +347,7 @@ def _application_id(text: str) -> str:
     return str(ApplicationId.parse(text))
 
 
-def _segment(text: str) -> str:
+def segment(text: str) -> str:
     """An id as a part of a path; the server says what is wrong with it."""
     from urllib.parse import quote
 

@@ -7,7 +7,7 @@ answers with a new list; nothing is guessed here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -104,10 +104,28 @@ class _NodeStatus(_Partial):
     conditions: list[_Condition] | None = None
     addresses: list[_Address] | None = None
     allocatable: dict[str, str | int] | None = None
+    capacity: dict[str, str | int] | None = None
+
+
+class _StatusFields(_Partial):
+    capacity: dict[str, msgspec.Raw] | None = msgspec.field(name="f:capacity", default=None)
+
+
+class _Fields(_Partial):
+    status: _StatusFields | None = msgspec.field(name="f:status", default=None)
+
+
+class _ManagedFields(_Partial):
+    manager: str | None = ""
+    fields: _Fields | None = msgspec.field(name="fieldsV1", default=None)
+
+
+class _NodeMetadata(_Metadata):
+    managed_fields: list[_ManagedFields] | None = None
 
 
 class _Node(_Partial):
-    metadata: _Metadata
+    metadata: _NodeMetadata
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
 
@@ -319,7 +337,17 @@ def _node_observation(node: _Node) -> NodeObservation:
         unschedulable=bool(spec.unschedulable),
         taints=spec.taints or (),
         allocatable={name: str(quantity) for name, quantity in (status.allocatable or {}).items()},
+        capacity={name: str(quantity) for name, quantity in (status.capacity or {}).items()},
+        capacity_managers=dict(_capacity_managers(metadata.managed_fields or ())),
     )
+
+
+def _capacity_managers(entries: Sequence[_ManagedFields]) -> Iterator[tuple[str, str]]:
+    """A name that several have written is shared by them; the API server lists the last one last."""
+    for entry in entries:
+        status = entry.fields.status if entry.fields is not None else None
+        for key in (status.capacity or {}) if status is not None else ():
+            yield key.removeprefix("f:"), entry.manager or ""
 
 
 def _pod_holding(pod: _Holding) -> PodHolding:

@@ -35,6 +35,30 @@ class NodeObservation:
     taints: Sequence[Mapping[str, Any]] = ()
     """As Kubernetes writes them: ``key``, ``value``, ``effect``."""
     allocatable: Mapping[str, str] = field(default_factory=dict)
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    capacity_managers: Mapping[str, str] = field(default_factory=dict)
+    """Who wrote each name of ``capacity`` last, where the API server says so (``metadata.managedFields``)."""
+
+
+class NodeStatuses(Protocol):
+    """Writes what nodes lend into their status."""
+
+    async def publish(self, node: str, amounts: Mapping[str, int | None]) -> str:
+        """Write amounts by resource name into capacity and allocatable alike, for the kubelet makes the one from the
+        other; None takes a name away.  The names that are left are said in the annotation ``PUBLISHED`` (see
+        ``yodel.translator.names``).  A node that is gone is success.
+
+        Returns the node's resource version after that; empty for a node that is gone.
+
+        Raises: Refused (without the right to patch nodes/status), Unavailable.
+        """
+
+    async def missing_rights(self) -> Sequence[str]:
+        """What publishing needs and the ResourceManager may not do, each by the name of the chart's value that grants
+        it and in words; empty also where the API server does not tell.
+
+        Raises: Unavailable.
+        """
 
 
 class NodeSink(Protocol):

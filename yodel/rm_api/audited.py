@@ -36,6 +36,7 @@ _ACTS = tuple(
         ("POST", r"/ws/v1/cluster/containers/[^/]+/signal/[^/]+", audit.SIGNAL, audit.WEB_SERVICE),
         ("PUT", r"/ws/v1/cluster/scheduler-conf", "Update Scheduler Configuration", audit.ADMIN_SERVICE),
         *((method, r"/api/v1/queue.*", "Update Queues", audit.ADMIN_SERVICE) for method in _CHANGING),
+        ("POST", r"/api/v1/colocation/end-containers", "Preempt Containers", audit.ADMIN_SERVICE),
         ("POST", r"/ws/v1/cluster/nodes/[^/]+/resource", "updateNodeResource", audit.ADMIN_SERVICE),
         ("GET", LOG_LEVEL, "Set Log Level", audit.ADMIN_SERVICE),
     )

@@ -37,6 +37,8 @@ from yodel.services.applications.submission import SubmissionService
 from yodel.services.keys.delegation import DelegationTokens
 from yodel.services.nodes.administration import AdminService
 from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.capacity import Capacities
+from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.scheduling.activities import Activities
 from yodel.services.scheduling.configuration import SchedulerConfService
 from yodel.services.views.queries import Queries
@@ -116,6 +118,8 @@ class RestServices:
     submission: SubmissionService
     changes: ApplicationChanges
     nodes: NodeService
+    capacities: Capacities
+    taking_back: TakingBack
     log_aggregation: LogAggregation
     delegation_tokens: DelegationTokens
     proxy_users: ProxyUserRules = field(default_factory=ProxyUserRules)

@@ -13,10 +13,13 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
+from yodel.pb_convert.colocation import NAME_LENGTH_MAX as POLICY_VERSION_LENGTH_MAX
+from yodel.pb_convert.colocation import capacity_report, policy_pb
 from yodel.pb_convert.node_loads import load_of
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
+from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.pieces import PIECE, in_pieces
 from yodel.services.applications.log_aggregation import LogAggregation, LogAggregationReport, LogAggregationStatus
 from yodel.services.keys.masters import MasterKeys
@@ -89,22 +92,24 @@ class TrackerProtocol:
         return response
 
     def heartbeat(
-        self, _: CallContext, request: msg.NodeHeartbeatRequestProto
+        self, context: CallContext, request: msg.NodeHeartbeatRequestProto
     ) -> msg.NodeHeartbeatResponseProto | Coroutine[Any, Any, msg.NodeHeartbeatResponseProto]:
         """Synchronous while it brings nothing new."""
         statuses = request.node_status.containersStatuses
         if len(statuses) > PIECE:
-            return self._heartbeat_large(request)
-        return self._heartbeat(request, _reports(statuses, self._nodes.grown))
+            return self._heartbeat_large(context, request)
+        return self._heartbeat(context, request, _reports(statuses, self._nodes.grown))
 
-    async def _heartbeat_large(self, request: msg.NodeHeartbeatRequestProto) -> msg.NodeHeartbeatResponseProto:
+    async def _heartbeat_large(
+        self, context: CallContext, request: msg.NodeHeartbeatRequestProto
+    ) -> msg.NodeHeartbeatResponseProto:
         statuses, grown = request.node_status.containersStatuses, self._nodes.grown
         reports = await in_pieces(lambda status: _reports([status], grown)[0], statuses)
-        answer = self._heartbeat(request, reports)
+        answer = self._heartbeat(context, request, reports)
         return answer if isinstance(answer, msg.NodeHeartbeatResponseProto) else await answer
 
     def _heartbeat(
-        self, request: msg.NodeHeartbeatRequestProto, reports: Sequence[ContainerReport]
+        self, context: CallContext, request: msg.NodeHeartbeatRequestProto, reports: Sequence[ContainerReport]
     ) -> msg.NodeHeartbeatResponseProto | Coroutine[Any, Any, msg.NodeHeartbeatResponseProto]:
         status = request.node_status
         health = status.nodeHealthStatus
@@ -114,13 +119,13 @@ class TrackerProtocol:
             is_healthy=health.is_node_healthy if status.HasField("nodeHealthStatus") else True,
             health_report=health.health_report,
             containers=reports,
+            load=load_of(status.containers_utilization, status.node_utilization, health.last_health_report_time),
+            proved_name=_proved_name(context),
+            capacity=capacity_report(request.capacity) if request.HasField("capacity") else None,
+            policy_version=_policy_version(request),
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
             self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))
-        runtime = self._nodes.runtimes.get(beat.node_id)
-        if runtime is not None:
-            at_ms = health.last_health_report_time
-            runtime.load = load_of(status.containers_utilization, status.node_utilization, at_ms)
         answer = self._nodes.heartbeat(beat)
         return self._response(request, answer) if answer is not None else self._heartbeat_slow(request, beat)
 
@@ -157,6 +162,8 @@ class TrackerProtocol:
             signal = response.containers_to_signal.add()
             signal.container_id.CopyFrom(ids.container_id_pb(container_id))
             signal.command = pb.SignalContainerCommandProto.Name(command)  # type: ignore[assignment]
+        if answer.is_policy_news:
+            response.colocation_policy.CopyFrom(policy_pb(answer.policy))
         response.containers_on_notice.extend(ids.container_id_pb(i) for i in answer.on_notice)
         for container, at_ms in answer.updates:
             assert container.node_id is not None, "it runs on this node"
@@ -188,6 +195,19 @@ def _action(answer: HeartbeatAnswer) -> common.NodeActionProto:
     if answer.must_shut_down:
         return common.NODE_ACTION_SHUTDOWN
     return common.NODE_ACTION_RESYNC if answer.must_resync else common.NODE_ACTION_NORMAL
+
+
+def _proved_name(context: CallContext) -> str:
+    """The node that the connection's token names (``yodel.rpc_io.node_token``)."""
+    is_of_node = context.token_kind == NODE_TOKEN_KIND and context.token_identifier is not None
+    return (context.token_identifier or b"").decode("utf-8", "replace") if is_of_node else ""
+
+
+def _policy_version(request: msg.NodeHeartbeatRequestProto) -> str | None:
+    """None: a NodeManager that measures nothing."""
+    if not request.HasField("colocation_policy_version"):
+        return None
+    return request.colocation_policy_version[:POLICY_VERSION_LENGTH_MAX]
 
 
 def _log_reports(reports: Sequence[msg.LogAggregationReportProto]) -> list[LogAggregationReport]:

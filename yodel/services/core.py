@@ -8,7 +8,7 @@ setting is read.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,14 @@ from typing import Any
 from yodel.domain.acl import AccessRules
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.ask_rules import AskRules
+from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.ports.clock import Clock, Timers
 from yodel.ports.identity import Users
 from yodel.ports.inspection import ApplicationBoard, PodEvents
+from yodel.ports.kube_nodes import NodeStatuses
 from yodel.ports.node_agents import NodeAgents
 from yodel.ports.pods import Pods
 from yodel.ports.store import EndedKept, Row, Snapshot, Store
@@ -39,10 +41,13 @@ from yodel.services.liveness import Liveness, LivenessSettings
 from yodel.services.masters.service import MasterService
 from yodel.services.nodes.administration import AdminService, AdminSettings, Reloads
 from yodel.services.nodes.agents import NodeService
+from yodel.services.nodes.capacity import Capacities
 from yodel.services.nodes.cordons import Cordons
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.lending import Lending
+from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.sinks import NodeSinks
+from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.nodes.topology import Topology
 from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
@@ -51,7 +56,7 @@ from yodel.services.pods.inspection import Inspection, InspectionSettings
 from yodel.services.pods.making import PodMaker
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
-from yodel.services.scheduling.configuration import SchedulerConfService
+from yodel.services.scheduling.configuration import Consequences, SchedulerConfService
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
 from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
@@ -71,7 +76,8 @@ from yodel.translator.profiles import PodProfiles
 class Ports:
     """The world outside.  Of ``events`` and ``board`` None is: nobody writes these.
 
-    ``see_holdings`` hears that nodes are chosen here from now on, so that what others' pods hold has to be seen;
+    ``see_holdings`` hears that what others' pods hold has to be seen from now on: nodes are chosen here, or what they
+    lend is published;
     ``require_kinds`` raises InvalidValue for a kind of group that the cluster lacks, Refused or Unavailable when it
     does not say.  ``read_settings``, ``text_of`` and ``reload_proxy_users`` block, and raise InvalidValue;
     ``text_of`` raises Refused for a file that cannot be read.
@@ -83,6 +89,7 @@ class Ports:
     random: Callable[[], float]
     random_bytes: Callable[[int], bytes]
     pods: Pods
+    statuses: NodeStatuses
     see_holdings: Callable[[], None]
     require_kinds: Callable[[Iterable[GangKind]], Awaitable[None]]
     events: PodEvents | None
@@ -101,7 +108,8 @@ class Limits:
     ``company_s`` and ``ask_again_s`` are the engine's; ``rack_label`` is the label that names a node's rack;
     ``are_nodes_watched`` says that somebody tells ``node_sinks`` of Kubernetes' nodes, which lend what is not native;
     ``are_all_users_known`` says that every user is one of this machine; ``decommission_timeout_s`` is that of a
-    graceful leave for which none is given, negative for ever.
+    graceful leave for which none is given, negative for ever; ``lacking_for_colocation`` are settings without which
+    measured capacity cannot be lent, each in words.
     """
 
     company_s: float
@@ -125,6 +133,7 @@ class Limits:
     reconciler: ReconcilerSettings
     ended_kept: EndedKept
     inspection: InspectionSettings
+    lacking_for_colocation: Sequence[str]
 
 
 class Core:
@@ -188,7 +197,8 @@ class Core:
             namespace,
             lambda c: self.maker.profiles.of(c.queue).binds,
             self.reconciles.add,
-            lambda name, held: self.lending.see_others(name, held),
+            self._see_others,
+            lambda name: self.publishing.held_changed(name),
         )
         self.forgetting = Forgetting(self.engine, ports.store, ports.clock, limits.ended_kept, self._has_pod)
         self.reconciler = Reconciler(
@@ -209,7 +219,18 @@ class Core:
         """Node agents: who they are, what is launched there, and when they are given up."""
         ports, limits = self._ports, self._limits
         clock = ports.clock
-        self.nodes = NodeService(self.engine, clock, self.reconciler.end_from_outside, self.topology.place_of)
+        self.lending = Lending(self.state, self._tick_wanted.set, are_nodes_watched=limits.are_nodes_watched)
+        self.publishing = Publishing(
+            self.state,
+            clock,
+            ports.statuses,
+            self.binder.held_on,
+            ports.see_holdings,
+            NodeSinks(self.lending, self.binder),
+        )
+        self.nodes = NodeService(
+            self.engine, clock, self.reconciler.end_from_outside, self.publishing, self.topology.place_of
+        )
         self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)
         self.liveness = Liveness(self.engine, self.nodes, clock, limits.liveness)
@@ -220,8 +241,9 @@ class Core:
         self.decommission = Decommission(
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
-        self.lending = Lending(self.state, self._tick_wanted.set, are_nodes_watched=limits.are_nodes_watched)
-        self.node_sinks = NodeSinks(self.cordons, self.topology, self.lending, self.binder)
+        self.capacities = Capacities(self.state, self.publishing)
+        self.taking_back = TakingBack(self.engine, self.publishing, self.rights)
+        self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing)
 
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
@@ -282,8 +304,12 @@ class Core:
             ports.store,
             self._initial_queues,
             limits.allocation.am_share,
-            self._use_am_share,
-            self.submission.use_mapping,
+            Consequences(
+                am_share=self._use_am_share,
+                mapping=self.submission.use_mapping,
+                colocation=self.use_colocation,
+                require_colocation=self._require_colocation,
+            ),
             self.rights,
         )
 
@@ -315,6 +341,7 @@ class Core:
             "resync": self.reconciler.run_resync(),
             "inspection": self.inspection.run(),
             "binder": self.binder.run(),
+            "publishing": self.publishing.run(),
         }
 
     # --- what goes from one to others ------------------------------------------------------------------------------
@@ -323,6 +350,7 @@ class Core:
         self.inspection.published(rows, removed)
         self.transitions.published(rows, removed)
         self.binder.published(rows)
+        self.publishing.published(rows)
         self.window_edges.published()
         self.scheduler.published()
 
@@ -335,10 +363,26 @@ class Core:
 
     def _use_profiles(self, profiles: PodProfiles) -> None:
         self.maker.use(profiles)
-        self.lending.use(profiles.pool_rules())
+        rules = profiles.pool_rules()
+        self.lending.use(rules)
+        self.publishing.use(self.publishing.colocation, rules)
         if profiles.binds:
             self._ports.see_holdings()
+            self.binder.tell_of_all_others()
         self.scheduler.wake()
+
+    def _see_others(self, node_name: str, held: Mapping[str, int]) -> None:
+        """What others hold counts where nodes are chosen here, not where it is only known because loans are
+        published."""
+        if self.maker.profiles.binds:
+            self.lending.see_others(node_name, held)
+
+    async def _require_colocation(self, wanted: Colocation) -> None:
+        await self.publishing.require(wanted, self.lending.rules, self._limits.lacking_for_colocation)
+
+    def use_colocation(self, colocation: Colocation) -> None:
+        """From now on."""
+        self.publishing.use(colocation, self.lending.rules)
 
     def _use_am_share(self, am_share: float) -> None:
         limits = replace(self.queries.limits, am_share=am_share)

@@ -127,6 +127,8 @@ class Ledger:
         """After the first listings."""
         self.others_changed: set[str] = set()
         """Nodes on which others hold more or less since somebody looked."""
+        self.changed: set[str] = set()
+        """Nodes on which anybody does, likewise."""
         self._absent: dict[str, NodeBook] = {}
         self._held: dict[Key, PodHolding] = {}
         self._assumed: dict[Key, _Assumed] = {}
@@ -137,6 +139,11 @@ class Ledger:
         """What pods hold there that are not ours."""
         book = self.nodes.get(name) or self._absent.get(name)
         return book.others if book is not None else {}
+
+    def held_on(self, name: str) -> Amounts:
+        """What pods hold there, whoever's they are, those that are being created included."""
+        book = self.nodes.get(name) or self._absent.get(name)
+        return book.used if book is not None else {}
 
     @property
     def is_known(self) -> bool:
@@ -157,7 +164,7 @@ class Ledger:
 
     def node_seen(self, node: SeenNode) -> None:
         known = self.nodes.get(node.name)
-        if known is None or known.uid != node.uid or not _is_older(node.resource_version, known.version):
+        if known is None or known.uid != node.uid or not is_older(node.resource_version, known.version):
             self._take_node(node)
 
     def node_gone(self, name: str) -> None:
@@ -214,7 +221,7 @@ class Ledger:
 
     def pod_seen(self, pod: PodHolding) -> None:
         known = self._held.get((pod.namespace, pod.name))
-        if known is None or known.uid != pod.uid or not _is_older(pod.resource_version, known.resource_version):
+        if known is None or known.uid != pod.uid or not is_older(pod.resource_version, known.resource_version):
             self._take_pod(pod)
 
     def pod_gone(self, pod: PodHolding) -> None:
@@ -297,6 +304,7 @@ class Ledger:
         for resource, amount in held.items():
             used = book.used[resource] = book.used.get(resource, 0) + sign * amount
             book.free[resource] = book.allocatable.get(resource, 0) - used
+        self.changed.add(name)
         if not application:
             self.others_changed.add(name)
             for resource, amount in held.items():
@@ -318,7 +326,7 @@ class Ledger:
             order.put(book)
 
 
-def _is_older(version: str, than: str) -> bool:
+def is_older(version: str, than: str) -> bool:
     """Resource versions of one object are compared as numbers (API conventions since Kubernetes 1.35); what is no
     number is taken as news."""
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)

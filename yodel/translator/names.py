@@ -26,6 +26,10 @@ APPLICATION_TYPE = PREFIX + "application-type"
 PRIORITY = PREFIX + "priority"
 NODE_LABEL = PREFIX + "node-label"
 """On Kubernetes nodes: the partition (YARN's node label) that the node belongs to."""
+PUBLISHED = PREFIX + "colocation"
+"""On Kubernetes nodes: the resource names that this ResourceManager publishes there, with commas between them."""
+PUBLISHER = "yodel-colocation"
+"""Field manager of these names in ``status.capacity``."""
 TAG_PREFIX = "tag." + PREFIX
 SLOT_PREFIX = "slot." + PREFIX
 RACK_SLOT_PREFIX = "rack-slot." + PREFIX

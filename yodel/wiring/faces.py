@@ -149,6 +149,8 @@ def rest_services(core: Core, settings: Settings, process: OfTheProcess) -> Rest
         submission=core.submission,
         changes=core.changes,
         nodes=core.nodes,
+        capacities=core.capacities,
+        taking_back=core.taking_back,
         log_aggregation=core.log_aggregation,
         delegation_tokens=core.delegation_tokens,
         admin=core.admin,

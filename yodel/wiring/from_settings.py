@@ -81,7 +81,16 @@ def core_limits(settings: Settings) -> Limits:
             events_per_second=settings.pod_events_per_second,
             applications_per_second=settings.application_objects_per_second,
         ),
+        lacking_for_colocation=lacking_for_colocation(settings),
     )
+
+
+def lacking_for_colocation(settings: Settings) -> list[str]:
+    """Settings without which measured capacity cannot be lent, each in words."""
+    lacking = [] if settings.watch_nodes else ["rbac.nodes (the setting watch_nodes)"]
+    if settings.node_token_file is None:
+        lacking.append("the node token (the setting node_token_file)")
+    return lacking
 
 
 def ask_rules(settings: Settings) -> AskRules:

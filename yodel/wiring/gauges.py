@@ -16,6 +16,7 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
         **kube.gauges(),
         **lease,
         **turns.gauges(),
+        **core.capacities.gauges(),
         LEADER_GAUGE: 1,
         CHANGES_WAITING_GAUGE: core.engine.waiting,
         "reconciles_waiting": len(core.reconciles),

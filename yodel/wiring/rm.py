@@ -17,6 +17,7 @@ from yodel.host.files import text_of
 from yodel.host.users import OsUsers
 from yodel.kube.groups import GroupedPods
 from yodel.kube.inspection import KubeApplicationBoard, KubePodEvents
+from yodel.kube.node_status import KubeNodeStatuses
 from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import DriverLimits, PodDriver
 from yodel.ports.clock import Clock
@@ -102,6 +103,7 @@ class Rm:
             random=random.random,
             random_bytes=secrets.token_bytes,
             pods=self._pods,
+            statuses=KubeNodeStatuses(api),
             see_holdings=self._kube.bind,
             require_kinds=self._pods.require,
             events=KubePodEvents(api, settings.namespace) if settings.pod_events else None,

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from dataclasses import replace
 
 import pytest
 
 from tests.support.fakes import NODE
+from tests.support.loans import POLICY, measured_report
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
+from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
 from yodel.domain.host_lists import HostLists
@@ -22,10 +25,14 @@ from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.hadoop_rpc.server_policy import TokenGrant
 from yodel.pb_convert import ids
+from yodel.pb_convert.colocation import capacity_report_pb, policy
 from yodel.rm_rpc.tracker_protocol import NAME, TrackerProtocol
-from yodel.rpc_io.dispatch import RpcProtocol
+from yodel.rpc_io.dispatch import CallContext, RpcProtocol
+from yodel.rpc_io.node_token import NODE_TOKEN_KIND
 from yodel.rpc_io.pieces import PIECE
 from yodel.rpc_io.server import ServerSecurity
+from yodel.translator.dialects import dialect
+from yodel.translator.pools import rules_of
 
 
 @pytest.fixture
@@ -273,3 +280,53 @@ async def test_long_report_means_what_a_short_one_does(world: World, protocol: R
     add_status(beat, one, pb.C_RUNNING, -1000)
     await call(protocol, "nodeHeartbeat", context(), beat)
     assert world.container(one).state is ContainerState.RUNNING
+
+
+def node_context(name: bytes) -> CallContext:
+    """As the connection of an agent with a node's token."""
+    return replace(context(), token_kind=NODE_TOKEN_KIND, token_identifier=name)
+
+
+async def test_capacity_counts_for_the_node_that_the_token_names(world: World, protocol: RpcProtocol) -> None:
+    """The policy goes one way and reports the other."""
+    world.statuses.put("k8s-1")
+    world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    caller = node_context(b"k8s-1")
+    await call(protocol, "registerNodeManager", caller, registration(kubernetes_node_name="k8s-1"))
+    answer = await call(protocol, "nodeHeartbeat", caller, heartbeat())
+    assert not answer.HasField("colocation_policy"), "it does not measure"
+
+    beat = heartbeat(1)
+    beat.colocation_policy_version = ""
+    answer = await call(protocol, "nodeHeartbeat", caller, beat)
+    assert policy(answer.colocation_policy) == POLICY
+
+    said = measured_report(3_000, 4_000)
+    for number, (name, expected) in enumerate(((b"k8s-2", None), (b"k8s-1", said)), 2):
+        beat = heartbeat(number)
+        beat.colocation_policy_version = POLICY.version
+        beat.capacity.CopyFrom(capacity_report_pb(said))
+        answer = await call(protocol, "nodeHeartbeat", node_context(name), beat)
+        assert not answer.HasField("colocation_policy")
+        heard = world.rm.state.loans.of("k8s-1")
+        assert (heard.report if heard is not None else None) == expected
+
+    world.rm.use_colocation(OFF)
+    beat = heartbeat(4)
+    beat.colocation_policy_version = POLICY.version
+    answer = await call(protocol, "nodeHeartbeat", caller, beat)
+    assert answer.HasField("colocation_policy")
+    assert policy(answer.colocation_policy) is None, "it is to stop"
+
+
+async def test_a_report_that_does_not_add_up_is_refused_and_nothing_of_the_beat_counts(
+    world: World, protocol: RpcProtocol
+) -> None:
+    await call(protocol, "registerNodeManager", context(), registration())
+    beat = heartbeat(0, is_healthy=False)
+    beat.capacity.CopyFrom(capacity_report_pb(measured_report(3_000, 4_000)))
+    beat.capacity.loans[0].amount += 1
+    with pytest.raises(InvalidValue, match="capacity.loans"):
+        await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
+    assert world.rm.state.nodes[NODE].state is NodeState.RUNNING

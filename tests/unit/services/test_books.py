@@ -126,6 +126,14 @@ BOOKS = [
         owners=frozenset({"state"}),
     ),
     Book(
+        "loans",
+        "LoanBook",
+        "writer/loan_book.py",
+        {"nodes/publishing.py": "hear forget close drop"},
+        owners=frozenset({"state"}),
+    ),
+    Book("runtime", "NodeRuntime", "nodes/agents.py"),
+    Book(
         "reasons",
         "Reasons",
         "writer/reasons.py",

@@ -21,7 +21,7 @@ from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion, Unavailable
 from yodel.services.access.rights import Rights
 from yodel.services.scheduling import configuration
-from yodel.services.scheduling.configuration import Plan, SchedulerConfService, assembling, replacing
+from yodel.services.scheduling.configuration import Consequences, Plan, SchedulerConfService, assembling, replacing
 
 
 class Shares(list[float]):
@@ -34,9 +34,13 @@ def service(world: World, shares: Shares | None = None, *, are_acls_enabled: boo
 
     used, rules = Shares() if shares is None else shares, AccessRules(admin_acl=Acl.parse("admin"))
     rights = Rights(world.rm.state, NoUsers(), replace(rules, is_view_checked=are_acls_enabled), "yarn")
-    return SchedulerConfService(
-        world.rm.engine, world.new_store(), initial, 0.5, used.append, lambda rules: None, rights
+    consequences = Consequences(
+        am_share=used.append,
+        mapping=lambda rules: None,
+        colocation=world.rm.use_colocation,
+        require_colocation=lambda wanted: world.rm.publishing.require(wanted, world.rm.lending.rules, ()),
     )
+    return SchedulerConfService(world.rm.engine, world.new_store(), initial, 0.5, consequences, rights)
 
 
 def added(path: str, **properties: str) -> QueueChange:

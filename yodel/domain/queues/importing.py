@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from yodel.domain.colocation.properties import PREFIX as COLOCATION
 from yodel.domain.queues.limit_properties import PARALLEL, user_of
 from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES
 from yodel.domain.queues.properties import (
@@ -170,6 +171,8 @@ def _paths(properties: Mapping[str, str]) -> set[str]:
 
 
 def _verdict(entry: Entry, paths: set[str]) -> _Verdict:
+    if entry.name.startswith(COLOCATION):
+        return _Verdict(entry.value)
     if not entry.name.startswith(PREFIX):
         return _Verdict(refusal="is no property of the CapacityScheduler")
     if "${" in entry.value:

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from yodel.domain.colocation import properties as colocation
+from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.amounts import WEIGHT_MAX, is_by_resource, said_in, text_of
 from yodel.domain.queues.limit_properties import (
@@ -79,6 +81,7 @@ class Described:
     am_share: float | None
     """maximum-am-resource-percent; None: as in the settings."""
     mapping: MappingRules = NO_RULES
+    colocation: Colocation = OFF
 
 
 def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
@@ -145,7 +148,12 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
         raise _refused(MAXIMUM_AM_SHARE, str(share), "a part of the cluster, over 0 and at most 1")
     leaves = [queue.path for queue in queues if queue.is_leaf]
     mapping = mapping_of(properties, leaves, [queue.path for queue in queues if not queue.is_leaf])
-    return Described(queues=tuple(with_windows(queues, properties)), am_share=am_share, mapping=mapping)
+    return Described(
+        queues=tuple(with_windows(queues, properties)),
+        am_share=am_share,
+        mapping=mapping,
+        colocation=colocation.colocation_of(properties),
+    )
 
 
 def _walk(
@@ -345,6 +353,8 @@ def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
             raise _refused(name, value[:80], f"printable text of at most {length_max} characters")
         short = name.removeprefix(PREFIX)
         if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL, *MAPPING_PROPERTIES):
+            continue
+        if name.startswith(colocation.PREFIX):  # which of them there are is said there
             continue
         path, own = owner(short, paths)
         if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own))):

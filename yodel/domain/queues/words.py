@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from yodel.domain.colocation.properties import PREFIX as COLOCATION
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.scheduler_conf import PREFIX
+
+_FULL = (PREFIX, COLOCATION)
+"""How names begin that are kept whole."""
 
 
 def are_said(queues: Iterable[Queue]) -> bool:
@@ -24,7 +28,7 @@ def said_properties(queues: Iterable[Queue]) -> dict[str, str]:
     found: dict[str, str] = {}
     for queue in queues:
         own = f"{PREFIX}{queue.path}."
-        found.update((name if name.startswith(PREFIX) else own + name, text) for name, text in queue.said)
+        found.update((name if name.startswith(_FULL) else own + name, text) for name, text in queue.said)
     return found
 
 

@@ -82,6 +82,9 @@ async def application(request: Request) -> Response:
 
 
 async def nodes(request: Request) -> Response:
+    """What a node lends of its measured capacity is told where some is."""
+    capacities = api_of(request).services.capacities
+    lends = ("Lends",) if capacities.is_used else ()
     rows = [
         (
             link(f"http://{view.node.http_address}", view.node.id),
@@ -91,10 +94,12 @@ async def nodes(request: Request) -> Response:
             text(f"{view.used} of {view.node.capability}"),
             text(view.node.health_report),
             text(view.node.version),
+            *(text(capacities.line(view.node.kubernetes_node_name)) for _ in lends),
         )
         async for view in taking_turns(api_of(request).services.queries.each_node(), NODES_PIECE)
     ]
-    return _page("Nodes", pages.table(("Node", "State", "Rack", "Containers", "In use", "Health", "Version"), rows))
+    heads = ("Node", "State", "Rack", "Containers", "In use", "Health", "Version", *lends)
+    return _page("Nodes", pages.table(heads, rows))
 
 
 async def attempt(request: Request) -> Response:

@@ -17,6 +17,7 @@ from yodel.hadoop_http.negotiate import encode
 from yodel.rm_api.context import Api
 from yodel.rm_api.v1 import (
     applications,
+    capacity,
     cluster,
     docs_page,
     events,
@@ -37,7 +38,15 @@ applications whose view ACL names you (all of them unless `acl_enable` is set) a
 Lists are paged: give `next_cursor` as `cursor` for what follows, until it is null.  Errors are problem details
 (RFC 9457).  Times are milliseconds since 1970, memory is in MiB.
 """
-ROUTERS = (applications.router, why.router, cluster.router, queue_changes.router, queue_windows.router, events.router)
+ROUTERS = (
+    applications.router,
+    why.router,
+    cluster.router,
+    capacity.router,
+    queue_changes.router,
+    queue_windows.router,
+    events.router,
+)
 PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from yodel.domain import host_lists
+from yodel.domain.colocation.policy import Policy
+from yodel.domain.colocation.report import CapacityReport
 from yodel.domain.container import Container
 from yodel.domain.effects import CleanUpApplication, CleanUpContainer, UpdateOnNode
 from yodel.domain.events import (
@@ -35,6 +37,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
+from yodel.services.nodes.publishing import Publishing
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
@@ -84,6 +87,12 @@ class Heartbeat:
     is_healthy: bool = True
     health_report: str = ""
     containers: Sequence[ContainerReport] = ()
+    load: NodeLoad | None = None
+    proved_name: str = ""
+    """The node that the token of the connection names; empty: it has none."""
+    capacity: CapacityReport | None = None
+    policy_version: str | None = None
+    """Of the policy that the agent measures by; None: it does not measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +114,9 @@ class HeartbeatAnswer:
     """Containers that are to go, each time as long as they are."""
     updates: Sequence[tuple[Container, int]] = ()
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
+    is_policy_news: bool = False
+    policy: Policy | None = None
+    """Where it ``is_policy_news``, what the agent is to measure by from now on; None: it is to stop."""
 
 
 @dataclass(slots=True)
@@ -123,6 +135,7 @@ class NodeRuntime:
     signals: list[tuple[ContainerId, int]] = field(default_factory=list)
     updates: dict[ContainerId, None] = field(default_factory=dict)
     load: NodeLoad | None = None
+    policy_version: str | None = None
 
 
 class NodeService:
@@ -131,10 +144,11 @@ class NodeService:
         engine: Engine,
         clock: Clock,
         end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
+        publishing: Publishing,
         place_of: Callable[[str], NodePlaced | None] = lambda _: None,
     ) -> None:
         """``place_of`` tells where a Kubernetes node stands; None while nobody knows."""
-        self._engine, self._clock = engine, clock
+        self._engine, self._clock, self._publishing = engine, clock, publishing
         self._end_from_outside, self._place_of = end_from_outside, place_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
         self.lists = HostLists()
@@ -199,6 +213,9 @@ class NodeService:
         assert runtime is not None
         assert node is not None
         runtime.last_seen_s, runtime.last_seen_ms = self._clock.monotonic_s(), self._clock.now_ms()
+        runtime.load, runtime.policy_version = beat.load, beat.policy_version
+        if beat.capacity is not None:
+            self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
@@ -222,10 +239,11 @@ class NodeService:
     def give_up(self, node_id: NodeId) -> None:
         """An agent that is not heard of any more: it has to register again."""
         self.runtimes.pop(node_id, None)
+        self._publishing.left(node_id)
 
     async def unregister(self, node_id: NodeId) -> None:
         """unRegisterNodeManager: an orderly shutdown of the agent."""
-        self.runtimes.pop(node_id, None)
+        self.give_up(node_id)
         self._engine.tell_later(node_id, NodeUnregistered(self._clock.now_ms()))
 
     def order_shutdown(self, node_id: NodeId, reason: str) -> None:
@@ -361,6 +379,7 @@ class NodeService:
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
+        is_policy_news, policy = self._publishing.policy_for(runtime.policy_version)
         answer = HeartbeatAnswer(
             response_id=runtime.response_id,
             capability=None if is_told else node.capability,
@@ -370,6 +389,8 @@ class NodeService:
             signals=tuple(runtime.signals),
             on_notice=self._engine.state.notices.on(node.id),
             updates=self._take_updates(runtime),
+            is_policy_news=is_policy_news,
+            policy=policy if is_policy_news else None,
         )
         if runtime.clean_up or runtime.forget or runtime.applications or runtime.signals:
             for table in (runtime.clean_up, runtime.forget, runtime.applications, runtime.signals):

@@ -90,9 +90,11 @@ class Binder:
         binds: Callable[[Container], bool],
         enqueue: Callable[[ContainerId], object],
         see_others: Callable[[str, Mapping[str, int]], None] = lambda _, __: None,
+        held_changed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """``see_others`` is told what pods of others hold on a node: thousandths by resource name."""
-        self._see_others = see_others
+        """``see_others`` is told what pods of others hold on a node: thousandths by resource name; ``held_changed`` of
+        which node ``held_on`` is to be asked again."""
+        self._see_others, self._held_changed = see_others, held_changed
         self._state, self._clock, self._namespace = state, clock, namespace
         self._binds, self._enqueue = binds, enqueue
         self._ledger = Ledger()
@@ -126,6 +128,11 @@ class Binder:
         self._ledger.assume(key, node_name, wants.amounts, wants.application, self._clock.monotonic_s() + ASSUMED_S)
         self._after_change()
         return {**manifest, "spec": {**manifest["spec"], "nodeName": node_name}}
+
+    def held_on(self, node_name: str) -> Mapping[str, int] | None:
+        """What the pods of a node ask for, whoever's they are: thousandths by resource name; None before they were
+        listed."""
+        return self._ledger.held_on(node_name) if self._ledger.pods_are_known else None
 
     def admission_left_s(self, container: Container, pod: PodObservation) -> float:
         """How long to wait for the kubelet's word on a bound pod.
@@ -186,6 +193,7 @@ class Binder:
 
     def holdings_listed(self, pods: Sequence[PodHolding]) -> None:
         self._ledger.pods_listed(pods)
+        self._ledger.changed.update(self._ledger.nodes)  # what they ask for is known now, be it nothing
         self._tell_of_others()
         self._after_change()
 
@@ -199,10 +207,18 @@ class Binder:
         self._tell_of_others()
         self._after_change()
 
+    def tell_of_all_others(self) -> None:
+        """From now on somebody counts by what others hold."""
+        self._ledger.others_changed.update(self._ledger.nodes)
+        self._tell_of_others()
+
     def _tell_of_others(self) -> None:
         changed, self._ledger.others_changed = self._ledger.others_changed, set()
         for name in changed:
             self._see_others(name, self._ledger.others_on(name))
+        changed, self._ledger.changed = self._ledger.changed, set()
+        for name in changed:
+            self._held_changed(name)
 
     def published(self, rows: Iterable[Row]) -> None:
         """Rows that were committed: of nodes, whether their agents may be given containers."""

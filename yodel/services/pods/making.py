@@ -47,7 +47,7 @@ class PodMaker:
             identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
         submission = self._state.applications[container.id.application_id].submission
         profile = self.profiles.of(container.queue)
-        closed = frozenset[str]() if profile.binds else self._state.node_index.closed
+        closed = frozenset[str]() if profile.binds else self._state.closed_for(container.queue)
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(container.id.application_id))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 

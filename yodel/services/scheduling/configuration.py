@@ -16,6 +16,8 @@ from itertools import accumulate
 
 import structlog
 
+from yodel.domain.colocation.properties import colocation_of
+from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.queues.delegation import not_delegated
 from yodel.domain.queues.history import TreeChange, change_between, undone
 from yodel.domain.queues.mapping import NO_RULES, MappingRules
@@ -50,6 +52,7 @@ class Plan:
     am_share: float | None
     change: TreeChange
     mapping: MappingRules = NO_RULES
+    colocation: Colocation = OFF
     is_needed: bool = True
     """Something would be different afterwards."""
 
@@ -70,9 +73,20 @@ def replacing(properties: Mapping[str, str]) -> Wanted:
     return lambda _: properties
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consequences:
+    """Where what is said of the whole scheduler is put in force.  ``require_colocation`` raises Refused where what is
+    wanted of it cannot be done, and Unavailable where that is not known."""
+
+    am_share: Callable[[float], None]
+    mapping: Callable[[MappingRules], None]
+    colocation: Callable[[Colocation], None]
+    require_colocation: Callable[[Colocation], Awaitable[None]]
+
+
 class SchedulerConfService:
-    """One instance for the process.  ``initial`` reads the queues of the settings, ``am_share`` their
-    maximum-am-resource-percent; ``use_am_share`` puts another in force, ``use_mapping`` other mapping rules."""
+    """One instance for the process.  ``initial`` reads the queues of the settings, ``am_share`` is their
+    maximum-am-resource-percent."""
 
     def __init__(
         self,
@@ -80,12 +94,11 @@ class SchedulerConfService:
         history: QueueHistory,
         initial: Callable[[], Awaitable[Sequence[Queue]]],
         am_share: float,
-        use_am_share: Callable[[float], None],
-        use_mapping: Callable[[MappingRules], None],
+        consequences: Consequences,
         rights: Rights,
     ) -> None:
         self._engine, self._history, self._initial, self._am_share = engine, history, initial, am_share
-        self._use_am_share, self._use_mapping, self._rights = use_am_share, use_mapping, rights
+        self._use, self._rights = consequences, rights
         self._turn = asyncio.Lock()
         self._ahead: tuple[Mapping[str, str], Pools, Described | Refused] | None = None
         """What was described last, of which pools, and what came of it."""
@@ -95,9 +108,10 @@ class SchedulerConfService:
         if are_said(self._queues.values()):
             properties, queues = self.properties(), self._queues.values()
             share = properties.get(MAXIMUM_AM_SHARE)
-            self._use_am_share(self._am_share if share is None else float(share))
+            self._use.am_share(self._am_share if share is None else float(share))
+            self._use.colocation(colocation_of(properties))
             leaves = [queue.path for queue in queues if queue.is_leaf]
-            self._use_mapping(mapping_of(properties, leaves, [q.path for q in queues if not q.is_leaf]))
+            self._use.mapping(mapping_of(properties, leaves, [q.path for q in queues if not q.is_leaf]))
 
     @property
     def version(self) -> int:
@@ -167,8 +181,9 @@ class SchedulerConfService:
         self._require_administrator(user)
         async with self._turn, self._described_ahead(wanted):
             plan = await self._engine.do(work)
-            self._use_am_share(plan.am_share or self._am_share)
-            self._use_mapping(plan.mapping)
+            self._use.am_share(plan.am_share or self._am_share)
+            self._use.mapping(plan.mapping)
+            self._use.colocation(plan.colocation)
         log.info("queues changed", user=user, version=self.version, properties=len(plan.change.names), reason=reason)
         return plan
 
@@ -215,8 +230,9 @@ class SchedulerConfService:
 
         async with self._turn:
             await self._engine.do(work)
-            self._use_am_share(self._am_share)
-            self._use_mapping(NO_RULES)
+            self._use.am_share(self._am_share)
+            self._use.mapping(NO_RULES)
+            self._use.colocation(OFF)
         log.info("scheduler configuration formatted", user=user, version=self.version)
 
     def require_reader(self, user: str) -> None:
@@ -246,6 +262,7 @@ class SchedulerConfService:
             queues=found.queues,
             am_share=found.am_share,
             mapping=found.mapping,
+            colocation=found.colocation,
             change=change,
             is_needed=is_needed,
         )
@@ -275,7 +292,9 @@ class SchedulerConfService:
             yield
             return
         try:
-            found: Described | Refused = await asyncio.to_thread(_description, properties, pools)
+            described_now = await asyncio.to_thread(_description, properties, pools)
+            await self._use.require_colocation(described_now.colocation)
+            found: Described | Refused = described_now
         except Refused as error:
             found = error
         self._ahead = properties, pools, found

@@ -21,6 +21,7 @@ from yodel.domain.states import ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
+from yodel.services.writer.loan_book import LoanBook
 from yodel.services.writer.masters import Masters
 from yodel.services.writer.node_index import NodeIndex
 from yodel.services.writer.notice_book import NoticeBook
@@ -84,6 +85,7 @@ class ClusterState:
         self.container_index = ContainerIndex()
         self.pools = PoolBook(self.queues)
         self.notices = NoticeBook()
+        self.loans = LoanBook()
         self.reasons = Reasons(self.containers, self.standing.changed)
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}
@@ -135,6 +137,15 @@ class ClusterState:
                 case PastUsage():
                     self.past_usage[row.id] = row
                     self._past_of.setdefault(row.id.application_id, {})[row.id] = None
+
+    def closed_for(self, queue: str) -> frozenset[str]:
+        """Kubernetes nodes on which nothing of a queue may be placed: those that are closed for all, and those that
+        lend no more of what it draws on."""
+        return self.node_index.closed.union(self.loans.closed(self.pools.pools.of(queue)))
+
+    def is_closed_for(self, queue: str, kubernetes_name: str) -> bool:
+        is_closed = self.node_index.is_closed(kubernetes_name)
+        return is_closed or kubernetes_name in self.loans.closed(self.pools.pools.of(queue))
 
     def served_at(self, web_address: str) -> None:
         self.web_address = web_address

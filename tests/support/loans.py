@@ -1,0 +1,38 @@
+"""Capacity reports as an agent makes them."""
+
+from __future__ import annotations
+
+from yodel.domain.colocation.measured import Use, Window
+from yodel.domain.colocation.policy import Formula, Policy, Shaping
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Loan, Term
+from yodel.domain.colocation.shaping import Before, loan_of, numbers_of
+
+POLICY = Policy(
+    version="one",
+    preset="koordinator",
+    cpu=Formula(share_percent=60),
+    memory=Formula(share_percent=65),
+    shaping=Shaping(),
+)
+
+
+def report(cores: int, version: str = "one", age_ms: int = 0) -> CapacityReport:
+    """Of so many cores, each with a GiB."""
+    amounts = {CPU_MILLI: cores * 1000, MEMORY_MIB: cores * 1024}
+    loans = tuple(
+        Loan(resource=name, amount=amount, measured=(), terms=(Term(name="all", amount=amount, why=""),), steps=())
+        for name, amount in amounts.items()
+    )
+    return CapacityReport(policy_version=version, source="cgroup v1", age_ms=age_ms, loans=loans)
+
+
+def measured_report(cpu_online: int, memory_online: int, version: str = "one") -> CapacityReport:
+    """Computed by POLICY for a node of 16 cores and 16 GiB whose online pods use that much."""
+
+    def loan(resource: str, capacity: int, online: int) -> Loan:
+        use = Use(node=online + 500, pods=online, best_effort=0)
+        window = Window(capacity=capacity, uses=(use,), recent=(use,))
+        return loan_of(resource, numbers_of(POLICY, resource), window, Before())
+
+    loans = (loan(CPU_MILLI, 16_000, cpu_online), loan(MEMORY_MIB, 16_384, memory_online))
+    return CapacityReport(policy_version=version, source="cgroup v2", age_ms=0, loans=loans)

@@ -1,0 +1,101 @@
+"""Colocation from the command line: switched on and off, and a node's sum."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.api_rows import NODE, fill
+from tests.support.loans import measured_report
+from tests.support.served_world import Served, serving_world
+from yodel.domain.colocation.switch import Colocation
+from yodel.ports.kube_nodes import NodeObservation
+from yodel.translator.dialects import dialect
+from yodel.translator.pools import rules_of
+
+CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """One node, whose online pods use three cores of sixteen."""
+    with serving_world(monkeypatch) as made:
+        rm = made.world.rm
+        machine = {"cpu": "16", "memory": "16Gi", CPU: "5000", MEMORY: str(4 << 30)}
+        annotations = {"yodel.io/colocation": f"{CPU},{MEMORY}"}
+        node = NodeObservation(
+            name="kube-1",
+            uid="u",
+            resource_version="1",
+            ready=True,
+            capacity=machine,
+            allocatable=machine,
+            annotations=annotations,
+        )
+
+        def prepare() -> None:
+            rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+            rm.node_sinks.node_seen(node)
+            rm.binder.holdings_listed([])
+
+        made.await_on_loop(fill(made.world))
+        made.on_loop(prepare)
+        yield made
+
+
+def hear(served: Served) -> None:
+    policy = served.world.rm.publishing.colocation.policy
+    assert policy is not None
+    report = measured_report(3_000, 4_000, policy.version)
+    served.on_loop(lambda: served.world.rm.publishing.hear(NODE.id, "kube-1", report))
+
+
+def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
+    done = served.invoke("colocation", "on", "--preset", "koordinator", "window-s=20", "--reason", "nights")
+    assert done.exit_code == 0, done.output
+    assert "yodel.colocation.window-s\t-\t20" in done.stdout
+    assert served.world.rm.publishing.colocation.is_on
+    hear(served)
+    lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
+    assert lines[0].startswith("kube-1 is LENDING")
+    sums = [int(line.split()[0]) for line in lines if line.endswith("is the sum")]
+    terms = [[int(found.group(1)) for found in re.finditer(r"^ +([+-]\d+) ", text, re.M)] for text in by_name(lines)]
+    assert [sum(found) for found in terms] == sums
+    assert any(line.strip().startswith("6100 unit") for line in lines), lines
+    status = served.invoke("colocation", "status").stdout
+    assert "Colocation   on" in status
+    assert f"{CPU}, {MEMORY}" in status
+    off = served.invoke("colocation", "off")
+    assert off.exit_code == 0, off.output
+    assert not served.world.rm.publishing.colocation.is_on
+    assert "kube-1\tGOING" in off.stdout
+
+
+def by_name(lines: list[str]) -> list[str]:
+    """The lines of each published name."""
+    return "\n".join(lines).split("\n\n")[1:]
+
+
+def test_what_cannot_be_said_is_refused_and_changes_nothing(served: Served) -> None:
+    for words, text in (
+        (("cpu.share-percent=101",), "Invalid yodel.colocation.cpu.share-percent: '101'"),
+        (("colour=red",), "yodel.colocation.colour is not supported"),
+        (("enabled=true",), "a number of the policy as NAME=VALUE"),
+        (("--dialect", "native"), "cpu and memory are the kubelet's"),
+        (("--dialect", "katalyst"), "expected one of those that queues draw on: koordinator"),
+    ):
+        refused = served.invoke("colocation", "on", *words)
+        assert (refused.exit_code, text in refused.stderr) == (2, True), refused.output
+    served.user = "alice"
+    assert served.invoke("colocation", "on").exit_code == 1
+    assert served.invoke("colocation", "off", "--now").exit_code == 1
+    assert served.world.rm.publishing.colocation == Colocation()
+
+
+def test_off_now_ends_what_runs_there(served: Served) -> None:
+    served.invoke("colocation", "on")
+    hear(served)
+    done = served.invoke("colocation", "off", "--now")
+    assert "2 containers are being ended." in done.stderr, done.output

@@ -1,0 +1,102 @@
+"""What a node lends of its measured capacity, over the API: the sum, the state of the whole, and the end of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.api_rows import GONE, NODE, api_get
+from tests.support.loans import POLICY, measured_report
+from tests.support.rest_world import RestWorld
+from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.ports.kube_nodes import NodeObservation
+from yodel.translator.dialects import dialect
+from yodel.translator.names import PUBLISHED
+from yodel.translator.pools import rules_of
+
+CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
+
+
+@pytest.fixture
+async def lending(filled: RestWorld) -> RestWorld:
+    """Online pods use three cores of sixteen, and what was published before is a little less than what is lent."""
+    rm = filled.rm
+    machine = {"cpu": "16", "memory": "16Gi", CPU: "5000", MEMORY: str(4 << 30)}
+    rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+    rm.use_colocation(Colocation(policy=POLICY))
+    rm.node_sinks.node_seen(
+        NodeObservation(
+            name="kube-1",
+            uid="u",
+            resource_version="1",
+            ready=True,
+            capacity=machine,
+            allocatable=machine,
+            annotations={PUBLISHED: f"{CPU},{MEMORY}"},
+        )
+    )
+    rm.binder.holdings_listed([])
+    return filled
+
+
+async def test_terms_and_steps_add_up_to_what_is_to_be_published(lending: RestWorld) -> None:
+    before = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
+    assert (before["state"], before["source"], before["age_ms"]) == ("WAITING", None, None)
+    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    lending.clock.advance(1.5)
+    found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
+    assert (found["state"], found["source"], found["age_ms"]) == ("LENDING", "cgroup v2", 1500)
+    cpu, memory = found["resources"]
+    for one in (cpu, memory):
+        left = sum(term["amount"] for term in one["terms"])
+        for step in one["steps"]:
+            assert step["before"] == left
+            left = step["after"]
+        assert left == one["wanted"]
+    # 16,000 less 40 % of them, less 500 outside of pods, less 3,000 of online pods; down to a multiple of 100.
+    assert (cpu["name"], cpu["wanted"], cpu["published"], cpu["held"]) == (CPU, 6_100, 5_000, 0)
+    # 16,384 MiB less 35 % (rounded up), 500 and 4,000; down to a multiple of 64 MiB; published in bytes.
+    assert (memory["wanted"], memory["published"]) == ((16_384 - 5_735 - 500 - 4_000) // 64 * 64 << 20, 4 << 30)
+
+
+async def test_a_node_that_kubernetes_does_not_know_is_404(lending: RestWorld) -> None:
+    assert "node-2" in (await api_get(lending, f"/api/v1/nodes/{GONE.id}/capacity", 404))["detail"]
+
+
+async def test_the_whole_tells_what_nodes_wait_for(lending: RestWorld) -> None:
+    found = await api_get(lending, "/api/v1/colocation")
+    assert (found["enabled"], found["preset"], found["names"]) == (True, "koordinator", [CPU, MEMORY])
+    assert found["node_counts"] == {"WAITING": 1}
+    lending.rm.publishing.hear(NODE.id, "another", measured_report(3_000, 4_000))
+    lending.rm.use_colocation(OFF)
+    found = await api_get(lending, "/api/v1/colocation")
+    (node,) = found["node_list"]
+    assert (found["enabled"], node["state"]) == (False, "GOING")
+    assert (node["published"], node["held"]) == ({CPU: 5000, MEMORY: 4 << 30}, {CPU: 0, MEMORY: 0})
+    (agent,) = found["refused_agents"]
+    assert (agent["id"], "token is of another" in agent["why"]) == (str(NODE.id), True)
+
+
+async def test_containers_are_ended_by_administrators_once_it_is_off(lending: RestWorld) -> None:
+    async def end(user: str) -> int:
+        lending.client.cookies.clear()
+        answer = await lending.client.post("/api/v1/colocation/end-containers", params={"user.name": user})
+        return answer.status_code
+
+    assert await end("admin") == 409
+    lending.rm.use_colocation(OFF)
+    assert await end("alice") == 403
+    assert await end("admin") == 200
+
+
+async def test_the_page_of_nodes_has_a_column_only_where_something_is_lent(lending: RestWorld) -> None:
+    page = (await lending.client.get("/cluster/nodes")).text
+    assert "<th>Lends</th>" in page
+    assert f"WAITING: {CPU} 5000, {MEMORY} {4 << 30}" in page
+
+
+async def test_an_installation_without_it_notices_nothing(filled: RestWorld) -> None:
+    assert "Lends" not in (await filled.client.get("/cluster/nodes")).text
+    assert filled.rm.capacities.gauges() == {}
+    filled.rm.node_sinks.node_seen(NodeObservation(name="kube-1", uid="u", resource_version="1"))
+    assert (await api_get(filled, f"/api/v1/nodes/{NODE.id}/capacity"))["state"] == "OFF"
+    assert (await api_get(filled, "/api/v1/colocation"))["node_counts"] == {"OFF": 1}

@@ -1,0 +1,221 @@
+"""``yodel colocation …`` and ``yodel node explain``: measured capacity is lent, or not, and why it is that much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from yodel.client.change_queues import DryRun, Reason, Since
+from yodel.client.commands import nodes
+from yodel.client.invoking import AsJson, Server, run
+from yodel.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from yodel.client.api import JsonObject, RmClient
+    from yodel.client.show import Screen
+
+colocation = typer.Typer(
+    name="colocation",
+    help="Lend what is unused on the nodes: switch it on and off, and see what comes of it.\n\n"
+    "Example: yodel colocation on --preset koordinator",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+PREFIX = "yodel.colocation."
+NODE_HEADS = ("KUBERNETES NODE", "STATE", "PUBLISHED", "ASKED FOR", "WHY")
+
+
+@colocation.command("status")
+def status(server: Server = None, as_json: AsJson = False) -> None:
+    """Show whether capacity is lent, by what policy, how much, and each node that does not just lend.
+
+    Example: yodel colocation status
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        found = await client.get("/colocation")
+        if as_json:
+            screen.json(found)
+        else:
+            _tell(found, screen)
+
+    run(server, work)
+
+
+@colocation.command("on")
+def switch_on(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME=VALUE]...", help="Numbers, as cpu.kept-milli=2000; NAME= takes one away."),
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="koordinator, katalyst-canonical, crane, …; static too.")] = None,
+    dialect: Annotated[str | None, typer.Option(help="As what it is published, where queues draw on several.")] = None,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lend what is unused.  What was said before of preset, dialect and numbers stays, unless it is said anew.
+
+    Example: yodel colocation on --preset crane cpu.kept-milli=2000 --reason "two cores for bursts"
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        said: dict[str, str | None] = {**_numbers(words or []), "enabled": "true"}
+        said |= {name: value for name, value in (("preset", preset), ("dialect", dialect)) if value is not None}
+        await _change(client, screen, said, reason, since, dry_run=dry_run, as_json=as_json)
+
+    run(server, work)
+
+
+@colocation.command("off")
+def switch_off(
+    now: Annotated[bool, typer.Option("--now", help="End what runs on lent capacity, too.")] = False,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    since: Since = None,
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lend nothing new.  What is published follows the pods down, and goes with the last of them; with --now they are
+    ended first (PREEMPTED).
+
+    Example: yodel colocation off --reason "quarter's end"
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client import show
+
+        await _change(client, screen, {"enabled": "false"}, reason, since, dry_run=dry_run, as_json=as_json)
+        if dry_run:
+            return
+        if now:
+            ended = await client.post("/colocation/end-containers", {})
+            show.hint(f"{ended['containers']} containers are being ended.")
+        found = await client.get("/colocation")
+        if not as_json and found["node_list"]:
+            screen.line("")
+            screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+
+    run(server, work)
+
+
+@nodes.command("explain")
+def explain_node(
+    node: Annotated[
+        str, typer.Argument(metavar="NODE", help="host:port of its agent, the host alone, or its name in Kubernetes.")
+    ],
+    server: Server = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a node lends what it lends: what was measured, each term, each step, what is published, what is held.
+
+    The terms add up to what the first step begins with, and each step begins with what the one before it left.
+
+    Example: yodel node explain node-1
+    """
+
+    async def work(client: RmClient, screen: Screen) -> None:
+        from yodel.client.commands import node_id, segment
+
+        found = await client.get(f"/nodes/{segment(await node_id(client, node))}/capacity")
+        if as_json:
+            screen.json(found)
+            return
+        for line in explained(found):
+            screen.line(line)
+
+    run(server, work)
+
+
+def explained(found: JsonObject) -> list[str]:
+    """A node's capacity, line by line."""
+    age = "" if found["age_ms"] is None else f", read {found['age_ms'] / 1000:.1f} s ago"
+    lines = [f"{found['kubernetes_node']} is {found['state']}: {found['why']}."]
+    if found["source"] is not None:
+        lines.append(f"source: {found['source']}{age}, policy {found['policy_version']}")
+    lines += [f"problem: {problem}" for problem in found["problems"]]
+    for one in found["resources"]:
+        lines += ["", *_resource_lines(one)]
+    return lines
+
+
+def _resource_lines(one: JsonObject) -> list[str]:
+    unit = f" ({one['resource']})" if one["resource"] else ""
+    lines = [f"{one['name']}{unit}"]
+    if one["measured"]:
+        lines.append("  measured: " + ", ".join(f"{figure['name']} {figure['amount']}" for figure in one["measured"]))
+    lines += [f"  {term['amount']:>+16} {term['name']}: {term['why']}" for term in one["terms"]]
+    if one["terms"]:
+        lines.append(f"  {sum(term['amount'] for term in one['terms']):>16} is the sum")
+    lines += [f"  {step['after']:>16} {step['name']}: {step['why']}" for step in one["steps"]]
+    published = "not there" if one["published"] is None else one["published"]
+    lines.append(f"  {published:>16} published, {one['held']} of it asked for by pods")
+    if one["published"] != one["wanted"]:
+        lines.append(f"  {'gone' if one['wanted'] is None else one['wanted']:>16} to be published")
+    return lines
+
+
+async def _change(
+    client: RmClient,
+    screen: Screen,
+    said: dict[str, str | None],
+    reason: str,
+    since: int | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    from yodel.client import queue_edits
+
+    body = {"scheduler": {PREFIX + name: value for name, value in said.items()}, "reason": reason}
+    found = await queue_edits.change(client, "PATCH", "/queues", body, since=since, is_dry_run=dry_run)
+    queue_edits.tell(screen, found, as_json=as_json)
+
+
+def _numbers(words: list[str]) -> dict[str, str | None]:
+    """Raises InvalidValue."""
+    found: dict[str, str | None] = {}
+    for word in words:
+        name, is_said, value = word.partition("=")
+        if not is_said or not name or name in ("enabled", *found):
+            raise InvalidValue("argument", word[:200], "a number of the policy as NAME=VALUE, each once")
+        found[name] = value or None
+    return found
+
+
+def _tell(found: JsonObject, screen: Screen) -> None:
+    from yodel.client import show
+
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(found["node_counts"].items()))
+    facts = {
+        "Colocation": "on" if found["enabled"] else "off",
+        "Preset": found["preset"] or "",
+        "Policy": found["policy_version"] or "",
+        "Published as": ", ".join(found["names"]),
+        "Lent": _amounts(found["lent"]),
+        "Published": _amounts(found["published"]),
+        "Nodes": counts,
+        "Patches": str(found["patches"]),
+        "Put back": str(found["put_backs"]),
+    }
+    screen.facts(facts)
+    if found["enabled"] and not found["names"]:
+        show.hint("No queue draws on the dialect that it was switched on for: nothing is published.")
+    if found["node_list"]:
+        screen.line("")
+        screen.table(NODE_HEADS, [_node_row(node) for node in found["node_list"]])
+    for agent in found["refused_agents"]:
+        show.hint(f"Reports of {agent['id']} do not count: {agent['why']}.")
+
+
+def _node_row(node: JsonObject) -> list[str]:
+    """Under NODE_HEADS."""
+    name, state, why = node["kubernetes_node"], node["state"], node["why"]
+    return [name, state, _amounts(node["published"]), _amounts(node["held"]), why]
+
+
+def _amounts(found: JsonObject) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in sorted(found.items()))

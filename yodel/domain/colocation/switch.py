@@ -1,0 +1,25 @@
+"""Whether measured capacity is lent, by what policy, and which resources it is published as.
+
+Refuses nothing: what may be said is judged where it is said (``yodel.domain.colocation.properties``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yodel.domain.colocation.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Colocation:
+    """``dialect`` empty: the only one besides ``native`` that queues draw on.  ``policy`` None: it is off."""
+
+    dialect: str = ""
+    policy: Policy | None = None
+
+    @property
+    def is_on(self) -> bool:
+        return self.policy is not None
+
+
+OFF = Colocation()

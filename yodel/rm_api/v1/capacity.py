@@ -1,0 +1,123 @@
+"""``/nodes/ID/capacity`` and ``/colocation``: what nodes lend of their measured capacity, and each step to it.
+
+It is switched on and off where queues are changed: it is said in properties of the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+from starlette.requests import Request
+
+from yodel.domain.colocation.switch import Colocation
+from yodel.domain.ids import NodeId
+from yodel.errors import NodeNotFound
+from yodel.rm_api.admin_network import require_network
+from yodel.rm_api.context import api_of
+from yodel.rm_api.rim import writer
+from yodel.rm_api.v1 import capacity_models as models
+from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
+
+NODES_SHOWN_MAX = 1_000
+router = APIRouter(tags=["nodes"])
+
+
+@router.get("/nodes/{node_id}/capacity")
+async def get_capacity(
+    request: Request,
+    node_id: Annotated[
+        str,
+        Path(
+            max_length=260,
+            pattern=r"^[A-Za-z0-9._-]{1,253}:(0|[1-9][0-9]{0,4})$",
+            description="host:port of the node agent.",
+            examples=["node-1:8041"],
+        ),
+    ],
+) -> models.NodeCapacity:
+    """What a node lends: measured, each term, each step, published and held."""
+    services = api_of(request).services
+    asked = NodeId.parse(node_id)
+    name = services.queries.node(asked).node.kubernetes_node_name
+    found = services.capacities.of(name)
+    if found is None:
+        raise NodeNotFound(asked)
+    return _node(found)
+
+
+@router.get("/colocation")
+async def get_colocation(request: Request) -> models.Colocation:
+    """Whether capacity is lent, by what policy, and the nodes about which there is something to say."""
+    return _colocation(api_of(request).services.capacities.view(NODES_SHOWN_MAX))
+
+
+@router.post("/colocation/end-containers", dependencies=[Depends(require_network)])
+async def end_containers(request: Request) -> models.ContainersEnded:
+    """End what still runs on lent capacity once that is switched off (PREEMPTED)."""
+    api = api_of(request)
+    user = writer(request, api)
+    return models.ContainersEnded(containers=await api.services.taking_back.end_containers(user))
+
+
+def _node(found: NodeCapacity) -> models.NodeCapacity:
+    report = found.report
+    return models.NodeCapacity(
+        kubernetes_node=found.kubernetes_node,
+        state=found.state,
+        why=found.why,
+        policy_version=report.policy_version if report is not None else None,
+        source=report.source if report is not None else None,
+        age_ms=round(found.age_s * 1000) if found.age_s is not None else None,
+        problems=[*report.problems] if report is not None else [],
+        resources=[_resource(one) for one in found.resources],
+    )
+
+
+def _resource(found: ResourceCapacity) -> models.ResourceCapacity:
+    loan = found.loan
+    terms = loan.terms if loan is not None else ()
+    steps = [*(loan.steps if loan is not None else ()), *found.steps]
+    return models.ResourceCapacity(
+        name=found.name,
+        resource=found.resource or None,
+        measured=[models.CapacityFigure(name=one.name, amount=one.amount) for one in loan.measured] if loan else [],
+        terms=[models.CapacityTerm(name=one.name, amount=one.amount, why=one.why) for one in terms],
+        steps=[models.CapacityStep(name=one.name, before=one.before, after=one.after, why=one.why) for one in steps],
+        wanted=found.wanted,
+        published=found.published,
+        held=found.held,
+    )
+
+
+def _colocation(found: ColocationView) -> models.Colocation:
+    said: Colocation = found.colocation
+    return models.Colocation(
+        enabled=said.is_on,
+        preset=said.policy.preset if said.policy is not None else None,
+        policy_version=said.policy.version if said.policy is not None else None,
+        dialect=said.dialect or None,
+        names=[*found.names],
+        lent=dict(found.lent),
+        published=dict(found.published),
+        node_counts={state.value: count for state, count in found.counts.items()},
+        node_list=[_waiting(node) for node in found.nodes],
+        refused_agents=_refused(found.refused),
+        patches=found.patches,
+        put_backs=found.put_backs,
+    )
+
+
+def _waiting(node: NodeCapacity) -> models.WaitingNode:
+    return models.WaitingNode(
+        kubernetes_node=node.kubernetes_node,
+        state=node.state,
+        why=node.why,
+        published={one.name: one.published for one in node.resources if one.published is not None},
+        held={one.name: one.held for one in node.resources},
+    )
+
+
+def _refused(found: Mapping[str, str]) -> list[models.RefusedAgent]:
+    return [models.RefusedAgent(id=node_id, why=why) for node_id, why in sorted(found.items())[:NODES_SHOWN_MAX]]

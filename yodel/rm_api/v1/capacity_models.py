@@ -1,0 +1,99 @@
+"""Shapes of ``/api/v1`` for what nodes lend of their measured capacity."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from yodel.rm_api.v1.models import Model
+from yodel.services.nodes.capacity import CapacityState
+
+
+class CapacityFigure(Model):
+    """Something that was measured, in the unit of its resource."""
+
+    name: str
+    amount: int
+
+
+class CapacityTerm(Model):
+    """A summand of the formula, negative where it takes away."""
+
+    name: str
+    amount: int
+    why: str
+
+
+class CapacityStep(Model):
+    """A step begins with what the one before it left."""
+
+    name: str
+    before: int
+    after: int
+    why: str
+
+
+class ResourceCapacity(Model):
+    """One name that is published in the node's status.  The terms add up to what the first step begins with; the last
+    step leaves what is to be published."""
+
+    name: str = Field(description="As Kubernetes knows it.", examples=["kubernetes.io/batch-cpu"])
+    resource: str | None = Field(description="`cpu_milli` or `memory_mib`; null for a name of an earlier policy.")
+    measured: list[CapacityFigure] = Field(description="By the node agent.")
+    terms: list[CapacityTerm] = Field(description="By the node agent.")
+    steps: list[CapacityStep] = Field(description="By the node agent, then by the ResourceManager.")
+    wanted: int | None = Field(description="What is to be published; null: the name goes, or is not there.")
+    published: int | None = Field(description="What is published now; null: the name is not there.")
+    held: int = Field(description="What the pods of the node ask for, whoever's they are.")
+
+
+class NodeCapacity(Model):
+    """What a node lends of its measured capacity, and why it is that much."""
+
+    kubernetes_node: str
+    state: CapacityState
+    why: str
+    policy_version: str | None = Field(description="Of the policy that the agent computed by.")
+    source: str | None = Field(description="Where the agent's figures come from.")
+    age_ms: int | None = Field(description="Since the figures were read; null: no report counts.")
+    problems: list[str] = Field(description="What the agent could not read.")
+    resources: list[ResourceCapacity]
+
+
+class WaitingNode(Model):
+    """A node about which there is something to say."""
+
+    kubernetes_node: str
+    state: CapacityState
+    why: str
+    published: dict[str, int] = Field(description="By name, what is published.")
+    held: dict[str, int] = Field(description="By name, what its pods ask for.")
+
+
+class RefusedAgent(Model):
+    """A node agent whose reports do not count."""
+
+    id: str
+    why: str
+
+
+class Colocation(Model):
+    """Whether measured capacity is lent, by what policy, and what comes of it."""
+
+    enabled: bool
+    preset: str | None
+    policy_version: str | None
+    dialect: str | None = Field(description="As it was said; null: the only one that queues draw on.")
+    names: list[str] = Field(description="What is published: of cores, of memory.")
+    lent: dict[str, int] = Field(description="By `cpu_milli` and `memory_mib`, of all nodes.")
+    published: dict[str, int] = Field(description="By name, of all nodes.")
+    node_counts: dict[str, int] = Field(description="By state.")
+    node_list: list[WaitingNode] = Field(description="Those that do not just lend; at most 1000.")
+    refused_agents: list[RefusedAgent] = Field(description="At most 1000.")
+    patches: int = Field(description="Of node statuses, since the start.")
+    put_backs: int = Field(description="Foreign values that ours took the place of, since the start.")
+
+
+class ContainersEnded(Model):
+    """What `end-containers` has done."""
+
+    containers: int

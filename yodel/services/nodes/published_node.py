@@ -1,0 +1,126 @@
+"""What is remembered of one Kubernetes node between two publications: what was written, and who else writes there.
+
+Another engine is used, not fought.  Names that are there before the first write and are not ours are left alone.  A
+value that somebody put in the place of ours is put back at most ``PUT_BACKS_MAX`` times in ``PUT_BACKS_WITHIN_S``; then
+the node is the other's, until what is to be published is said anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from yodel.ports.kube_nodes import NodeObservation
+from yodel.translator.ledger import is_older
+from yodel.translator.names import PUBLISHED, PUBLISHER
+from yodel.translator.publishing import Lending, Lent, Publication, Silence, publisher_of, whole
+
+PUT_BACKS_MAX = 5
+PUT_BACKS_WITHIN_S = 600.0
+NAMES_MAX = 16
+"""Read of our annotation, which others may write."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PublishedNode:
+    """Changed by its own methods, and by ``Publishing``."""
+
+    observed: NodeObservation
+    lent: Lent | None = None
+    """What counted last."""
+    lending: Lending | None = None
+    """How that came of the last report; None: no report counts."""
+    publication: Publication | None = None
+    """What is to be published; None: nothing is decided, or the node is another's."""
+    counted: Mapping[str, int] = field(default_factory=dict)
+    """What queues may count on of each name; names that are not in it are as published."""
+    written: dict[str, int | None] = field(default_factory=dict)
+    written_version: str = ""
+    is_writing: bool = False
+    was_heard: bool = False
+    """Its agent has reported in this life."""
+    silence: Silence = Silence.NONE
+    put_back_s: list[float] = field(default_factory=list)
+    other: str = ""
+    """Who publishes there instead of us."""
+    has_yielded: bool = False
+    problem: str = ""
+    """Why the last write failed."""
+    not_before_s: float = 0.0
+    """When a write that failed is tried again."""
+
+    @property
+    def said(self) -> frozenset[str]:
+        """Names that our annotation says are ours."""
+        names = self.observed.annotations.get(PUBLISHED, "").split(",")
+        return frozenset([name.strip() for name in names if name.strip()][:NAMES_MAX])
+
+    @property
+    def ours(self) -> frozenset[str]:
+        """Names that are there and were published by this ResourceManager, in this life or an earlier one."""
+        if self.has_yielded:
+            return frozenset()
+        known = self.said.union(name for name, amount in self.written.items() if amount is not None)
+        return frozenset(name for name in known if self._is_ours(name, known))
+
+    def present(self, name: str) -> int | None:
+        """What is published of a name, as far as is known: what was written counts until the watch has shown it."""
+        if name in self.written and is_older(self.observed.resource_version, self.written_version):
+            return self.written[name]
+        quantity = self.observed.capacity.get(name)
+        return whole(quantity) if quantity is not None else None
+
+    def see(self, node: NodeObservation, names: Collection[str], now_s: float) -> None:
+        """The node as it is now.  ``names`` are those that are to be published."""
+        if node.uid != self.observed.uid:  # made anew: nothing that was written is there any more
+            self.written, self.written_version, self.put_back_s = {}, "", []
+        self.observed = node
+        if self.has_yielded or self.is_writing:
+            return
+        if self.written and not is_older(node.resource_version, self.written_version):
+            self._look_for_changes(now_s)
+        if not self.has_yielded:
+            self.other = self._other(names)
+
+    def note_written(self, amounts: Mapping[str, int | None], version: str) -> None:
+        self.written |= amounts
+        self.written_version, self.problem, self.not_before_s = version, "", 0.0
+
+    def begin_anew(self, names: Collection[str]) -> None:
+        """Something else is to be published: whoever writes there is looked at again."""
+        self.has_yielded, self.put_back_s = False, []
+        self.other = self._other(names)
+
+    def _is_ours(self, name: str, known: Collection[str]) -> bool:
+        if self.present(name) is None:
+            return False
+        quantity = self.observed.capacity.get(name)
+        if quantity is None or self.written.get(name) is not None:
+            return True
+        return publisher_of(name, self.observed.capacity_managers, quantity, known, PUBLISHER) == ""
+
+    def _other(self, names: Collection[str]) -> str:
+        """Who publishes one of these that was never written in this life; empty: nobody else."""
+        said, node = self.said, self.observed
+        for name in sorted(set(names) - self.written.keys()):
+            quantity = node.capacity.get(name, node.allocatable.get(name))
+            if quantity is not None:
+                found = publisher_of(name, node.capacity_managers, quantity, said, PUBLISHER)
+                if found:
+                    return found
+        return ""
+
+    def _look_for_changes(self, now_s: float) -> None:
+        changed = [name for name, amount in self.written.items() if self.present(name) != amount]
+        if not changed:
+            return
+        for name in changed:  # what is there now is known: the same value is not counted again
+            self.written[name] = self.present(name)
+        who = self.observed.capacity_managers.get(changed[0], "somebody")
+        if who == PUBLISHER:  # a write of ours whose answer was lost, or of the leader before
+            return
+        self.put_back_s = [at_s for at_s in self.put_back_s if now_s - at_s < PUT_BACKS_WITHIN_S]
+        if len(self.put_back_s) >= PUT_BACKS_MAX:
+            self.other, self.has_yielded = who, True
+        else:
+            self.put_back_s.append(now_s)

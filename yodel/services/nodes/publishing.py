@@ -1,0 +1,387 @@
+"""What node agents report is published in the status of their Kubernetes nodes, and queues count by it.
+
+A ``NodeSink``: it passes nodes on to those who count by them, with allocatable cut to what is lent at the moment, so
+that less counts at once and not when a patch has come back by the watch.  Published is never less than the pods of the
+node ask for; where the loan is less than that, nothing new starts there (see ``yodel.translator.publishing``).
+
+A node whose agent is silent, lost, or whose loan is switched off lends nothing new; what is published follows its pods
+down and goes with the last of them.  After a start nothing is granted on a node before its agent has reported and its
+pods were listed; what was published before stays meanwhile.
+
+One task publishes, what shrinks before what grows.  It refuses to write before it has seen what a node's pods ask for,
+and where somebody else publishes (see ``published_node``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import structlog
+
+from yodel.domain.colocation.policy import Policy
+from yodel.domain.colocation.properties import DIALECT, ENABLED
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport
+from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.ids import NodeId
+from yodel.domain.node import Node
+from yodel.domain.queues.pools import NATIVE
+from yodel.errors import Refused, Unavailable
+from yodel.ports.clock import Clock
+from yodel.ports.kube_nodes import NodeObservation, NodeSink, NodeStatuses
+from yodel.ports.store import Row
+from yodel.services.nodes.published_node import PublishedNode
+from yodel.services.writer.loan_book import Said
+from yodel.services.writer.state import ClusterState
+from yodel.translator.dialects import MIB, Measures
+from yodel.translator.node_fit import milli
+from yodel.translator.pools import PoolRules
+from yodel.translator.publishing import Lending, Lent, Publication, Silence, capped, lend, publication
+
+STALE_S = 30.0
+"""Without a report for so long a node's loan does not grow; another agent may speak for the node."""
+SILENT_S = 180.0
+"""Without a report for so long a node lends nothing new."""
+LOOK_S = 1.0
+AT_ONCE = 10
+PAUSE_S = 0.5
+"""Between two rounds of at most ``AT_ONCE`` patches: twenty a second, and 40 changes within the two seconds."""
+RETRY_S = 5.0
+"""After a patch that failed."""
+log = structlog.get_logger("yodel.colocation")
+
+
+class Publishing:
+    """One task.  ``held_on`` tells what the pods of a node ask for, thousandths by resource name, and None before they
+    were listed; ``see_holdings`` asks for that listing; ``following`` hears of nodes as queues may count on them."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        clock: Clock,
+        statuses: NodeStatuses,
+        held_on: Callable[[str], Mapping[str, int] | None],
+        see_holdings: Callable[[], None],
+        following: NodeSink,
+    ) -> None:
+        self._state, self._clock, self._statuses = state, clock, statuses
+        self._held_on, self._see_holdings, self._following = held_on, see_holdings, following
+        self.colocation: Colocation = OFF
+        self.rules = PoolRules()
+        self.measures: Measures | None = None
+        """What the loan is published as; None: nothing is lent."""
+        self.nodes: dict[str, PublishedNode] = {}
+        self.refused: dict[NodeId, str] = {}
+        """Agents whose reports do not count, and why."""
+        self.patches = self.put_backs = 0
+        self._due: dict[str, None] = {}
+        self._touched: dict[str, None] = {}
+        self._woken = asyncio.Event()
+        self._started_s = clock.monotonic_s()
+        self._has_waited = False
+        self._next_s = 0.0
+
+    async def require(self, wanted: Colocation, rules: PoolRules, lacking: Sequence[str]) -> None:
+        """Whether that can be put in force.  ``lacking`` are settings without which it cannot be.
+
+        Raises:
+            Refused: names the dialect, or each right that is missing.
+            Unavailable: the API server does not tell.
+        """
+        if not wanted.is_on or (self.colocation.is_on and wanted.dialect == self.colocation.dialect):
+            return
+        if measures_of(wanted, rules) is None:
+            raise Refused(_no_dialect(wanted.dialect, rules))
+        missing = [*lacking, *await self._statuses.missing_rights()]
+        if missing:
+            raise Refused(f"Property {ENABLED} cannot be true: {'; '.join(missing)} is missing")
+
+    # --- what is told ----------------------------------------------------------------------------------------------
+
+    def use(self, colocation: Colocation, rules: PoolRules) -> None:
+        """From now on."""
+        measures = measures_of(colocation, rules)
+        if (colocation, rules, measures) == (self.colocation, self.rules, self.measures):
+            return
+        is_new = (colocation, measures) != (self.colocation, self.measures)
+        self.colocation, self.rules, self.measures = colocation, rules, measures
+        if measures is not None:
+            self._see_holdings()
+        for name, node in self.nodes.items():
+            if is_new:
+                node.begin_anew(self.names)
+            self._judge(name, node)
+
+    def hear(self, node_id: NodeId, proved_name: str, report: CapacityReport) -> None:
+        """A report of the agent whose connection proved to be on the node of this name (empty: on none)."""
+        row = self._state.nodes.get(node_id)
+        if self.measures is None or row is None:
+            return
+        name, now_s = row.kubernetes_node_name, self._clock.monotonic_s()
+        before = self._state.loans.of(name)
+        reason = ""
+        if not name or proved_name != name:
+            reason = f"its node token is of {proved_name or 'no node'}, and it says that it is on {name or 'none'}"
+        elif before is not None and before.node_id != node_id and now_s - before.read_s < STALE_S:
+            reason = f"node {name} has another agent, {before.node_id}, which reports too"
+        elif self.colocation.policy is None or report.policy_version != self.colocation.policy.version:
+            return  # by numbers that do not count any more: it has the new ones with this answer
+        if reason:
+            if self.refused.get(node_id) != reason:
+                log.warning("capacity report refused", node_id=str(node_id), reason=reason)
+            self.refused[node_id] = reason
+            return
+        self.refused.pop(node_id, None)
+        said = Said(node_id=node_id, report=report, read_s=now_s - max(0, report.age_ms) / 1000)
+        self._state.loans.hear(name, said)
+        self._judge_by_name(name)
+
+    def policy_for(self, known_version: str | None) -> tuple[bool, Policy | None]:
+        """Whether an agent that measures by this version has to hear of another policy, and which; None: it is to stop.
+        An agent that tells no version does not measure."""
+        policy = self.colocation.policy
+        version = policy.version if policy is not None else ""
+        return known_version is not None and known_version != version, policy
+
+    def left(self, node_id: NodeId) -> None:
+        """An agent that has left, or is given up."""
+        self.refused.pop(node_id, None)
+        row = self._state.nodes.get(node_id)
+        name = row.kubernetes_node_name if row is not None else ""
+        said = self._state.loans.of(name)
+        if said is not None and said.node_id == node_id:
+            self._state.loans.forget(name)
+            self._judge_by_name(name)
+
+    def held_changed(self, name: str) -> None:
+        """The pods of a node ask for more, or less."""
+        if name in self.nodes:
+            self._touched[name] = None
+            self._woken.set()
+
+    def published(self, rows: Sequence[Row]) -> None:
+        """Rows that were committed: a node that is lost or leaves lends nothing new."""
+        for row in rows:
+            if isinstance(row, Node):
+                self.held_changed(row.kubernetes_node_name)
+
+    def nodes_listed(self, nodes: Sequence[NodeObservation]) -> None:
+        there = {node.name for node in nodes}
+        for name in [name for name in self.nodes if name not in there]:
+            self._drop(name)
+        for node in nodes:
+            self._take(node)
+        self._following.nodes_listed([self._as_counted(self.nodes[node.name]) for node in nodes])
+
+    def node_seen(self, node: NodeObservation) -> None:
+        self._take(node)
+        self._following.node_seen(self._as_counted(self.nodes[node.name]))
+
+    def node_gone(self, node: NodeObservation) -> None:
+        self._drop(node.name)
+        self._following.node_gone(node)
+
+    # --- what is asked ---------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the loan is published as: of cores, of memory; none where nothing is lent."""
+        return (self.measures.cpu, self.measures.memory) if self.measures is not None else ()
+
+    def age_s(self, said: Said) -> float:
+        return self._clock.monotonic_s() - said.read_s
+
+    def held(self, node: PublishedNode, name: str) -> int:
+        """What the pods of a node ask for of a name; 0 too where that is not known."""
+        return -(-(self._held_on(node.observed.name) or {}).get(name, 0) // 1000)
+
+    # --- what runs -------------------------------------------------------------------------------------------------
+
+    @property
+    def is_due(self) -> bool:
+        """Something is to be judged or written now."""
+        now_s = self._clock.monotonic_s()
+        return bool(self._touched) or (now_s >= self._next_s and bool(self._ready(now_s)))
+
+    async def run(self) -> None:
+        while True:
+            left_s = self._next_s - self._clock.monotonic_s() if self._due else LOOK_S
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(LOOK_S, max(0.001, left_s))):
+                    await self._woken.wait()
+            self._woken.clear()
+            try:
+                await self.round()
+            except Exception as error:  # a bug in a round: what is published stays, and all that runs goes on
+                log.error("round failed by a bug, again soon", exc_info=error)
+                await asyncio.sleep(LOOK_S)
+
+    async def round(self) -> None:
+        """Look at what has changed, and write some of what is due."""
+        self.look()
+        now_s = self._clock.monotonic_s()
+        ready = self._ready(now_s)
+        if not ready or now_s < self._next_s:
+            return
+        self._next_s = now_s + PAUSE_S
+        some = sorted(ready, key=lambda name: not self._shrinks(self.nodes[name]))[:AT_ONCE]
+        await asyncio.gather(*(self._write(name, self.nodes[name]) for name in some))
+
+    def look(self) -> None:
+        """Judge what was told, and who has fallen silent."""
+        now_s = self._clock.monotonic_s()
+        for name, said in self._state.loans.said.items():
+            node = self.nodes.get(name)
+            if node is not None and node.silence != _silence(now_s - said.read_s):
+                self._touched[name] = None
+        if not self._has_waited and now_s - self._started_s >= SILENT_S:
+            self._has_waited = True
+            self._touched.update(dict.fromkeys(self.nodes))
+        touched, self._touched = self._touched, {}
+        for name in touched:
+            self._judge_by_name(name)
+
+    async def _write(self, name: str, node: PublishedNode) -> None:
+        wanted = self._difference(node)
+        node.is_writing = True
+        try:
+            version = await self._statuses.publish(name, wanted)
+        except (Refused, Unavailable) as error:
+            node.problem, node.not_before_s = str(error), self._clock.monotonic_s() + RETRY_S
+            log.warning("node status not published", node=name, error=str(error))
+            return
+        finally:
+            node.is_writing = False
+        self.patches += 1
+        self._due.pop(name, None)
+        if version:
+            node.note_written(wanted, version)
+            log.debug("node status published", node=name, amounts=dict(wanted))
+        if self.nodes.get(name) is node:
+            node.see(node.observed, self.names, self._clock.monotonic_s())
+            self._judge(name, node)
+
+    # --- judging ---------------------------------------------------------------------------------------------------
+
+    def _take(self, node: NodeObservation) -> None:
+        known = self.nodes.get(node.name)
+        if known is None:
+            known = self.nodes[node.name] = PublishedNode(observed=node)
+        before, count = known.other, len(known.put_back_s)
+        known.see(node, self.names, self._clock.monotonic_s())
+        if len(known.put_back_s) > count:
+            self.put_backs += 1
+            log.warning("published amounts were changed", node=node.name, by=node.capacity_managers)
+        if known.other != before:
+            log.warning("somebody else publishes", node=node.name, who=known.other, has_yielded=known.has_yielded)
+        if known.ours and not self.names:
+            self._see_holdings()  # of an earlier life: they go with their pods
+        self._judge(node.name, known, is_told=True)
+
+    def _drop(self, name: str) -> None:
+        self.nodes.pop(name, None)
+        self._due.pop(name, None)
+        self._state.loans.drop(name)
+
+    def _judge_by_name(self, name: str) -> None:
+        node = self.nodes.get(name)
+        if node is not None:
+            self._judge(name, node)
+
+    def _judge(self, name: str, node: PublishedNode, *, is_told: bool = False) -> None:
+        """What is to be published, and what counts.  ``is_told``: who counts by it is told of the node anyway."""
+        before = node.counted
+        node.publication, node.counted = self._wanted(name, node)
+        self._close(name, node)
+        if self._difference(node):
+            self._due[name] = None
+            self._woken.set()
+        else:
+            self._due.pop(name, None)
+        if node.counted != before and not is_told:
+            self._following.node_seen(self._as_counted(node))
+
+    def _wanted(self, name: str, node: PublishedNode) -> tuple[Publication | None, Mapping[str, int]]:
+        ours, measures = node.ours, self.measures if not node.other else None
+        if not ours and measures is None:
+            return None, {}
+        said = self._state.loans.of(name)
+        node.silence = _silence(self._clock.monotonic_s() - said.read_s) if said is not None else Silence.NONE
+        node.was_heard = node.was_heard or said is not None
+        held = self._held_on(name)
+        is_open = measures is not None and self._state.node_index.of_kubernetes(name) is not None
+        is_awaited = is_open and not node.was_heard and not self._has_waited
+        if held is None or is_awaited:
+            return None, dict.fromkeys({*ours, *(self.names if measures is not None else ())}, 0)
+        node.lending = self._lent(node, said) if said is not None and is_open else None
+        node.lent = node.lending.lent if node.lending is not None else None
+        found = publication(node.lent, held, measures, ours)
+        return found, found.counted
+
+    def _lent(self, node: PublishedNode, said: Said) -> Lending:
+        """Of a resource that the agent cannot tell of counts what counted last."""
+        before = node.lent or Lent(cpu_milli=0, memory_mib=0)
+        cpu, memory = (said.report.loan_of(resource) for resource in (CPU_MILLI, MEMORY_MIB))
+        reported = Lent(
+            cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
+            memory_mib=memory.amount if memory is not None else before.memory_mib,
+        )
+        return lend(reported, _machine(node.observed), node.lent, node.silence)
+
+    def _close(self, name: str, node: PublishedNode) -> None:
+        """Only where something is published: elsewhere Kubernetes places nothing anyway."""
+        is_closed = node.publication.is_closed if node.publication is not None else bool(node.counted)
+        closes = {one for one in node.counted if is_closed and node.present(one) is not None}
+        kinds = self.rules.kinds.items()
+        pools = {pool: bool({kind.measures.cpu, kind.measures.memory} & closes) for pool, kind in kinds}
+        pools.pop(NATIVE, None)
+        self._state.loans.close(name, pools)
+
+    def _difference(self, node: PublishedNode) -> dict[str, int | None]:
+        """What of it is not there yet.  All names, where any differs: the annotation names those that are left."""
+        if node.publication is None:
+            return {}
+        amounts = node.publication.amounts
+        is_other = any(node.present(name) != amount for name, amount in amounts.items())
+        return dict(amounts) if is_other else {}
+
+    def _shrinks(self, node: PublishedNode) -> bool:
+        return any((amount or 0) < (node.present(name) or 0) for name, amount in self._difference(node).items())
+
+    def _ready(self, now_s: float) -> list[str]:
+        return [name for name in self._due if now_s >= self.nodes[name].not_before_s]
+
+    def _as_counted(self, node: PublishedNode) -> NodeObservation:
+        if not node.counted:
+            return node.observed
+        return replace(node.observed, allocatable=capped(node.observed.allocatable, node.counted))
+
+
+def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
+    """What is published; None where it is off, or no queue draws on such a dialect."""
+    if not colocation.is_on:
+        return None
+    kinds = [kind for name, kind in rules.kinds.items() if name != NATIVE]
+    if colocation.dialect:
+        kinds = [kind for kind in kinds if colocation.dialect in kind.dialects]
+    return kinds[0].measures if len(kinds) == 1 else None
+
+
+def _no_dialect(asked: str, rules: PoolRules) -> str:
+    known = sorted(name for pool, kind in rules.kinds.items() if pool != NATIVE for name in kind.dialects)
+    if not known:
+        return f"Property {ENABLED} cannot be true: no queue draws on a dialect other than native"
+    return f"Invalid {DIALECT}: {asked[:80]!r}; expected one of those that queues draw on: {', '.join(known)}"
+
+
+def _silence(age_s: float) -> Silence:
+    return Silence((age_s >= STALE_S) + (age_s >= SILENT_S))
+
+
+def _machine(node: NodeObservation) -> Lent | None:
+    if "cpu" not in node.capacity or "memory" not in node.capacity:
+        return None
+    memory = milli(node.capacity["memory"]) // 1000 // MIB
+    return Lent(cpu_milli=milli(node.capacity["cpu"]), memory_mib=memory)

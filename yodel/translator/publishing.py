@@ -1,0 +1,145 @@
+"""What is written into a node's status, of what its agent lends and what the pods there ask for.  Pure.
+
+Never less than the pods of the node ask for: a kubelet that starts again judges its pods by what is published, and
+rejects those that do not fit any more.  Where the loan is below that, nothing new may start there until it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Step
+from yodel.translator.dialects import MIB, Measures
+from yodel.translator.node_fit import milli
+
+KUBELET = "kubelet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lent:
+    """What a node lends."""
+
+    cpu_milli: int
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lending:
+    """What counts of a report, None where nothing new is lent; by resource, the steps from the agent's loan to it."""
+
+    lent: Lent | None
+    steps: Mapping[str, tuple[Step, ...]]
+
+
+class Silence(IntEnum):
+    """How long a node's agent has reported nothing."""
+
+    NONE = 0
+    STALE = 1
+    """Its loan does not grow."""
+    SILENT = 2
+    """It lends nothing new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """By resource name: what is to be published (None: the name goes), what queues may count on, and what the pods
+    there ask for."""
+
+    amounts: Mapping[str, int | None]
+    counted: Mapping[str, int]
+    held: Mapping[str, int]
+
+    @property
+    def is_closed(self) -> bool:
+        """Nothing new may start there: some resource is asked for beyond what is lent, or nothing is lent."""
+        return any(self.held[name] > counted or self.amounts[name] is None for name, counted in self.counted.items())
+
+
+def lend(said: Lent, machine: Lent | None, before: Lent | None, silence: Silence) -> Lending:
+    """``machine`` is the node's size as the API server has it; ``before`` what counted last."""
+    before = before or Lent(cpu_milli=0, memory_mib=0)
+    found, steps = dict[str, int](), dict[str, tuple[Step, ...]]()
+    for resource, of in ((CPU_MILLI, _cpu), (MEMORY_MIB, _memory)):
+        size, last, first = of(machine) if machine is not None else None, of(before), of(said)
+        there = first if size is None else min(first, size)
+        has = "the API server does not say how large the node is" if size is None else f"the node has {size}"
+        now, why = {
+            Silence.NONE: (there, "its agent reports"),
+            Silence.STALE: (min(there, last), f"its agent is silent: no more than the {last} that were lent"),
+            Silence.SILENT: (0, "its agent is silent for long: nothing new"),
+        }[silence]
+        found[resource] = now
+        steps[resource] = (
+            Step(name="api-server", before=first, after=there, why=has),
+            Step(name="silence", before=there, after=now, why=why),
+        )
+    lent = Lent(cpu_milli=found[CPU_MILLI], memory_mib=found[MEMORY_MIB]) if silence is not Silence.SILENT else None
+    return Lending(lent=lent, steps=steps)
+
+
+def _cpu(lent: Lent) -> int:
+    return lent.cpu_milli
+
+
+def _memory(lent: Lent) -> int:
+    return lent.memory_mib
+
+
+def last_steps(name: str, lent: int, publication: Publication) -> tuple[Step, Step]:
+    """From what is lent, in the resource's own unit, to what is published under a name."""
+    units_lent, held, amount = publication.counted[name], publication.held[name], publication.amounts[name]
+    why = f"the pods of the node ask for {held}" if amount is not None else "no pod asks for it: the name goes"
+    return (
+        Step(name="unit", before=lent, after=units_lent, why=f"in the unit of {name}"),
+        Step(name="pods", before=units_lent, after=amount or 0, why=why),
+    )
+
+
+def publication(
+    lent: Lent | None, held_milli: Mapping[str, int], measures: Measures | None, ours: Collection[str]
+) -> Publication:
+    """``lent`` None, or ``measures`` None: nothing new is lent.  ``held_milli`` is what the pods of the node ask for,
+    thousandths by resource name; ``ours`` are names that were published there before, by whatever policy."""
+    now = units(lent, measures) if lent is not None and measures is not None else {}
+    names = sorted({*now, *ours})
+    held = {name: -(-max(0, held_milli.get(name, 0)) // 1000) for name in names}
+    amounts = {name: max(now.get(name, 0), held[name]) if name in now or held[name] else None for name in names}
+    return Publication(amounts=amounts, counted={name: now.get(name, 0) for name in names}, held=held)
+
+
+def units(lent: Lent, measures: Measures) -> dict[str, int]:
+    """In the units of two resources.  What Kubernetes' own notation would write as a fraction is whole cores here, for
+    only its own ``cpu`` may be one."""
+    cpu = lent.cpu_milli if measures.cpu_unit == "milli" else lent.cpu_milli // 1000
+    memory = lent.memory_mib if measures.memory_unit == "mib" else lent.memory_mib * MIB
+    return {measures.cpu: cpu, measures.memory: memory}
+
+
+def capped(allocatable: Mapping[str, str], counted: Mapping[str, int]) -> Mapping[str, str]:
+    """A node's allocatable as queues may count on it: of a published name no more than is lent."""
+    found = dict(allocatable)
+    for name, most in counted.items():
+        if name in found and whole(found[name]) > most:
+            found[name] = str(most)
+    return found
+
+
+def whole(quantity: str) -> int:
+    """A published amount as a number; 0 for what is none."""
+    return milli(quantity) // 1000
+
+
+def publisher_of(name: str, managers: Mapping[str, str], quantity: str, ours: Collection[str], publisher: str) -> str:
+    """Who published a name that is on a node; empty: this ResourceManager, in this life or an earlier one.
+
+    The manager of ``status.capacity`` says it; where there is none, whether our annotation names it.  A kubelet whose
+    machine was started anew sets such names to 0: what it zeroed was ours where the annotation says so.
+    """
+    manager = managers.get(name)
+    if manager is None:
+        return "" if name in ours else "somebody"
+    is_zeroed = manager == KUBELET and name in ours and whole(quantity) == 0
+    return "" if manager == publisher or is_zeroed else manager
