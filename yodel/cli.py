@@ -111,9 +111,20 @@ def local(
     memory_mib: Annotated[
         int | None, whole_number("Memory of each node, MiB.", show_default="3/4 of the machine, at most 8192")
     ] = None,
-    vcores: Annotated[int, whole_number("Virtual cores of each node.")] = 8,
+    vcores: Annotated[int | None, whole_number("Virtual cores of each node.", show_default="8")] = None,
     minimum_allocation_mib: Annotated[int, whole_number("Containers are rounded up to multiples of this, MiB.")] = 1024,
-    dialect: Annotated[Dialect, typer.Option(help="Resources that pods ask for.")] = Dialect.native,
+    dialect: Annotated[
+        Dialect | None,
+        typer.Option(help="Resources that pods ask for.", show_default="native; with --colocation koordinator"),
+    ] = None,
+    colocation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET",
+            help="Lend what is unused on this machine, measured: koordinator, katalyst-canonical, crane, … "
+            "The node is as large as the machine, and a vcore is a tenth of a core.",
+        ),
+    ] = None,
 ) -> None:
     """Run a whole cluster on this machine, in the foreground, until Ctrl-C.
 
@@ -126,7 +137,7 @@ def local(
 
     Then:    HADOOP_CONF_DIR=/tmp/yodel/hadoop-conf spark-submit --master yarn --deploy-mode cluster job.py
     """
-    from yodel.local.options import LocalOptions, default_memory_mib
+    from yodel.local.options import LocalOptions, size_of
     from yodel.local.quickstart import run_local, stop_on_signals
     from yodel.telemetry import logs
 
@@ -135,10 +146,10 @@ def local(
             directory=directory,
             nodes=nodes,
             ports=ports.value,
-            memory_mib=memory_mib if memory_mib is not None else default_memory_mib(nodes),
-            vcores=vcores,
+            **size_of(nodes, memory_mib, vcores, colocation),
             minimum_allocation_mib=minimum_allocation_mib,
-            dialect=dialect.value,
+            dialect=dialect.value if dialect is not None else "native" if colocation is None else "koordinator",
+            colocation=colocation,
         )
         stop = asyncio.Event()
         stop_on_signals(stop)

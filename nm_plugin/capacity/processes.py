@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nm_plugin.cgroups.counters import Counters, read_machine
 from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import Files
 from yodel.domain.colocation.measured import Use
 
 PROCESSES_MAX = 100_000
@@ -56,13 +57,14 @@ class ProcessCounters:
         self._mains, self._proc = mains, proc
         self._us_per_tick = 1_000_000 // os.sysconf("SC_CLK_TCK")
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
+        self._meminfo = Files()
         self._trees: Mapping[int, Tree] = {}
         self._ended_ticks: Mapping[int, int] = {}
         self._containers_ticks = 0
 
     def read(self) -> Counters:
         """Raises LostReading."""
-        machine = read_machine(self._proc)
+        machine = read_machine(self._proc, self._meminfo)
         busy_ticks = self._busy_ticks()
         processes = {process.pid: process for process in self._processes()}
         trees = _trees(processes, self._tops(processes))

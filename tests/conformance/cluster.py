@@ -191,17 +191,20 @@ def running(
     vcores: int = 8,
     minimum_mib: int = 1024,
     settings: Mapping[str, str] | None = None,
+    colocation: str | None = None,
 ) -> Iterator[Cluster]:
     """Starts ``yodel local``, waits for it, and stops it; AssertionError when it leaves a process behind.
 
-    ``settings`` are environment variables (``YODEL_…``, ``YODEL_NM_…``).  Other OS users' containers work below the
-    directory, so it may be passed through by everyone.
+    With ``colocation``, a preset, there is one node as large as the machine.  ``settings`` are environment variables
+    (``YODEL_…``, ``YODEL_NM_…``).  Other OS users' containers work below the directory, so it may be passed through by
+    everyone.
     """
     base = pathlib.Path(tempfile.mkdtemp(prefix="yodel-conformance-"))
     base.chmod(0o711)
     directory = base / "local"
     command = [str(pathlib.Path(sys.prefix) / "bin" / "yodel"), "local", "--dir", str(directory), "--ports", "auto"]
-    command += ["--nodes", str(nodes), "--memory-mib", str(memory_mib), "--vcores", str(vcores)]
+    sizes = ["--nodes", str(nodes), "--memory-mib", str(memory_mib), "--vcores", str(vcores)]
+    command += sizes if colocation is None else ["--colocation", colocation]
     command += ["--minimum-allocation-mib", str(minimum_mib)]
     environment = {**os.environ, "JAVA_HOME": str(java_home()), **(settings or {})}
     with (base / "yodel-local.log").open("wb") as log:

@@ -9,7 +9,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from nm_plugin.cgroups.counters import CgroupCounters
+from nm_plugin.cgroups.detect import LostReading
 from nm_plugin.cgroups.layout import BEST_EFFORT, PODS
 
 MOUNT = Path("/sys/fs/cgroup")
@@ -59,3 +62,18 @@ def test_what_a_best_effort_pod_uses_is_read_from_the_kernel() -> None:
     for used in ("node", "pods", "best_effort"):
         assert getattr(after.cpu_us, used) - getattr(before.cpu_us, used) > 300_000
         assert 64 <= getattr(after.memory_mib, used) - getattr(before.memory_mib, used) < 256
+
+
+def test_groups_that_are_made_anew_cost_one_reading() -> None:
+    name = f"yodel-test-{os.getpid()}"
+    reader = CgroupCounters(MOUNT, f"/{name}")
+    with _groups(name):
+        reader.read()
+    with _groups(name):
+        with pytest.raises(LostReading, match="No such device"):
+            reader.read()
+        assert reader.read().cpu_us.best_effort == 0
+    with pytest.raises(LostReading):
+        reader.read()
+    with pytest.raises(LostReading, match="is not there"):
+        reader.read()

@@ -83,8 +83,8 @@ async def test_a_beat_becomes_a_patch_and_the_queue_grows(world: World) -> None:
 
 
 async def test_an_agent_hears_the_policy_once(world: World) -> None:
-    assert not (await world.beat()).is_policy_news, "it does not measure"
-    assert (await world.beat(policy_version="")).policy == POLICY
+    assert (await world.beat()).policy == POLICY
+    assert (await world.beat(policy_version="other")).policy == POLICY
     assert not (await world.beat(policy_version="one")).is_policy_news
     world.rm.use_colocation(OFF)
     answer = await world.beat(policy_version="one")

@@ -290,6 +290,7 @@ class World:
             kubernetes_node_name=node_id.host,
             version="test",
             containers=containers,
+            can_measure=True,
         )
         await self.run(self.rm.nodes.register(registration))
         self.response_ids[node_id] = 0

@@ -109,6 +109,7 @@ def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
         "maximum_allocation_mib": options.memory_mib,
         "maximum_allocation_vcores": options.vcores,
         "dialect": options.dialect,
+        "milli_per_vcore": options.milli_per_vcore,
         "handover_dir": str(directory / "handover"),
         "host_paths": [str(directory / "nodes")],
         "allowed_system_users": [getpass.getuser()],
@@ -124,14 +125,11 @@ def rm_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
 
 
 def kube_settings(options: LocalOptions, ports: Ports) -> dict[str, Any]:
-    """What ``yodel local-kubernetes`` reads."""
-    cpu_milli, memory_bytes = options.vcores * 1000, options.memory_mib * 1024 * 1024
-    size = {
-        "cpu_milli": cpu_milli,
-        "memory_bytes": memory_bytes,
-        "batch_cpu_milli": cpu_milli,
-        "batch_memory_bytes": memory_bytes,
-    }
+    """What ``yodel local-kubernetes`` reads.  Batch amounts are fixed only where none are measured."""
+    cpu_milli, memory_bytes = options.cpu_milli, options.memory_mib * 1024 * 1024
+    size = {"cpu_milli": cpu_milli, "memory_bytes": memory_bytes}
+    if options.colocation is None:
+        size |= {"batch_cpu_milli": cpu_milli, "batch_memory_bytes": memory_bytes}
     return {
         "data_dir": str(options.directory / "kube"),
         "host": HOST,
@@ -156,6 +154,7 @@ def agent_settings(options: LocalOptions, ports: Ports, node: NodePorts) -> dict
         "node_token_file": str(options.directory / "node-token"),
         "memory_mib": options.memory_mib,
         "vcores": options.vcores,
+        "cgroup_mount": "",  # pods are processes here: groups of a kubelet, if there are any, are somebody else's
         "local_dirs": [str(base / "local")],
         "log_dirs": [str(base / "logs")],
         "handover_dir": str(options.directory / "handover"),

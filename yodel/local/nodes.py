@@ -1,7 +1,7 @@
 """The nodes of the local cluster: their objects at start, their heartbeat, and the removal of those not in the list.
 
-What the cluster was started with is written at every start; what others published in the node's status in between
-(colocation capacity of a node agent under another name, labels, taints) is kept.
+What the cluster was started with is written at every start, and what an earlier start fixed and this one does not is
+taken away; what others published in the node's status in between (measured capacity, labels, taints) is kept.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from yodel.local.objects import ObjectStore
 from yodel.local.registry import Registry
 from yodel.local.statuses import Json
 from yodel.local.times import to_text
+from yodel.translator.names import PUBLISHED
 from yodel.translator.quantities import format_milli
 
 BATCH_CPU = "kubernetes.io/batch-cpu"
 BATCH_MEMORY = "kubernetes.io/batch-memory"
+FIXED = "yodel.io/fixed-amounts"
+"""An annotation: the batch amounts that this program wrote, so that a later start knows that nobody else did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalNode:
     """One node.  ``batch_cpu_milli`` is published as a plain number of millicores, as Koordinator does; a batch amount
-    of None is not published at all (a node agent may then publish it)."""
+    of None is not published at all (the ResourceManager may then publish what is measured)."""
 
     name: str
     address: str = "127.0.0.1"
@@ -38,12 +41,12 @@ class LocalNode:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def capacity(self) -> Json:
-        amounts = {"cpu": format_milli(self.cpu_milli), "memory": str(self.memory_bytes), "pods": str(self.pods)}
-        if self.batch_cpu_milli is not None:
-            amounts[BATCH_CPU] = str(self.batch_cpu_milli)
-        if self.batch_memory_bytes is not None:
-            amounts[BATCH_MEMORY] = str(self.batch_memory_bytes)
-        return amounts
+        own = {"cpu": format_milli(self.cpu_milli), "memory": str(self.memory_bytes), "pods": str(self.pods)}
+        return {**own, **self.fixed()}
+
+    def fixed(self) -> dict[str, str]:
+        amounts = {BATCH_CPU: self.batch_cpu_milli, BATCH_MEMORY: self.batch_memory_bytes}
+        return {name: str(amount) for name, amount in amounts.items() if amount is not None}
 
 
 class NodeKeeper:
@@ -79,12 +82,21 @@ class NodeKeeper:
             metadata = {"name": node.name, "labels": _labels(node)}
             record = self._registry.create("nodes", "", {"metadata": metadata, "spec": {}})
         item = record.item
-        metadata = {**item["metadata"], "labels": {**item["metadata"].get("labels", {}), **_labels(node)}}
+        annotations = dict(item["metadata"].get("annotations") or {})
+        gone = {*annotations.pop(FIXED, "").split(",")} - node.fixed().keys()
+        if node.fixed():
+            annotations[FIXED] = ",".join(node.fixed())
+            annotations.pop(PUBLISHED, None)
+        labels = {**item["metadata"].get("labels", {}), **_labels(node)}
+        metadata = {**item["metadata"], "labels": labels, "annotations": annotations}
         old = item.get("status") or {}
+        amounts = {
+            kind: {name: amount for name, amount in old.get(kind, {}).items() if name not in gone} | node.capacity()
+            for kind in ("capacity", "allocatable")
+        }
         status = {
             **old,
-            "capacity": {**old.get("capacity", {}), **node.capacity()},
-            "allocatable": {**old.get("allocatable", {}), **node.capacity()},
+            **amounts,
             "conditions": _conditions(item, self._now()),
             "addresses": [
                 {"type": "InternalIP", "address": node.address},

@@ -33,6 +33,7 @@ from yodel.local.cluster_files import (
     rm_file,
     write_configuration,
 )
+from yodel.local.colocation import switch_colocation
 from yodel.local.left_over import end_left_over
 from yodel.local.options import LocalOptions
 from yodel.local.port_choice import HOST, NodePorts, Ports, choose_ports
@@ -65,8 +66,9 @@ async def run_local(options: LocalOptions, stop: asyncio.Event, say: Say) -> Non
         try:
             say(f"Starting a ResourceManager, a small Kubernetes and {len(ports.nodes)} node agent(s) …")
             if await _unless_stopped(cluster.start(), stop):
+                await switch_colocation(f"http://{HOST}:{ports.webapp}", options.colocation)
                 cluster.write_ready()
-                say(_what_to_type(directory, ports))
+                say(_what_to_type(options, ports))
                 await cluster.watch(stop)
         finally:
             (directory / "ready.json").unlink(missing_ok=True)
@@ -227,8 +229,8 @@ def _locked(directory: Path) -> Iterator[None]:
         yield
 
 
-def _what_to_type(directory: Path, ports: Ports) -> str:
-    web = f"http://{HOST}:{ports.webapp}"
+def _what_to_type(options: LocalOptions, ports: Ports) -> str:
+    web, directory = f"http://{HOST}:{ports.webapp}", options.directory
     lines = [
         "",
         f"Ready.  Its page: {web}/cluster",
@@ -243,6 +245,8 @@ def _what_to_type(directory: Path, ports: Ports) -> str:
         f"  less {directory / 'logs' / 'rm.log'}",
         "",
     ]
+    if options.colocation is not None:
+        lines += ["See what this machine lends, from ten seconds after the start:", "  yodel node explain node-1", ""]
     if os.geteuid() == 0 and (closed := closed_parents(directory)):
         lines += [f"Note: other users cannot pass through {closed[0]}, so only root's containers can run here.", ""]
     return "\n".join([*lines, "Ctrl-C stops everything."])

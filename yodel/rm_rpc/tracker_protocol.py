@@ -6,6 +6,7 @@ from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
+from yodel.domain.colocation.report import RESOURCES
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
 from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
@@ -13,9 +14,9 @@ from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as msg
 from yodel.pb_convert import ids
-from yodel.pb_convert.colocation import NAME_LENGTH_MAX as POLICY_VERSION_LENGTH_MAX
-from yodel.pb_convert.colocation import capacity_report, policy_pb
+from yodel.pb_convert.colocation import NAME_LENGTH_MAX, capacity_report, policy_pb
 from yodel.pb_convert.node_loads import load_of
+from yodel.pb_convert.texts import text
 from yodel.pb_convert.tokens import token_to_pb
 from yodel.rm_rpc.methods import protocol
 from yodel.rpc_io.dispatch import CallContext, Handler, RpcProtocol
@@ -68,6 +69,7 @@ class TrackerProtocol:
             # A genuine NodeManager does not say which Kubernetes node it is on: its host's name is the best guess.
             kubernetes_node_name=request.kubernetes_node_name or node_id.host,
             version=request.nm_version,
+            can_measure=set(RESOURCES).issubset(request.can),
             containers=await in_pieces(_registered_report, request.container_statuses),
         )
         registered = await self._nodes.register(registration)
@@ -122,7 +124,7 @@ class TrackerProtocol:
             load=load_of(status.containers_utilization, status.node_utilization, health.last_health_report_time),
             proved_name=_proved_name(context),
             capacity=capacity_report(request.capacity) if request.HasField("capacity") else None,
-            policy_version=_policy_version(request),
+            policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
             self._log_aggregation.record(beat.node_id, _log_reports(request.log_aggregation_reports_for_apps))
@@ -201,13 +203,6 @@ def _proved_name(context: CallContext) -> str:
     """The node that the connection's token names (``yodel.rpc_io.node_token``)."""
     is_of_node = context.token_kind == NODE_TOKEN_KIND and context.token_identifier is not None
     return (context.token_identifier or b"").decode("utf-8", "replace") if is_of_node else ""
-
-
-def _policy_version(request: msg.NodeHeartbeatRequestProto) -> str | None:
-    """None: a NodeManager that measures nothing."""
-    if not request.HasField("colocation_policy_version"):
-        return None
-    return request.colocation_policy_version[:POLICY_VERSION_LENGTH_MAX]
 
 
 def _log_reports(reports: Sequence[msg.LogAggregationReportProto]) -> list[LogAggregationReport]:

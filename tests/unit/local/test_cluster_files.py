@@ -70,6 +70,22 @@ def test_kubernetes_gets_nodes_of_the_chosen_size(written: LocalOptions) -> None
     assert {(node["cpu_milli"], node["memory_bytes"]) for node in content["nodes"]} == {(3000, 4096 * 1024**2)}
 
 
+def test_nothing_is_fixed_where_capacity_is_measured_and_processes_are_what_is_measured(tmp_path: Path) -> None:
+    options = LocalOptions(
+        directory=tmp_path / "local", memory_mib=4096, vcores=30, dialect="koordinator", colocation="crane"
+    )
+    make_directories(options.directory)
+    cluster_files.write_configuration(options, choose_ports("auto", 1, options.directory / "ports.json"))
+    (node,) = json.loads(kube_file(options.directory).read_text())["nodes"]
+    assert {key: value for key, value in node.items() if key.endswith(("_milli", "_bytes"))} == {
+        "cpu_milli": 3000,
+        "memory_bytes": 4096 * 1024**2,
+    }
+    rm = settings.load(rm_file(options.directory))
+    assert (rm.dialect, rm.milli_per_vcore, rm.maximum_allocation_vcores) == ("koordinator", 100, 30)
+    assert nm_plugin.settings.load(agent_file(options.directory, "node-1")).cgroup_mount == ""
+
+
 def test_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidValue, match=r"--dir.*a directory that"):

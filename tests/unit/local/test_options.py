@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from yodel.errors import InvalidValue
 from yodel.local import options
-from yodel.local.options import LocalOptions, default_memory_mib
+from yodel.local.options import LocalOptions, default_memory_mib, size_of
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,9 @@ from yodel.local.options import LocalOptions, default_memory_mib
         ({"memory_mib": 256, "minimum_allocation_mib": 512}, "--memory-mib"),
         ({"minimum_allocation_mib": 0}, "--minimum-allocation-mib"),
         ({"vcores": 0}, "--vcores"),
+        ({"colocation": "best", "dialect": "koordinator"}, "--colocation.*one of koordinator, katalyst-canonical"),
+        ({"colocation": "crane", "dialect": "koordinator", "nodes": 2}, "--nodes.*1 with --colocation"),
+        ({"colocation": "crane"}, "--dialect.*native.*another one with --colocation"),
     ],
 )
 def test_values_out_of_range_are_refused_by_their_option(given: dict[str, Any], named: str) -> None:
@@ -54,3 +58,21 @@ def test_default_memory_is_three_quarters_of_the_machine_within_bounds(
     monkeypatch.setattr(psutil, "virtual_memory", Memory)
     assert default_memory_mib(nodes) == expected_mib
     assert options.NODE_MEMORY_MIN_MIB <= expected_mib <= options.NODE_MEMORY_MAX_MIB
+
+
+def test_with_colocation_the_node_is_as_large_as_the_machine_and_a_vcore_is_a_tenth_of_a_core() -> None:
+    made = LocalOptions(
+        directory=Path("/tmp/y"), dialect="koordinator", colocation="crane", **size_of(1, None, None, "crane")
+    )
+    assert made.cpu_milli == (os.cpu_count() or 0) * 1000
+    assert made.memory_mib == psutil.virtual_memory().total >> 20
+    assert made.milli_per_vcore == 100
+
+
+def test_a_size_that_was_said_counts_without_colocation_and_is_refused_with_it() -> None:
+    assert size_of(1, 4096, 3, None) == {"memory_mib": 4096, "vcores": 3}
+    assert size_of(2, None, None, None) == {"memory_mib": default_memory_mib(2), "vcores": 8}
+    with pytest.raises(InvalidValue, match=r"--memory-mib.*4096.*as large as the machine"):
+        size_of(1, 4096, None, "crane")
+    with pytest.raises(InvalidValue, match=r"--vcores.*3.*as large as the machine"):
+        size_of(1, None, 3, "crane")

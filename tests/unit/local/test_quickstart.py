@@ -69,7 +69,7 @@ def test_ready_file_holds_addresses_and_pids_by_role(tmp_path: Path) -> None:
 
 
 def test_terminal_is_told_the_next_commands(tmp_path: Path) -> None:
-    said = quickstart._what_to_type(tmp_path, PORTS)
+    said = quickstart._what_to_type(LocalOptions(directory=tmp_path), PORTS)
     assert "Ready.  Its page: http://127.0.0.1:4/cluster\n" in said
     assert "  yodel app list\n" in said
     assert f"export HADOOP_CONF_DIR={tmp_path}/hadoop-conf" in said

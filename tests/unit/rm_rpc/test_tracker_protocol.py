@@ -10,6 +10,7 @@ from tests.support.fakes import NODE
 from tests.support.loans import POLICY, measured_report
 from tests.support.playbook import World
 from tests.support.rpc_calls import call, client_of, context, every_method, serving
+from yodel.domain.colocation.report import RESOURCES
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
@@ -297,10 +298,11 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
     answer = await call(protocol, "nodeHeartbeat", caller, heartbeat())
     assert not answer.HasField("colocation_policy"), "it does not measure"
 
-    beat = heartbeat(1)
-    beat.colocation_policy_version = ""
-    answer = await call(protocol, "nodeHeartbeat", caller, beat)
-    assert policy(answer.colocation_policy) == POLICY
+    able = registration(kubernetes_node_name="k8s-1", can=RESOURCES)
+    await call(protocol, "registerNodeManager", caller, able)
+    for number in range(2):
+        answer = await call(protocol, "nodeHeartbeat", caller, heartbeat(number))
+        assert policy(answer.colocation_policy) == POLICY, "until it says that it has it"
 
     said = measured_report(3_000, 4_000)
     for number, (name, expected) in enumerate(((b"k8s-2", None), (b"k8s-1", said)), 2):

@@ -70,6 +70,8 @@ class NodeRegistration:
     kubernetes_node_name: str
     version: str
     containers: Sequence[ContainerReport] = ()
+    can_measure: bool = False
+    """It understands a policy; a genuine NodeManager does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +93,8 @@ class Heartbeat:
     proved_name: str = ""
     """The node that the token of the connection names; empty: it has none."""
     capacity: CapacityReport | None = None
-    policy_version: str | None = None
-    """Of the policy that the agent measures by; None: it does not measure."""
+    policy_version: str = ""
+    """Of the policy that the agent measures by; empty: it does not measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +137,8 @@ class NodeRuntime:
     signals: list[tuple[ContainerId, int]] = field(default_factory=list)
     updates: dict[ContainerId, None] = field(default_factory=dict)
     load: NodeLoad | None = None
-    policy_version: str | None = None
+    can_measure: bool = False
+    policy_version: str = ""
 
 
 class NodeService:
@@ -196,7 +199,10 @@ class NodeService:
         effective = self._engine.state.nodes[registration.node_id].capability
         now_s = self._clock.monotonic_s()
         self.runtimes[registration.node_id] = NodeRuntime(
-            last_seen_s=now_s, told_capability=effective, last_seen_ms=self._clock.now_ms()
+            last_seen_s=now_s,
+            told_capability=effective,
+            last_seen_ms=self._clock.now_ms(),
+            can_measure=registration.can_measure,
         )
         await self._take_reports(registration.node_id, registration.containers)
         self._clean_up_strangers(registration.node_id, registration.containers)
@@ -379,7 +385,7 @@ class NodeService:
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
-        is_policy_news, policy = self._publishing.policy_for(runtime.policy_version)
+        is_policy_news, policy = self._publishing.policy_for(runtime.policy_version if runtime.can_measure else None)
         answer = HeartbeatAnswer(
             response_id=runtime.response_id,
             capability=None if is_told else node.capability,

@@ -142,7 +142,7 @@ class Publishing:
 
     def policy_for(self, known_version: str | None) -> tuple[bool, Policy | None]:
         """Whether an agent that measures by this version has to hear of another policy, and which; None: it is to stop.
-        An agent that tells no version does not measure."""
+        An agent without a version understands none."""
         policy = self.colocation.policy
         version = policy.version if policy is not None else ""
         return known_version is not None and known_version != version, policy
