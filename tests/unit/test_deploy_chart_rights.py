@@ -193,7 +193,8 @@ def test_the_rule_for_all_pods_has_their_calls_and_is_a_cluster_role_s() -> None
     text = (CHART / "templates" / "rbac.yaml").read_text()
     cluster_role = text[text.index("kind: ClusterRole") : text.index("kind: ClusterRoleBinding")]
     rule = re.search(
-        r"if or \.Values\.rbac\.allPods \.Values\.colocation\.enabled.*?resources: \[([a-z]+)\]\s+verbs: \[([a-z, ]+)\].*?end",
+        r"if or \.Values\.rbac\.allPods \.Values\.colocation\.enabled.*?"
+        r"resources: \[([a-z]+)\]\s+verbs: \[([a-z, ]+)\].*?end",
         cluster_role,
         re.DOTALL,
     )
