@@ -31,7 +31,7 @@ from yodel.domain.java_patterns.tree import (
     Sequence,
 )
 
-LENGTH_MAX = 4096
+LENGTH_MAX = 1024
 """Characters: longer ones are not read, for the ResourceManager reads them while others wait."""
 REPEAT_MAX = 2**31 - 1
 _FLAGS = frozenset("idmsuxU")

@@ -27,6 +27,8 @@ from yodel.domain.java_patterns.tree import (
 
 WAYS_MAX = 256
 """Ways that one look-behind can match; each is a copy of it in what Python compiles."""
+NODES_MAX = 5_000
+"""Of one pattern, copies counted: look-behinds within each other multiply their ways."""
 COPIES_MAX = 8
 """Times that something of several lengths may be repeated at least in a look-behind: the ways multiply."""
 
@@ -39,10 +41,13 @@ class Writer:
     """``captures``: something refers to a group, so groups keep their numbers.  ``sets`` writes a set."""
 
     def __init__(self, *, captures: bool, sets: Callable[[Chars], str]) -> None:
-        self._captures, self._sets = captures, sets
+        self._captures, self._sets, self._left = captures, sets, NODES_MAX
 
     def text(self, node: Node) -> str:
         """Return an expression that can stand beside others as it is.  Raises CannotBeWritten."""
+        self._left -= 1
+        if self._left < 0:
+            raise CannotBeWritten("look-behinds that may match in too many ways together")
         match node:
             case Chars():
                 return self._sets(node)
