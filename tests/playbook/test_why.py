@@ -218,7 +218,7 @@ async def test_cluster_without_a_node_says_so() -> None:
     ],
 )
 async def test_ask_that_no_node_can_take_says_what_is_wrong(wishes: list[Ask], what: What) -> None:
-    async with World() as world:
+    async with World(Options(allocation=AllocationLimits(minimum=SMALL, maximum_follows_nodes=False))) as world:
         await world.register_node(capability=Resource(4096, 4))
         am = await world.running_am()
         await am.beat(*wishes)
