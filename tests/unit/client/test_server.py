@@ -86,6 +86,6 @@ def test_one_of_several_has_to_be_named() -> None:
     with pytest.raises(SeveralLocals) as raised:
         find_server(None, {}, [LOCAL, other])
     assert str(raised.value) == (
-        "Several yodel local run: http://127.0.0.1:5 (--dir /tmp/a), http://127.0.0.1:6 (--dir /tmp/b). Choose one with "
-        "--server http://127.0.0.1:5 or YODEL_SERVER, or set HADOOP_CONF_DIR=/tmp/a/hadoop-conf"
+        "Several yodel local run: http://127.0.0.1:5 (--dir /tmp/a), http://127.0.0.1:6 (--dir /tmp/b). Choose one "
+        "with --server http://127.0.0.1:5 or YODEL_SERVER, or set HADOOP_CONF_DIR=/tmp/a/hadoop-conf"
     )
