@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 from nm_plugin.container.ending import EndingSettings
 from nm_plugin.host.disks import DiskLimits
+from nm_plugin.host.hadoop_conf import default_file_system
 from nm_plugin.host.health_script import ScriptSettings
 from nm_plugin.host.users import OsUser
 from nm_plugin.launch import command
 from nm_plugin.launch.java import add_opens
 from nm_plugin.localization.archive import Limits as ArchiveLimits
 from nm_plugin.localization.cache import CacheSettings
+from nm_plugin.localization.plan import file_system
 from nm_plugin.node.housekeeping import HousekeepingSettings
 from nm_plugin.node.memory import Limits
 from nm_plugin.node.watch import WatchSettings
@@ -52,6 +54,7 @@ def monitor_limits(settings: Settings) -> Limits:
 
 
 def cache_settings(settings: Settings) -> CacheSettings:
+    """Raises InvalidValue: the Hadoop configuration cannot be used."""
     return CacheSettings(
         local_dirs=settings.local_dirs,
         state_dir=settings.state_dir,
@@ -65,6 +68,7 @@ def cache_settings(settings: Settings) -> CacheSettings:
         unpack_user=OsUser(name="", uid=settings.unpack_uid, gid=settings.unpack_uid),
         concurrency=settings.localizer_concurrency,
         fetch_timeout_s=settings.fetch_timeout_s,
+        default_fs=file_system(default_file_system(settings.hadoop_conf_dir)),
     )
 
 

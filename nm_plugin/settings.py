@@ -244,7 +244,8 @@ class Settings(BaseSettings):
     java_home: str = ""
     """JAVA_HOME of containers; empty: the agent's own."""
     hadoop_conf_dir: Path | None = None
-    """HADOOP_CONF_DIR of containers; unset: the agent's own."""
+    """HADOOP_CONF_DIR of containers; unset: the agent's own.  When it starts, the agent takes from its core-site.xml
+    where local resources are whose URLs have no scheme (fs.defaultFS; unset: on the node's own disks)."""
     env_whitelist: tuple[str, ...] = DEFAULT_ENV_WHITELIST
     """Environment variables that a container takes from the agent unless it sets them itself
     (yarn.nodemanager.env-whitelist)."""

@@ -2,37 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Collection, Coroutine, Iterable
 from typing import Any
 
 from nm_plugin.launch import command
+from nm_plugin.localization.below import names_below
 from nm_plugin.localization.cache import Localized
 from nm_plugin.localization.plan import Wanted
 from yodel.errors import InvalidValue, YodelError
 
+WILDCARD = "*"  # ContainerExecutor.WILDCARD
 WILDCARD_LINKS_MAX = 20_000
+OWN_NAMES = frozenset({command.TOKENS_FILE, command.LAUNCH_SCRIPT, "tmp"})
+"""What every work directory has before any link is made."""
 
 
-def links_of(resources: tuple[Wanted, ...], localized: list[Localized]) -> tuple[command.Link, ...]:
-    """A link named ``*`` stands for every file of the localized directory (ContainerLaunch.getLocalizedResources).
+def links_of(
+    resources: tuple[Wanted, ...], localized: list[Localized], taken: Collection[str] = OWN_NAMES
+) -> tuple[command.Link, ...]:
+    """A link whose last part is ``*`` stands for everything in the localized directory, each by its own name in the
+    work directory itself, whatever stands before the ``*`` (ContainerExecutor.resolveSymLinks).
 
-    Blocks: lists those directories, with the rights in force.  Raises InvalidValue, OSError.
+    ``taken`` are names that the work directory has.  Blocks: lists those directories, with the rights in force and
+    through no link.  Raises InvalidValue, OSError.
     """
     links: list[command.Link] = []
+    wildcards: list[tuple[str, Localized]] = []
     for resource, place in zip(resources, localized, strict=True):
-        prefix, _, last = resource.link.rpartition("/")
-        if last != "*":
+        if _parts(resource.link)[-1:] == [WILDCARD]:
+            wildcards.append((resource.link, place))
+        else:
             links.append(command.Link(link=resource.link, target=place.path))
-            continue
-        names = sorted(path.name for path in place.path.iterdir())
-        if len(links) + len(names) > WILDCARD_LINKS_MAX:
-            raise InvalidValue("local resource link", resource.link, f"at most {WILDCARD_LINKS_MAX} files")
-        links += [
-            command.Link(link=f"{prefix}/{name}" if prefix else name, target=place.path / name)
-            for name in names
-            if "\n" not in name
-        ]
-    return tuple(links)
+    found = _Found({*taken, *(part for link in links for part in _parts(link.link)[:1])})
+    for link, place in wildcards:
+        found.add_all(link, place)
+    return (*links, *found.links)
+
+
+class _Found:
+    """Links that wildcards stand for, and the names in the work directory that are taken."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self.links: list[command.Link] = []
+
+    def add_all(self, link: str, place: Localized) -> None:
+        """Raises InvalidValue, OSError."""
+        try:
+            names = names_below(place.root, place.path, WILDCARD_LINKS_MAX + 1)
+        except NotADirectoryError as error:
+            expected = f"a directory as its resource, which {place.path.name!r} is not"
+            raise InvalidValue("local resource link", link, expected) from error
+        if len(self.links) + len(names) > WILDCARD_LINKS_MAX:
+            raise InvalidValue("local resource link", link, f"at most {WILDCARD_LINKS_MAX} files")
+        for name in names:
+            if "\n" in name:
+                continue
+            if name in self._taken:
+                expected = f"names that the work directory does not have yet: {name!r} of {place.path.name} is taken"
+                raise InvalidValue("local resource link", link, expected)
+            self._taken.add(name)
+            self.links.append(command.Link(link=name, target=place.path / name))
+
+
+def _parts(link: str) -> list[str]:
+    return [part for part in link.split("/") if part not in ("", ".")]
 
 
 def counters_of(localized: Iterable[Localized]) -> command.Counters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from enum import Enum
 from pathlib import Path
 
@@ -67,8 +68,7 @@ class Resources:
         try:
             user = await self._accounts.lookup(container.user)
             localized = await self.download(container_id, resources, user, context.tokens)
-            links = await self._accounts.run_as(user, links_of, resources, localized)
-            await self._accounts.run_as(user, _make_links, Path(container.local_dir), links)
+            await self._accounts.run_as(user, _link, Path(container.local_dir), resources, localized)
         except (YodelError, OSError) as error:
             statuses.update({w.link: (Localization.FAILED, str(error)) for w in resources})
         else:
@@ -113,9 +113,12 @@ class Resources:
         self._cache.release(container_id)
 
 
-def _make_links(work_dir: Path, links: tuple[command.Link, ...]) -> None:
-    """As the launch script would have, replacing what has the name (but never a directory)."""
-    for link in links:
+def _link(work_dir: Path, resources: tuple[Wanted, ...], localized: list[Localized]) -> None:
+    """As the launch script would have, replacing what has the name, but never a directory, nor for a wildcard.
+
+    Raises InvalidValue, OSError.
+    """
+    for link in links_of(resources, localized, taken=os.listdir(work_dir)):
         path = work_dir / link.link
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)

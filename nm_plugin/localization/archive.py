@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import IO, BinaryIO, cast
 
 from nm_plugin.localization.name_patterns import Matcher
-from nm_plugin.localization.tree import EXECUTABLE_MODE, FILE_MODE, LINK_TARGET_MAX, Tree, UnsafeArchive
+from nm_plugin.localization.tree import LINK_TARGET_MAX, Tree, UnsafeArchive
 from nm_plugin.localization.zip_list import check_entries
 
 COPY_CHUNK_BYTES = 1 << 20
@@ -47,7 +47,7 @@ def is_archive_name(name: str) -> bool:
 def unpack(source: BinaryIO, name: str, target: int, limits: Limits, matcher: Matcher | None = None) -> int:
     """Unpack ``source`` (whose real file name is ``name``) into the empty directory that is open as ``target``.
 
-    ``matcher`` restricts a jar to the entries that it finds.  What comes to be is its owner's alone (0700 and 0600).
+    ``matcher`` restricts a jar to the entries that it finds.  What comes to be is its owner's alone (``tree``'s modes).
     Returns the bytes written.
 
     Raises:
@@ -64,7 +64,7 @@ def unpack(source: BinaryIO, name: str, target: int, limits: Limits, matcher: Ma
             _untar(source, writer)
         if matcher is not None and lower.endswith(".jar"):
             source.seek(0)
-            writer.file(name, source, executable=False)
+            writer.file(name, source)
     finally:
         writer.tree.close()
     return writer.written_bytes
@@ -90,7 +90,7 @@ class _Writer:
                 f"Archive has more than {self.entries_max} entries", "archive_entries", self._entries, self.entries_max
             )
 
-    def file(self, name: str, content: IO[bytes], executable: bool) -> None:
+    def file(self, name: str, content: IO[bytes]) -> None:
         with os.fdopen(self.tree.file(name), "wb") as out:
             while chunk := content.read(COPY_CHUNK_BYTES):
                 self.written_bytes += len(chunk)
@@ -102,7 +102,6 @@ class _Writer:
                         self._bytes_max,
                     )
                 out.write(chunk)
-            os.fchmod(out.fileno(), EXECUTABLE_MODE if executable else FILE_MODE)
 
 
 class _Bounded:
@@ -140,7 +139,7 @@ def _unzip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, writer: _Write
         writer.tree.symlink(info.filename, os.fsdecode(archive.read(info)))
     elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
         with archive.open(info) as content:
-            writer.file(info.filename, content, bool(mode & 0o111))
+            writer.file(info.filename, content)
     else:
         raise UnsafeArchive(f"Archive entry {info.filename!r} is a device, a FIFO or a socket")
 
@@ -169,6 +168,6 @@ def _untar_member(archive: tarfile.TarFile, member: tarfile.TarInfo, writer: _Wr
         if content is None:
             raise UnsafeArchive(f"Archive entry {member.name!r} has no content")
         with content:
-            writer.file(member.name, content, bool(member.mode & 0o111))
+            writer.file(member.name, content)
     else:
         raise UnsafeArchive(f"Archive entry {member.name!r} is a device, a FIFO or a socket")

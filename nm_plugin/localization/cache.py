@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,9 @@ from nm_plugin.host.directories import PUBLIC_DIR_MODE, USER_DIR_MODE, make_dir,
 from nm_plugin.host.tasks import TaskOwner
 from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as
 from nm_plugin.localization import archive
+from nm_plugin.localization.below import is_directory_below, names_below
 from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
-from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
+from nm_plugin.localization.plan import LOCAL_FILES, ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted
 from nm_plugin.localization.unpacking import Packed, Unpacking
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
@@ -43,7 +44,10 @@ class LocalizationFailure(YodelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSettings:
-    """Limits of the cache; sizes in bytes.  ``unpack_user`` unpacks what would be root's."""
+    """Limits of the cache; sizes in bytes.  ``unpack_user`` unpacks what would be root's.
+
+    ``default_fs`` is the file system of resources whose URLs have no scheme.
+    """
 
     local_dirs: tuple[Path, ...]
     state_dir: Path
@@ -53,6 +57,7 @@ class CacheSettings:
     unpack_user: OsUser
     concurrency: int
     fetch_timeout_s: float
+    default_fs: SourceUrl = LOCAL_FILES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +71,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Localized:
-    """Where a resource is; ``was_cached`` feeds LOCALIZATION_COUNTERS."""
+    """Where a resource is; ``was_cached`` feeds LOCALIZATION_COUNTERS.
+
+    ``root`` is the directory above that is the agent's own: from there on, strangers named what there is.
+    """
 
     path: Path
     size_bytes: int
     was_cached: bool
+    root: Path = Path("/")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +92,7 @@ class _Entry:
     ready: asyncio.Future[int]
     users: set[ContainerId] = field(default_factory=set)
     expected_bytes: int = 0
-    """What the first who asked said of the source; 0 when nothing."""
+    """What the first who asked said of the source; 0 when nothing, UNKNOWN_SIZE when it does not know."""
     size_bytes: int = 0
     last_used: int = 0
     task: asyncio.Task[None] | None = None
@@ -120,8 +129,7 @@ class ResourceCache:
         Raises:
             LocalizationFailure: it cannot be had.
         """
-        key = (scope, wanted.key)
-        entry = self._entries.get(key)
+        entry = self._entries.get((scope, self._key(wanted)))
         was_cached = entry is not None
         if entry is None:
             entry = self._begin(wanted, scope, claim)
@@ -129,15 +137,20 @@ class ResourceCache:
         entry.last_used = next(self._uses)
         # Shielded: one container that goes away must not cancel what others wait for.
         size_bytes = await asyncio.shield(entry.ready)
-        return Localized(path=entry.path, size_bytes=size_bytes, was_cached=was_cached)
+        root = self._root_of(entry.path) or Path("/")
+        return Localized(path=entry.path, size_bytes=size_bytes, was_cached=was_cached, root=root)
 
     def place_of(self, wanted: Wanted, scope: Scope) -> tuple[Path, Path] | None:
         """The local dir and the path below it of what is there already; None when it is not."""
-        entry = self._entries.get((scope, wanted.key))
+        entry = self._entries.get((scope, self._key(wanted)))
         if entry is None or not entry.ready.done() or entry.ready.cancelled() or entry.ready.exception():
             return None
-        root = next((root for root in self._settings.local_dirs if entry.path.is_relative_to(root)), None)
+        root = self._root_of(entry.path)
         return (root, entry.path) if root is not None else None
+
+    def _root_of(self, path: Path) -> Path | None:
+        """The local dir that it is in; None when that is none any more."""
+        return next((root for root in self._settings.local_dirs if path.is_relative_to(root)), None)
 
     def use_dirs(self, good: tuple[Path, ...], errored: frozenset[Path]) -> None:
         """Download only to good disks; what lies on errored ones is fetched anew by the next who wants it."""
@@ -158,7 +171,7 @@ class ResourceCache:
 
     def adopt(self, container_id: ContainerId, wanted: Wanted, scope: Scope) -> None:
         """A re-adopted container uses this resource."""
-        entry = self._entries.get((scope, wanted.key))
+        entry = self._entries.get((scope, self._key(wanted)))
         if entry is not None:
             entry.users.add(container_id)
 
@@ -202,23 +215,27 @@ class ResourceCache:
                 await self._remove_directory(directory, _owner_name(directory, self._settings.local_dirs), users)
         self._numbers = itertools.count(highest + 1)
 
+    def _key(self, wanted: Wanted) -> ResourceKey:
+        """One of the same file however it was named."""
+        return replace(wanted.key, url=wanted.key.url.within(self._settings.default_fs))
+
     def _begin(self, wanted: Wanted, scope: Scope, claim: Claim) -> _Entry:
         if len(self._entries) >= ENTRIES_MAX:
             raise LocalizationFailure(f"The cache of this node has {ENTRIES_MAX} entries")
-        number = next(self._numbers)
+        number, key = next(self._numbers), self._key(wanted)
         root = self._dirs[number % len(self._dirs)]
         entry = _Entry(
             number=number,
             scope=scope,
-            key=wanted.key,
+            key=key,
             directory=root / scope.directory() / str(number),
-            name=wanted.key.url.name,
+            name=key.url.name,
             ready=asyncio.get_running_loop().create_future(),
             expected_bytes=wanted.size_bytes,
         )
         # A failure nobody waits for any more is not worth a warning at garbage collection.
         entry.ready.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._entries[(scope, wanted.key)] = entry
+        self._entries[(scope, key)] = entry
         entry.task = self._tasks.create_task(self._download(entry, claim), name=f"localize-{number}")
         return entry
 
@@ -282,6 +299,7 @@ class ResourceCache:
                 owner=owner,
                 destination=destination,
                 bytes_max=self._settings.resource_bytes_max,
+                size_bytes=entry.expected_bytes,
                 credentials=claim.credentials,
             )
         )
@@ -346,7 +364,7 @@ class ResourceCache:
         for path in sorted(self._index_dir.glob("*.json"))[:ENTRIES_MAX]:
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
-                present = Path(content["directory"]).is_dir() and path.stem.isdecimal()
+                present = self._is_there(Path(content["directory"])) and path.stem.isdecimal()
             except (OSError, ValueError, KeyError, TypeError):
                 present = False
             if present:
@@ -354,6 +372,11 @@ class ResourceCache:
             else:
                 path.unlink(missing_ok=True)
         return result
+
+    def _is_there(self, directory: Path) -> bool:
+        """As a directory, in a local dir that is still one."""
+        root = self._root_of(directory)
+        return root is not None and is_directory_below(root, directory)
 
 
 def _entry_from_json(number: int, content: dict[str, Any]) -> _Entry:
@@ -404,9 +427,20 @@ def _numbered_dirs(local_dirs: tuple[Path, ...]) -> list[Path]:
     """All ``N`` and ``N_tmp`` below every kind of filecache."""
     found: list[Path] = []
     for root in local_dirs:
-        for pattern in ("filecache/*", "usercache/*/filecache/*", "usercache/*/appcache/*/filecache/*"):
-            found += [p for p in root.glob(pattern) if p.name.removesuffix("_tmp").isdecimal()]
+        caches = [root / "filecache"]
+        for user in _children(root, root / "usercache"):
+            caches += [user / "filecache", *(app / "filecache" for app in _children(root, user / "appcache"))]
+        for cache in caches:
+            found += [path for path in _children(root, cache) if path.name.removesuffix("_tmp").isdecimal()]
     return found
+
+
+def _children(root: Path, directory: Path) -> list[Path]:
+    """None where there is no such directory: a link of the user's is none."""
+    try:
+        return [directory / name for name in names_below(root, directory, ENTRIES_MAX)]
+    except OSError:
+        return []
 
 
 def _owner_name(directory: Path, local_dirs: tuple[Path, ...]) -> str:

@@ -5,6 +5,8 @@ does; the cache checks the size when one was given), that a PUBLIC resource real
 the allowed bytes arrive.  ``file:`` is read with the submitting user's rights and through no magic link
 (``plain_paths``): naming a file must not give more than reading it would, not even its time stamp.
 
+What it makes is read-only from the first moment on, by the descriptor that made it: a cache is read by others later.
+
 Refuses: unknown schemes, and anything over ``resource_bytes_max``.
 """
 
@@ -22,6 +24,7 @@ from typing import Protocol
 import httpx2
 
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
+from nm_plugin.localization.giving import PRIVATE, PUBLIC
 from nm_plugin.localization.plain_paths import open_plainly
 from nm_plugin.localization.plan import SourceUrl
 from yodel.errors import YodelError
@@ -34,6 +37,7 @@ HTTP_CHUNK_BYTES = 1 << 20
 DIRECTORY_ENTRIES_MAX = 100_000
 DIRECTORY_DEPTH_MAX = 64
 HTTP_REDIRECTS_MAX = 5
+UNKNOWN_SIZE = -1
 
 
 class FetchFailed(YodelError):
@@ -45,7 +49,8 @@ class FetchRequest:
     """One download.
 
     ``reader`` is the submitting user; ``owner`` the identity that owns ``destination`` (the agent for PUBLIC).
-    ``credentials`` is the container's token stream, for sources that need delegation tokens.
+    ``credentials`` is the container's token stream, for sources that need delegation tokens.  ``size_bytes`` is what
+    the client said, UNKNOWN_SIZE when it does not know.
     """
 
     url: SourceUrl
@@ -55,6 +60,7 @@ class FetchRequest:
     owner: OsUser
     destination: Path
     bytes_max: int
+    size_bytes: int = 0
     credentials: bytes = b""
 
     def __repr__(self) -> str:
@@ -149,7 +155,7 @@ def _copy_local(request: FetchRequest) -> int:
         if stat.S_ISDIR(status.st_mode):
             _copy_directory(descriptor, request, request.destination, budget, 0)
         elif stat.S_ISREG(status.st_mode):
-            _copy_file(descriptor, status, request.destination, request, budget)
+            _copy_file(descriptor, request.destination, request, budget)
         else:
             raise FetchFailed(f"{source} is neither a file nor a directory")
     finally:
@@ -182,13 +188,11 @@ class _Budget:
             raise too_large(DIRECTORY_ENTRIES, self._entries, DIRECTORY_ENTRIES_MAX, self._owner)
 
 
-def _copy_file(descriptor: int, status: os.stat_result, target: Path, request: FetchRequest, budget: _Budget) -> None:
-    output, public = create_file(target, request.owner), request.must_be_public
+def _copy_file(descriptor: int, target: Path, request: FetchRequest, budget: _Budget) -> None:
+    output = create_file(target, request.owner, request.must_be_public)
     try:
         while copied := _copy_range(descriptor, output):
             budget.add(copied)
-        mode = 0o600 | (0o044 if public else 0) | (status.st_mode & (0o111 if public else 0o100))
-        os.fchmod(output, mode)
     finally:
         os.close(output)
 
@@ -201,10 +205,29 @@ def _copy_range(source: int, target: int) -> int:
         return os.sendfile(target, source, None, COPY_CHUNK_BYTES)
 
 
-def create_file(target: Path, owner: OsUser) -> int:
-    """A new file of the owner's, open for writing."""
+def create_file(target: Path, owner: OsUser, public: bool = False) -> int:
+    """A new file of the owner's, open for writing here and nowhere else: from now on it is for reading and running."""
     with acting_as(owner):
-        return os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o500)
+        return _with_mode(descriptor, (PUBLIC if public else PRIVATE).file)
+
+
+def create_directory(target: Path, owner: OsUser, public: bool) -> None:
+    """A new directory of the owner's."""
+    with acting_as(owner):
+        target.mkdir(mode=0o700)
+        descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        os.close(_with_mode(descriptor, (PUBLIC if public else PRIVATE).directory))
+
+
+def _with_mode(descriptor: int, mode: int) -> int:
+    """Whatever the umask is.  Closed where that fails."""
+    try:
+        os.fchmod(descriptor, mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> FetchFailed:
@@ -216,8 +239,7 @@ def too_large(limit: Limit, value: int, maximum: int, owner: OsUser) -> FetchFai
 def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget: _Budget, depth: int) -> None:
     if depth > DIRECTORY_DEPTH_MAX:
         raise too_large(DIRECTORY_DEPTH, depth, DIRECTORY_DEPTH_MAX, request.owner)
-    with acting_as(request.owner):
-        target.mkdir(mode=0o755 if request.must_be_public else 0o700)
+    create_directory(target, request.owner, request.must_be_public)
     for name in sorted(os.listdir(descriptor)):
         budget.add_entry()
         with acting_as(request.reader):
@@ -233,7 +255,7 @@ def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget
             if stat.S_ISDIR(status.st_mode):
                 _copy_directory(child, request, target / name, budget, depth + 1)
             elif stat.S_ISREG(status.st_mode):
-                _copy_file(child, status, target / name, request, budget)
+                _copy_file(child, target / name, request, budget)
         finally:
             os.close(child)
 
@@ -242,7 +264,9 @@ def _copy_directory(descriptor: int, request: FetchRequest, target: Path, budget
 class HttpFiles:
     """``http:`` and ``https:``: the timestamp is Last-Modified when the server sends one, and unchecked otherwise.
 
-    Everything that needs no credentials is public.
+    Hadoop's own file system for HTTP describes every file with timestamp 0 and an unknown size
+    (AbstractHttpFileSystem.getFileStatus): that is no time to compare with.  Everything that needs no credentials is
+    public.
     """
 
     threads: FileThreads
@@ -264,7 +288,8 @@ class HttpFiles:
             raise FetchFailed(f"{request.url}: {type(error).__name__}: {error}") from error
 
     def _check(self, request: FetchRequest, last_modified: str | None) -> None:
-        if last_modified is None:
+        is_undescribed = request.timestamp_ms == 0 and request.size_bytes == UNKNOWN_SIZE
+        if last_modified is None or is_undescribed:
             return
         try:
             actual_ms = int(parsedate_to_datetime(last_modified).timestamp() * 1000)
@@ -274,12 +299,11 @@ class HttpFiles:
 
     async def _store(self, request: FetchRequest, response: httpx2.Response) -> int:
         budget = _Budget(request.bytes_max, request.owner)
-        output = await self.threads.run(create_file, request.destination, request.owner)
+        output = await self.threads.run(create_file, request.destination, request.owner, request.must_be_public)
         try:
             async for chunk in response.aiter_bytes(HTTP_CHUNK_BYTES):
                 budget.add(len(chunk))
                 await self.threads.run(write_all, output, chunk)
-            await self.threads.run(os.fchmod, output, 0o644 if request.must_be_public else 0o600)
         finally:
             os.close(output)
         return budget.used_bytes

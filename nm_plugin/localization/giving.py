@@ -13,20 +13,21 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from nm_plugin.localization.tree import DEPTH_MAX, UnsafeArchive
+from nm_plugin.localization.tree import DEPTH_MAX, DIRECTORY_MODE, FILE_MODE, UnsafeArchive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modes:
+    """Of everything localized, whatever it was at its source: files may be read and run, and are written by nobody."""
+
     directory: int
     file: int
-    executable: int
 
 
-PUBLIC = Modes(directory=0o755, file=0o444, executable=0o555)
+PUBLIC = Modes(directory=0o755, file=0o555)
 """Those of Hadoop's public cache (FSDownload's PUBLIC_FILE_PERMS, PUBLIC_DIR_PERMS)."""
-PRIVATE = Modes(directory=0o700, file=0o600, executable=0o700)
-"""As ``tree`` makes them."""
+PRIVATE = Modes(directory=DIRECTORY_MODE, file=FILE_MODE)
+"""FSDownload's PRIVATE_FILE_PERMS, PRIVATE_DIR_PERMS."""
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -84,7 +85,7 @@ class Gift:
         self._check(status, name)
         if status.st_nlink > 1:
             self._given.add(identity)
-        self._take(file, self.modes.executable if status.st_mode & 0o100 else self.modes.file)
+        self._take(file, self.modes.file)
 
     def _check(self, status: os.stat_result, name: str) -> None:
         if status.st_uid != self.from_uid:

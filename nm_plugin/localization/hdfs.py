@@ -25,6 +25,7 @@ from nm_plugin.localization.fetch import (
     FetchRequest,
     check_public,
     check_unchanged,
+    create_directory,
     create_file,
     now_ms,
     too_large,
@@ -75,7 +76,7 @@ class HdfsFiles:
 
     async def _try(self, request: FetchRequest) -> int:
         """Raises FetchFailed, _Passing."""
-        output = await self.threads.run(create_file, request.destination, request.owner)
+        output = await self.threads.run(create_file, request.destination, request.owner, request.must_be_public)
         try:
             reader = await self._readers.take(request.reader, request.credentials)
             try:
@@ -110,7 +111,6 @@ class HdfsFiles:
         # The reader writes the file itself: through this process and its event loop it would come at a third the speed.
         if not (await _entry(stream, request.url)).get("end"):
             raise ValueError("not the end")
-        await self.threads.run(os.fchmod, output, 0o644 if request.must_be_public else 0o600)
         return length
 
     async def _receive_tree(self, stream: asyncio.StreamReader, request: FetchRequest) -> int:
@@ -139,13 +139,12 @@ class HdfsFiles:
             raise FetchFailed(f"{request.url}: no answer within {self.answer_timeout_s:.0f} s") from error
 
     async def _store(self, stream: asyncio.StreamReader, target: Path, length: int, request: FetchRequest) -> None:
-        output = await self.threads.run(create_file, target, request.owner)
+        output = await self.threads.run(create_file, target, request.owner, request.must_be_public)
         try:
             while length > 0:
                 chunk = await _chunk(stream, length, request.url)
                 length -= len(chunk)
                 await self.threads.run(write_all, output, chunk)
-            await self.threads.run(os.fchmod, output, 0o644 if request.must_be_public else 0o600)
         finally:
             os.close(output)
 
@@ -190,11 +189,10 @@ def _inside(root: Path, name: str) -> Path:
 
 def _make_directory(path: Path, request: FetchRequest) -> None:
     """With those between it and the destination: listings of some NameNodes name files only."""
-    mode = 0o755 if request.must_be_public else 0o700
     with acting_as(request.owner):
         missing = [p for p in (path, *path.parents) if p.is_relative_to(request.destination) and not p.exists()]
-        for directory in reversed(missing):
-            directory.mkdir(mode=mode)
+    for directory in reversed(missing):
+        create_directory(directory, request.owner, request.must_be_public)
 
 
 def _forget(request: FetchRequest) -> None:

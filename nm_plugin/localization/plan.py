@@ -11,12 +11,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.rpc_io.pieces import in_pieces
 
+_SCHEME = r"[a-z][a-z0-9+.-]{0,31}"
 RESOURCES_MAX = 10_000
 LINK_LENGTH_MAX = 1024
 PATTERN_LENGTH_MAX = 4096
@@ -40,7 +41,10 @@ class Visibility(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceUrl:
-    """Where a resource comes from; ``path`` is decoded, ``authority`` is ``host[:port]`` or empty."""
+    """Where a resource comes from; ``path`` is decoded, ``authority`` is ``host[:port]`` or empty.
+
+    Without ``scheme`` it is in whatever file system the node has as its own (``within``).
+    """
 
     scheme: str
     authority: str
@@ -51,9 +55,18 @@ class SourceUrl:
         """The last path component: the cached file keeps it."""
         return self.path.rstrip("/").rsplit("/", 1)[-1]
 
+    def within(self, default: SourceUrl) -> SourceUrl:
+        """In the file system of ``default``, unless it names its own."""
+        return self if self.scheme else SourceUrl(scheme=default.scheme, authority=default.authority, path=self.path)
+
     def __str__(self) -> str:
         quoted = quote(self.path, safe="/:@!$&'()*+,;=~-._")
+        if not self.scheme:
+            return quoted
         return f"{self.scheme}://{self.authority}{quoted}" if self.authority else f"{self.scheme}:{quoted}"
+
+
+LOCAL_FILES = SourceUrl(scheme="file", authority="", path="/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,15 +142,14 @@ def check_link(link: str) -> None:
 
 
 def source_url(url: pb.URLProto) -> SourceUrl:
-    """Rebuild from the parts as ``URL.toPath`` does; port −1 and absent hosts vanish."""
-    scheme = (url.scheme or "file").lower()
-    if not re.fullmatch(r"[a-z][a-z0-9+.-]{0,31}", scheme):
+    """Rebuild from the parts as ``URL.toPath`` does; port −1 and absent hosts vanish, and so may the scheme."""
+    scheme, host = url.scheme.lower(), url.host or ""
+    if not re.fullmatch(_SCHEME, scheme) and (scheme or host):
         raise InvalidValue("URL.scheme", scheme[:32], "a URL scheme")
     if not url.file.startswith("/") or "\0" in url.file or not url.file.strip("/"):
         raise InvalidValue("URL.file", url.file[:200], "an absolute path")
     if ".." in url.file.split("/"):
         raise InvalidValue("URL.file", url.file[:200], "a path without '..'")
-    host = url.host or ""
     if not re.fullmatch(r"[A-Za-z0-9._-]*", host):
         raise InvalidValue("URL.host", host[:200], "a host name")
     authority = f"{host}:{url.port}" if host and url.port > 0 else host
@@ -146,6 +158,14 @@ def source_url(url: pb.URLProto) -> SourceUrl:
             raise InvalidValue("URL.userInfo", "(hidden)", "unreserved characters")
         authority = f"{url.userInfo}@{authority}"
     return SourceUrl(scheme=scheme, authority=authority, path=url.file)
+
+
+def file_system(text: str) -> SourceUrl:
+    """The root of the file system that ``fs.defaultFS`` names.  Raises InvalidValue."""
+    parts = urlsplit(text)
+    if not re.fullmatch(_SCHEME, parts.scheme):
+        raise InvalidValue("fs.defaultFS", text[:200], "the URL of a file system")
+    return SourceUrl(scheme=parts.scheme, authority=parts.netloc, path="/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

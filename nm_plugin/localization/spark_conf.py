@@ -12,11 +12,12 @@ the rights in force.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+
+from nm_plugin.localization.below import open_below
 
 LINK = "__spark_conf__"  # Client.LOCALIZED_CONF_DIR
 FILE = "__spark_conf__.properties"  # Client.SPARK_CONF_FILE
@@ -43,7 +44,7 @@ def read_signal(root: Path, archive: Path) -> str:
     Raises:
         OSError: a link, or something else that cannot be walked or read.
     """
-    return decommission_signal(_content(root, archive.relative_to(root) / FILE))
+    return decommission_signal(_content(root, archive / FILE))
 
 
 def _properties(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -53,21 +54,13 @@ def _properties(content: bytes) -> Iterator[tuple[bytes, bytes]]:
             yield name.strip(), value.strip()
 
 
-def _content(root: Path, relative: Path) -> bytes:
+def _content(root: Path, path: Path) -> bytes:
     """Of a regular file that is not too large; else nothing."""
-    *directories, name = relative.parts
-    with contextlib.ExitStack() as opened:
-
-        def step(name: str, flags: int, above: int | None) -> int:
-            descriptor = os.open(name, flags | os.O_CLOEXEC, dir_fd=above)
-            opened.callback(os.close, descriptor)
-            return descriptor
-
-        here = step(str(root), os.O_PATH | os.O_DIRECTORY, None)
-        for directory in directories:
-            here = step(directory, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, here)
-        file = step(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, here)
+    file = open_below(root, path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_size > BYTES_MAX:
             return b""
         return os.read(file, BYTES_MAX)
+    finally:
+        os.close(file)

@@ -5,12 +5,13 @@ and then opened without following links, a file is created exclusively.  A later
 as unjar and tar do, by taking the name away first; a directory is never replaced, so what a descriptor was opened for
 stays where it is.
 
-That is also why links cannot lead out.  A link's target climbs with its *leading* ``..`` only, through directories that
-are held open while the link is made, and not above the first; from there on it goes down.  Where it passes by another
-link, the same is true of that one.  A text that climbs later (``a/../..``) would depend on what ``a`` becomes.
+A link may name anything, as tar makes it (a Python environment names the interpreter it was made with): the danger is
+in following it, and nothing here does.  Whoever opens something of the tree later must not either, unless with the
+rights of whom the tree is for (decision 0053 has the list).
 
-Refuses: absolute names, ``..``, links that lead out, hard links to anything but files of the tree, more directories
-than allowed and deeper ones than DEPTH_MAX.  Functions block, and work with the rights in force.
+Refuses: ``..`` in names, entries whose way goes through a link or a file, hard links to anything but files of the tree,
+more directories than allowed and deeper ones than DEPTH_MAX.  A ``/`` before a name is passed over, as tar does.
+Functions block, and work with the rights in force.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from yodel.errors import YodelError
 DEPTH_MAX = 128
 """Directories above an entry: each is a descriptor held open."""
 NAME_BYTES_MAX = 4096
-LINK_TARGET_MAX = 4096
-DIRECTORY_MODE, FILE_MODE, EXECUTABLE_MODE = 0o700, 0o600, 0o700
+LINK_TARGET_MAX = 4095
+"""Bytes; the kernel's own, PATH_MAX without its end."""
+DIRECTORY_MODE, FILE_MODE = 0o700, 0o500
 _SHOWN = 200
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -52,7 +54,7 @@ class Tree:
         self._leave(0)
 
     def file(self, name: str) -> int:
-        """A new file's descriptor, open for writing."""
+        """A new file's descriptor, open for writing here and nowhere else."""
         parts = parts_of(name)
         directory = self._enter(parts[:-1], name)
         _make_room(directory, parts[-1], name)
@@ -62,8 +64,9 @@ class Tree:
         self._enter(parts_of(name, empty_ok=True), name)
 
     def symlink(self, name: str, target: str) -> None:
+        """Whatever ``target`` is, and whether it is there."""
         parts = parts_of(name)
-        _check_target(name, target, climbs_max=len(parts) - 1)
+        _check_target(name, target)
         directory = self._enter(parts[:-1], name)
         _make_room(directory, parts[-1], name)
         os.symlink(target, parts[-1], dir_fd=directory)
@@ -71,10 +74,14 @@ class Tree:
     def hardlink(self, name: str, target_name: str) -> None:
         """To a file that an earlier entry made."""
         parts, target = parts_of(name), parts_of(target_name)
-        source = os.dup(self._enter(target[:-1], name, make=False))
+        no_file = UnsafeArchive(f"Archive hard link {name[:_SHOWN]!r} does not point to a file")
+        try:
+            source = os.dup(self._enter(target[:-1], name, make=False))
+        except FileNotFoundError:
+            raise no_file from None
         try:
             if not stat.S_ISREG(_mode(source, target[-1])):
-                raise UnsafeArchive(f"Archive hard link {name[:_SHOWN]!r} does not point to a file")
+                raise no_file
             directory = self._enter(parts[:-1], name)
             _make_room(directory, parts[-1], name)
             os.link(target[-1], parts[-1], src_dir_fd=source, dst_dir_fd=directory, follow_symlinks=False)
@@ -120,27 +127,18 @@ class Tree:
 
 
 def parts_of(name: str, empty_ok: bool = False) -> list[str]:
-    """The components of an entry's name.  Raises UnsafeArchive."""
+    """The components of an entry's name, without a ``/`` before it.  Raises UnsafeArchive."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
-    if name.startswith("/") or "\0" in name or ".." in parts or (not parts and not empty_ok):
+    if "\0" in name or ".." in parts or (not parts and not empty_ok):
         raise UnsafeArchive(f"Archive entry {name[:_SHOWN]!r} would be outside of the target directory")
     if len(parts) > DEPTH_MAX or len(name) > NAME_BYTES_MAX:
         raise UnsafeArchive(f"Archive entry {name[:_SHOWN]!r} is deeper than {DEPTH_MAX} directories or too long")
     return parts
 
 
-def _check_target(name: str, target: str, climbs_max: int) -> None:
-    outside = UnsafeArchive(f"Archive link {name[:_SHOWN]!r} has a target outside: {target[:_SHOWN]!r}")
-    if not target or len(target) > LINK_TARGET_MAX or target.startswith("/") or "\0" in target:
-        raise outside
-    parts = [part for part in target.split("/") if part not in ("", ".")]
-    climbs = 0
-    while climbs < len(parts) and parts[climbs] == "..":
-        climbs += 1
-    if climbs > climbs_max:
-        raise outside
-    if ".." in parts[climbs:]:
-        raise UnsafeArchive(f"Archive link {name[:_SHOWN]!r} climbs after it went down: {target[:_SHOWN]!r}")
+def _check_target(name: str, target: str) -> None:
+    if not target or "\0" in target or len(os.fsencode(target)) > LINK_TARGET_MAX:
+        raise UnsafeArchive(f"Archive link {name[:_SHOWN]!r} has no target, an overlong one, or one with a NUL")
 
 
 def _mode(directory: int, name: str) -> int:

@@ -12,7 +12,6 @@ import contextlib
 import os
 import shutil
 import stat
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+from nm_plugin.host.hadoop_conf import default_file_system
 from nm_plugin.logs.formats.random_file import CorruptLogFile, DescriptorFile, RandomFile
 from yodel.errors import InvalidValue
 
@@ -88,17 +88,6 @@ def remote_files(url: str, config_dir: Path | None) -> tuple[RemoteFiles, str]:
     if parts.scheme in ("hdfs", "viewfs"):
         return HdfsFileSystem(f"{parts.scheme}://{parts.netloc}" if parts.netloc else None), path
     raise InvalidValue("remote_app_log_dir", url, "a file: or hdfs: URL")
-
-
-def default_file_system(config_dir: Path | None) -> str:
-    """``fs.defaultFS`` of the Hadoop configuration; ``file:///`` as in core-default.xml."""
-    value = "file:///"
-    if config_dir is not None:
-        with contextlib.suppress(OSError, ElementTree.ParseError):
-            for one in ElementTree.parse(config_dir / "core-site.xml").getroot().iter("property"):
-                if (one.findtext("name") or "").strip() in ("fs.defaultFS", "fs.default.name"):
-                    value = (one.findtext("value") or value).strip()
-    return value
 
 
 class LocalFileSystem:

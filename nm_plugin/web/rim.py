@@ -30,7 +30,6 @@ from yodel.rpc_io.http_cookie import CookieSigner, checked_user
 from yodel.telemetry.further_limits import REST_QUERY_FIELDS
 from yodel.telemetry.limits import REFUSALS
 
-REST_PREFIX = "/ws/v1/"
 ALWAYS = (
     ("Cache-Control", "no-cache"),
     ("Pragma", "no-cache"),
@@ -93,7 +92,7 @@ class WebRim:
                 add_headers(headers, added)
             await send(message)
 
-        path = scope["path"].rstrip("/") if scope["path"].startswith(REST_PREFIX) else scope["path"]
+        path = scope["path"].rstrip("/") or "/"
         try:
             self._judge_name(sent)
             caller, cookie = self._caller(scope, sent)

@@ -160,7 +160,7 @@ def build_app(
             Route(f"{history}/containerlogs/{{container}}/{{file}}", recall.log_stream),
         ]
     )
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", lambda request: RedirectResponse("/node")),
             Route("/jmx", servlets.show_beans),
@@ -186,6 +186,8 @@ def build_app(
         exception_handlers={RestError: refused, Unavailable: refused, 404: unknown_path, 405: wrong_method},
         middleware=[Middleware(WebRim, _rim(facts.settings, facts.node_id.host))],
     )
+    app.router.redirect_slashes = False  # the rim has taken what stands at the end of a path
+    return app
 
 
 def _servlets(facts: NodeFacts, manager: ContainerManager) -> Servlets:

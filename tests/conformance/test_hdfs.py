@@ -136,7 +136,7 @@ async def test_file_arrives_byte_for_byte_and_belongs_to_the_user(node: Node) ->
     path = await node.localize(node.seen(f"/user/alice/{AWKWARD_NAME}"))
     assert path.name == AWKWARD_NAME
     assert path.read_bytes() == content
-    assert (path.stat().st_uid, stat.S_IMODE(path.stat().st_mode)) == (ALICE.uid, 0o600)
+    assert (path.stat().st_uid, stat.S_IMODE(path.stat().st_mode)) == (ALICE.uid, 0o500)
 
 
 async def test_empty_file(node: Node) -> None:

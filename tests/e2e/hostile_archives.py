@@ -1,4 +1,4 @@
-"""Archives that lead out of the directory they are unpacked in, or never end."""
+"""Archives that are after something outside of the directory they are unpacked in, or never end."""
 
 from __future__ import annotations
 
@@ -94,14 +94,12 @@ def long_header() -> bytes:
 
 
 def archives(mark: str) -> Mapping[str, bytes]:
-    """By file name; ``mark`` is in the name of everything that must not come to be."""
+    """What is refused, by file name; ``mark`` is in the name of everything that must not come to be."""
     evil = {f"../{mark}": b"x"}
     return {
         "up.zip": zipped(evil),
         "up.tar": tarred(evil),
         "up.tgz": tarred(evil, mode="w:gz"),
-        "absolute.zip": zipped({f"/etc/{mark}": b"x"}),
-        "absolute.tar": tarred({f"/etc/{mark}": b"x"}),
         "through-a-link.zip": zipped({f"l/{mark}": b"x"}, {"l": "/etc"}),
         "through-a-link.tgz": tarred({f"l/{mark}": b"x"}, {"l": (tarfile.SYMTYPE, "/etc")}, mode="w:gz"),
         "climbing-link.tar": tarred({f"l/{mark}": b"x"}, {"l": (tarfile.SYMTYPE, "../../../..")}),
@@ -110,12 +108,24 @@ def archives(mark: str) -> Mapping[str, bytes]:
         "device.tar": tarred({}, {mark: (tarfile.BLKTYPE, "")}),
         "long-header.tgz": long_header(),
         "endless-pattern.jar": zipped({"a" * 64: b"x"}),
-        "through-a-file.jar": becoming_a_link("through-a-file.jar", f"etc/{mark}"),
-        "through-its-own-name.jar": in_order(("through-its-own-name.jar", "../" * 20 + f"etc/{mark}")),
         "up-by-a-link-made-shallow.tar": tarred(
             {}, {"d/e/l": (tarfile.SYMTYPE, "../.."), mark: (tarfile.LNKTYPE, "d/e/l")}
         ),
         "many.zip": claiming(1 << 40),
         "nameless.zip": in_order(("", b"x")),
         "corrupt.zip": corrupt(),
+    }
+
+
+def contained(mark: str) -> Mapping[str, bytes]:
+    """What is unpacked, by file name: what names and links are after stays as it is, or is not there."""
+    secret = {"secret": (tarfile.SYMTYPE, "/etc/shadow"), "passwords": (tarfile.SYMTYPE, "../" * 30 + "etc/shadow")}
+    return {
+        "absolute.zip": zipped({f"/etc/{mark}": b"x"}),
+        "absolute.tar": tarred({f"/etc/{mark}": b"x"}),
+        "through-a-file.jar": becoming_a_link("through-a-file.jar", f"etc/{mark}"),
+        "through-its-own-name.jar": in_order(("through-its-own-name.jar", "../" * 20 + f"etc/{mark}")),
+        "through-an-absolute-name.jar": in_order(("through-an-absolute-name.jar", f"/etc/{mark}")),
+        "up-to-a-secret.tgz": tarred({}, secret, mode="w:gz"),
+        "to-a-secret.tar": tarred({}, secret),
     }

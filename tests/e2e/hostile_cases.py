@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.e2e.hostile_archives import archives
+from tests.e2e.hostile_archives import archives, contained
 
 MARK = "yodel-evil-mark"
 LONG = "x" * 10_001
@@ -89,7 +89,8 @@ NOWHERE = Surroundings(
     escape_arguments="",
 )
 """Enough to know the cases' names."""
-ARCHIVES = archives(MARK)
+REFUSED, CONTAINED = archives(MARK), contained(MARK)
+ARCHIVES = {**REFUSED, **CONTAINED}
 
 
 def everything(around: Surroundings) -> Sequence[Case]:
@@ -255,12 +256,8 @@ def localized(around: Surroundings) -> Sequence[Case]:
         Case(name=f"link of {what}", spec=resources(plain.entry(link)), failed="Invalid local resource link")
         for what, link in links.items()
     ]
-    for name in ARCHIVES:
-        # The agent's own user unpacks what is public.
-        visibility = "PUBLIC" if name.startswith(("up", "through")) else "PRIVATE"
-        pattern = "(a+)+b" if name.startswith("endless") else ".*"
-        more = {"type": "PATTERN", "pattern": pattern} if name.endswith(".jar") else {"type": "ARCHIVE"}
-        entry = around.files[name].entry("unpacked", visibility=visibility, **more)
+    for name in REFUSED:
+        entry = unpacked(around, name)
         words = {"endless-pattern.jar": "takes too long to match", "corrupt.zip": "Error -3"}.get(name, "Archive")
         found.append(Case(name=f"archive {name}", spec=resources(entry), failed=words))
     for what, url in pages(around).items():
@@ -272,6 +269,28 @@ def localized(around: Surroundings) -> Sequence[Case]:
     public = plain.entry("got", visibility="PUBLIC")
     found.append(Case(name="secret that is to be public", spec=resources(public), failed="not publicly accessible"))
     return found
+
+
+def unpacked(around: Surroundings, name: str) -> Mapping[str, Any]:
+    """The agent's own user unpacks what is public."""
+    visibility = "PUBLIC" if name.startswith(("up", "through")) else "PRIVATE"
+    pattern = "(a+)+b" if name.startswith("endless") else ".*"
+    more = {"type": "PATTERN", "pattern": pattern} if name.endswith(".jar") else {"type": "ARCHIVE"}
+    return around.files[name].entry("unpacked", visibility=visibility, **more)
+
+
+def archives_that_run(around: Surroundings) -> Sequence[Case]:
+    """Their links are followed by the container alone, as itself."""
+    command = "ls unpacked/ >/dev/null; cat unpacked/secret unpacked/passwords; ls unpacked/*.jar; echo harmless"
+    denied = "(Permission denied|No such file)"
+    return [
+        Case(
+            name=f"archive {name}",
+            spec={**resources(unpacked(around, name)), "commands": {"command": f"({command}) 1><LOG_DIR>/stdout 2>&1"}},
+            printed=f"(?s){denied}.*{denied}.*harmless",
+        )
+        for name in CONTAINED
+    ]
 
 
 def harmless(around: Surroundings) -> Sequence[Case]:
@@ -326,4 +345,5 @@ def harmless(around: Surroundings) -> Sequence[Case]:
             },
             printed='"probe": "traps_for_the_agent"',
         ),
+        *archives_that_run(around),
     )

@@ -194,5 +194,9 @@ def add_resource(context: pb.ContainerLaunchContextProto, link: str, path: Path,
     )
     if "pattern" in changes:
         resource.pattern = changes["pattern"]
-    resource.resource.scheme, resource.resource.file, resource.resource.port = "file", str(path), -1
+    resource.resource.scheme, resource.resource.file, resource.resource.port = (
+        changes.get("scheme", "file"),
+        str(path),
+        -1,
+    )
     context.localResources.add(key=link, value=resource)

@@ -28,6 +28,7 @@ from tests.support.node_agent import (
     context_of,
     eventually,
     make_settings,
+    running_rig,
 )
 from tests.support.parked_pod import start_parked_pod
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
@@ -358,7 +359,7 @@ async def test_archives_wildcards_and_empty_dirs_become_links(rig: Rig) -> None:
     (libraries / "one.jar").write_text("1")
     (libraries / "one.jar").chmod(0o644)
     container = container_id(2)
-    context = context_of("cat conf/a.txt conf/sub/b.txt lib/one.jar 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr")
+    context = context_of("cat conf/a.txt conf/sub/b.txt one.jar 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr; [ ! -e lib ]")
     add_resource(context, "conf", archive, type=pb.ARCHIVE, visibility=pb.PUBLIC)
     add_resource(context, "lib/*", libraries)
     await rig.pod(container)
@@ -366,6 +367,53 @@ async def test_archives_wildcards_and_empty_dirs_become_links(rig: Rig) -> None:
     status = await rig.tracker.until_complete(container)
     assert status.exit_status == 0, status.diagnostics
     assert rig.log(container, "stdout") == "AB1"
+
+
+async def test_what_is_localized_may_be_run_and_is_what_it_was_for_the_next_container(rig: Rig) -> None:
+    tool = rig.root / "tool.sh"
+    tool.write_text("#!/bin/sh\necho ran\n")
+    tool.chmod(0o644)
+    each = "; ".join(f"./{link}; echo bad >> {link}" for link in "abc")
+    context = context_of(f"({each}; exit 0) 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr")
+    for link, visibility in (("a", pb.APPLICATION), ("b", pb.PRIVATE), ("c", pb.PUBLIC)):
+        add_resource(context, link, tool, visibility=visibility)
+    for container in (container_id(2), container_id(3)):
+        await rig.pod(container)
+        await rig.start(container, context)
+        status = await rig.tracker.until_complete(container)
+        assert status.exit_status == 0, status.diagnostics
+        assert rig.log(container, "stdout") == "ran\n" * 3
+        assert rig.log(container, "stderr").count("Permission denied") == 3
+
+
+async def test_url_without_a_scheme_is_read_from_the_default_file_system(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfrom there: " + asked)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    value = f"<property><name>fs.defaultFS</name><value>{address}</value></property>"
+    (open_path / "core-site.xml").write_text(f"<configuration>{value}</configuration>")
+    here = open_path / "f"
+    here.write_text("from here")
+    here.chmod(0o644)
+    container = container_id(2)
+    context = context_of("cat bare named 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr")
+    add_resource(context, "named", here)
+    add_resource(context, "bare", here, scheme="")
+    context.localResources[1].value.size = 0
+    async with running_rig(open_path, users, tracker, hadoop_conf_dir=open_path) as rig:
+        await rig.pod(container)
+        await rig.start(container, context)
+        status = await rig.tracker.until_complete(container)
+        assert status.exit_status == 0, status.diagnostics
+        assert rig.log(container, "stdout") == f"from there: {here}from here"
+    server.close()
 
 
 async def test_twenty_containers_at_once(rig: Rig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,64 @@ def test_each_resource_has_its_link(tmp_path: Path) -> None:
     assert found == (Link(link="a", target=tmp_path / "1"), Link(link="lib/b.jar", target=tmp_path / "2"))
 
 
-@pytest.mark.parametrize(("link", "prefix"), [("*", ""), ("lib/*", "lib/")])
-def test_wildcard_stands_for_the_files_of_a_directory(tmp_path: Path, link: str, prefix: str) -> None:
-    for name in ("b.jar", "a.jar", "with\nend"):
+@pytest.mark.parametrize("link", ["*", "lib/*", "a/b/*", "./*", "lib/*/", "lib//./*"])
+def test_wildcard_stands_for_what_is_in_a_directory_by_its_own_names(tmp_path: Path, link: str) -> None:
+    """ContainerExecutor.resolveSymLinks: ``File.getName`` is the link, whatever stands before the star."""
+    for name in ("b.jar", "a.jar", "with\nend", "*"):
         (tmp_path / name).touch()
+    (tmp_path / "folder").mkdir()
     found = links_of((want(link),), [place(tmp_path)])
-    assert found == tuple(Link(link=f"{prefix}{name}", target=tmp_path / name) for name in ("a.jar", "b.jar"))
+    assert found == tuple(Link(link=name, target=tmp_path / name) for name in ("*", "a.jar", "b.jar", "folder"))
+
+
+@pytest.mark.parametrize("link", ["lib*", "*.jar", "lib/**", "*/lib"])
+def test_other_stars_are_names(tmp_path: Path, link: str) -> None:
+    assert links_of((want(link),), [place(tmp_path)]) == (Link(link=link, target=tmp_path),)
+
+
+def test_a_link_in_the_directory_is_linked_and_not_read(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("/etc/shadow")
+    (tmp_path / "nowhere").symlink_to("/no/such")
+    found = links_of((want("lib/*"),), [place(tmp_path)])
+    assert found == tuple(Link(link=name, target=tmp_path / name) for name in ("nowhere", "out"))
+
+
+@pytest.mark.parametrize("linked", ["directory", "above"])
+def test_no_link_leads_to_the_directory(tmp_path: Path, linked: str) -> None:
+    (tmp_path / "12/lib").mkdir(parents=True)
+    (tmp_path / "12/lib/one.jar").touch()
+    moved = tmp_path / ("12/lib" if linked == "directory" else "12")
+    moved.rename(tmp_path / "elsewhere")
+    moved.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidValue, match="a directory as its resource"):
+        links_of((want("*"),), [replace(place(tmp_path / "12/lib"), root=tmp_path)])
+
+
+def test_an_operators_link_above_is_passed(tmp_path: Path) -> None:
+    (tmp_path / "disk/12").mkdir(parents=True)
+    (tmp_path / "disk/12/one.jar").touch()
+    (tmp_path / "local").symlink_to("disk")
+    found = links_of((want("*"),), [replace(place(tmp_path / "local/12"), root=tmp_path / "local")])
+    assert found == (Link(link="one.jar", target=tmp_path / "local/12/one.jar"),)
+
+
+@pytest.mark.parametrize(
+    "others", [["taken"], ["taken/more"], ["./taken"], ["first/*"], []], ids=["file", "folder", "dot", "star", "own"]
+)
+def test_a_name_that_the_work_directory_has_is_refused(tmp_path: Path, others: list[str]) -> None:
+    name = "taken" if others else "container_tokens"
+    for folder in ("1", "2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).touch()
+    wanted = tuple(want(link) for link in ("lib/*", *others))
+    with pytest.raises(InvalidValue, match=f"'{name}' of .* is taken"):
+        links_of(wanted, [place(tmp_path / "1"), place(tmp_path / "2")][: len(wanted)])
+
+
+def test_a_wildcard_for_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "f").touch()
+    with pytest.raises(InvalidValue, match="a directory as its resource, which 'f' is not"):
+        links_of((want("lib/*"),), [place(tmp_path / "f")])
 
 
 def test_too_many_wildcard_links_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,6 +230,27 @@ async def test_more_files_for_a_running_container(world: World) -> None:
     assert (world.work_dir / "sub/more").read_text() == "more"
 
 
+async def test_more_files_by_a_wildcard_take_no_name_that_is_there(world: World) -> None:
+    world.give(context_of("exec sleep 100"))
+    await world.work.localize(CONTAINER)
+    libs = world.root / "libs"
+    libs.mkdir()
+    world.source("libs/one.jar", "1")
+    more = pb.ContainerLaunchContextProto()
+    add_resource(more, "libs/*", libs)
+    (world.work_dir / "one.jar").write_text("its own")
+    asked = wanted(more.localResources)
+    await world.work.localize_more(CONTAINER, asked)
+    ((_, state, text),) = world.work.localization_of(world.notes.container)
+    assert state is Localization.FAILED
+    assert "'one.jar' of libs is taken" in text
+    assert (world.work_dir / "one.jar").read_text() == "its own"
+    (world.work_dir / "one.jar").unlink()
+    await world.work.localize_more(CONTAINER, asked)
+    assert (world.work_dir / "one.jar").read_text() == "1"
+    assert not (world.work_dir / "libs").exists()
+
+
 def test_more_files_have_a_maximum(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nm_plugin.container.resources.RESOURCES_MAX", 0)
     more = pb.ContainerLaunchContextProto()

@@ -71,7 +71,7 @@ def test_suffixes_that_are_plain_files(name: str) -> None:
     assert not is_archive_name(name)
 
 
-def test_zip_keeps_content_directories_and_executable_bits(tmp_path: Path) -> None:
+def test_zip_keeps_content_and_directories_and_every_file_may_be_run(tmp_path: Path) -> None:
     source = make_zip(tmp_path / "a.zip", {"dir/plain.txt": b"text", "empty/": b""})
     with zipfile.ZipFile(source, "a") as file:
         info = zipfile.ZipInfo("bin/run")
@@ -81,8 +81,8 @@ def test_zip_keeps_content_directories_and_executable_bits(tmp_path: Path) -> No
     out = tmp_path / "out"
     assert (out / "dir/plain.txt").read_bytes() == b"text"
     assert (out / "empty").is_dir()
-    assert stat.S_IMODE((out / "bin/run").stat().st_mode) == 0o700
-    assert stat.S_IMODE((out / "dir/plain.txt").stat().st_mode) == 0o600
+    assert {stat.S_IMODE((out / name).stat().st_mode) for name in ("bin/run", "dir/plain.txt")} == {0o500}
+    assert {stat.S_IMODE((out / name).stat().st_mode) for name in ("bin", "dir", "empty")} == {0o700}
     assert written == 6
 
 
@@ -108,7 +108,7 @@ def test_pattern_jar_is_kept_beside_what_matches(tmp_path: Path) -> None:
     assert (tmp_path / "out/job.jar").read_bytes() == source.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["../evil", "/evil", "a/../../evil"])
+@pytest.mark.parametrize("name", ["../evil", "/../evil", "a/../../evil"])
 def test_zip_entry_outside_is_refused(tmp_path: Path, name: str) -> None:
     source = make_zip(tmp_path / "a.zip", {name: b"x"})
     with pytest.raises(UnsafeArchive):
@@ -119,22 +119,16 @@ def test_zip_entry_outside_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "members",
     [
-        [member("l", tarfile.SYMTYPE, "/etc")],
-        [member("l", tarfile.SYMTYPE, "..")],
-        [member("d/l", tarfile.SYMTYPE, "../../x")],
         [member("l", tarfile.LNKTYPE, "../outside")],
         [member("dev", tarfile.CHRTYPE)],
         [member("pipe", tarfile.FIFOTYPE)],
-        # a link to a shallower directory, then a link that climbs through it
-        [
-            ("p/q/file", b""),
-            member("p/q/x", tarfile.SYMTYPE, "../.."),
-            member("y", tarfile.SYMTYPE, "p/q/x/../.."),
-        ],
-        # the same, in the other order
-        [member("y", tarfile.SYMTYPE, "p/q/x/../.."), ("p/q/file", b""), member("p/q/x", tarfile.SYMTYPE, "../..")],
+        [member("block", tarfile.BLKTYPE)],
         # writing through a link that the archive made
         [member("l", tarfile.SYMTYPE, "d"), ("d/f", b""), ("l/evil", b"x")],
+        [member("l", tarfile.SYMTYPE, "/tmp"), ("l/evil", b"x")],
+        # a link to a shallower directory, then a file by way of it
+        [("p/q/file", b""), member("p/q/x", tarfile.SYMTYPE, "../.."), ("p/q/x/../evil", b"x")],
+        [("p/q/file", b""), member("p/q/x", tarfile.SYMTYPE, "../../.."), ("p/q/x/evil", b"x")],
         [("f", b"x"), ("f/g", b"y")],
         [("d/f", b"x"), ("d", b"y")],
     ],
@@ -148,9 +142,29 @@ def test_tar_that_leaves_its_directory_is_refused(
         unpack(source, "a.tar", tmp_path / "out", LIMITS)
 
 
-def test_zip_link_outside_is_refused(tmp_path: Path) -> None:
-    source = make_zip(tmp_path / "a.zip", {}, {"l": "../.."})
-    with pytest.raises(UnsafeArchive):
+def test_zip_links_are_what_they_are(tmp_path: Path) -> None:
+    links = {"up": "../..", "bin/python": "/usr/bin/python3", "nowhere": "no/such"}
+    unpack(make_zip(tmp_path / "a.zip", {}, links), "a.zip", tmp_path / "out", LIMITS)
+    assert {name: os.readlink(tmp_path / "out" / name) for name in links} == links
+
+
+def test_virtual_environment_as_venv_pack_packs_it(tmp_path: Path) -> None:
+    """``bin/python`` names the interpreter of the machine that it was made on (PYSPARK_PYTHON of Spark's recipe)."""
+    members = [
+        member("bin/python", tarfile.SYMTYPE, "/usr/bin/python3"),
+        member("bin/python3", tarfile.SYMTYPE, "python"),
+        member("lib64", tarfile.SYMTYPE, "lib"),
+        ("lib/python3.11/site-packages/one.py", b""),
+        ("bin/activate", b"#"),
+    ]
+    unpack(make_tar(tmp_path / "a.tar.gz", members, "w:gz"), "a.tar.gz", tmp_path / "out", LIMITS)
+    assert os.readlink(tmp_path / "out/bin/python") == "/usr/bin/python3"
+    assert (tmp_path / "out/lib64/python3.11/site-packages/one.py").is_file()
+
+
+def test_zip_link_whose_target_is_too_long_is_refused(tmp_path: Path) -> None:
+    source = make_zip(tmp_path / "a.zip", {}, {"l": "x" * 4096})
+    with pytest.raises(UnsafeArchive, match="overlong target"):
         unpack(source, "a.zip", tmp_path / "out", LIMITS)
 
 

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import os
 import stat
+import tarfile
 import zipfile
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.tasks import TaskOwner
-from nm_plugin.host.users import FileThreads, OsUser
+from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, Claim, LocalizationFailure, ResourceCache
-from nm_plugin.localization.fetch import FetchFailed, FetchRequest, create_file, write_all
-from nm_plugin.localization.plan import ResourceKey, ResourceType, Scope, SourceUrl, Visibility, Wanted, scope_of
+from nm_plugin.localization.fetch import (
+    FetchFailed,
+    FetchRequest,
+    HttpFiles,
+    LocalFiles,
+    Source,
+    create_file,
+    write_all,
+)
+from nm_plugin.localization.hdfs import HdfsFiles
+from nm_plugin.localization.plan import (
+    LOCAL_FILES,
+    ResourceKey,
+    ResourceType,
+    Scope,
+    SourceUrl,
+    Visibility,
+    Wanted,
+    scope_of,
+)
 from tests.support.node_agent import APPLICATION, FakeUsers, container_id, eventually
 
 APP = str(APPLICATION)
@@ -52,6 +74,8 @@ class Bench:
     agent: OsUser
     tasks: TaskOwner
     target_bytes: int = 1 << 30
+    sources: dict[str, Source] = field(default_factory=dict)
+    default_fs: SourceUrl = LOCAL_FILES
 
     def make(self) -> ResourceCache:
         settings = CacheSettings(
@@ -63,8 +87,9 @@ class Bench:
             unpack_user=OsUser(name="", uid=65533, gid=65533),
             concurrency=2,
             fetch_timeout_s=5,
+            default_fs=self.default_fs,
         )
-        return ResourceCache(settings, {"fake": self.source}, self.threads, self.agent, self.tasks)
+        return ResourceCache(settings, {"fake": self.source, **self.sources}, self.threads, self.agent, self.tasks)
 
 
 def want(path: str, kind: ResourceType = ResourceType.FILE, **changes: int) -> Wanted:
@@ -82,7 +107,11 @@ async def bench(open_path: Path, threads: FileThreads, agent_user: OsUser) -> As
     source.gate.set()
     async with asyncio.TaskGroup() as group:
         tasks = TaskOwner(group)
-        yield Bench(open_path, source, threads, agent_user, tasks)
+        hdfs = HdfsFiles(threads=threads, config_dir=None)
+        made = Bench(open_path, source, threads, agent_user, tasks)
+        made.sources = {"file": LocalFiles(threads=threads), "http": HttpFiles(threads=threads), "hdfs": hdfs}
+        yield made
+        await hdfs.close()
         tasks.cancel_all()
 
 
@@ -178,6 +207,25 @@ async def test_unknown_scheme_has_hadoops_words(bench: Bench, alice: OsUser) -> 
     )
     with pytest.raises(LocalizationFailure, match='No FileSystem for scheme "s4"'):
         await bench.make().localize(wanted, PUBLIC, claim(alice))
+
+
+async def test_url_without_a_scheme_is_the_same_file_as_in_the_default_file_system(bench: Bench, alice: OsUser) -> None:
+    bench.default_fs = SourceUrl(scheme="fake", authority="nn:1", path="/")
+    cache, scope = bench.make(), scope_of(Visibility.PRIVATE, "alice", APP)
+    bare, whole = (
+        replace(want("/f"), key=replace(want("/f").key, url=url))
+        for url in (
+            SourceUrl(scheme="", authority="", path="/f"),
+            SourceUrl(scheme="fake", authority="nn:1", path="/f"),
+        )
+    )
+    first = await cache.localize(bare, scope, claim(alice))
+    assert (first.was_cached, bench.source.fetched) == (False, ["/f"])
+    assert (await cache.localize(whole, scope, claim(alice))).was_cached
+    assert cache.place_of(bare, scope) == cache.place_of(whole, scope) == (bench.root / "l", first.path)
+    bench.default_fs = SourceUrl(scheme="s4", authority="bucket", path="/")
+    with pytest.raises(LocalizationFailure, match='No FileSystem for scheme "s4"'):
+        await bench.make().localize(bare, scope, claim(alice))
 
 
 async def test_archive_is_unpacked_under_its_name(bench: Bench, alice: OsUser, tmp_path: Path) -> None:
@@ -287,6 +335,24 @@ async def test_restart_keeps_what_is_whole_and_removes_the_rest(bench: Bench, al
     assert other.path.parent.name == "79"
 
 
+@pytest.mark.parametrize("linked", ["cache", "directory"])
+async def test_restart_follows_no_link_of_a_users(bench: Bench, alice: OsUser, users: FakeUsers, linked: str) -> None:
+    """The agent looks for what was left with its own rights, and what was a directory may be a link of the user's."""
+    scope, cache = scope_of(Visibility.PRIVATE, "alice", APP), bench.make()
+    kept = await cache.localize(want("/f"), scope, claim(alice))
+    elsewhere = bench.root / "elsewhere"
+    moved = kept.path.parents[1] if linked == "cache" else kept.path.parent
+    moved.rename(elsewhere)
+    moved.symlink_to(elsewhere)
+    for left in ("77", "78_tmp"):
+        (elsewhere / left).mkdir()
+        os.chown(elsewhere / left, alice.uid, alice.gid)
+    again = bench.make()
+    await again.recover(users)
+    assert {"77", "78_tmp"} < set(os.listdir(elsewhere))
+    assert again.size_bytes == 0
+
+
 async def test_forgotten_application_is_downloaded_anew(bench: Bench, alice: OsUser) -> None:
     cache = bench.make()
     scope = scope_of(Visibility.APPLICATION, "alice", APP)
@@ -295,3 +361,135 @@ async def test_forgotten_application_is_downloaded_anew(bench: Bench, alice: OsU
     assert cache.size_bytes == 0
     await cache.localize(want("/f"), scope, claim(alice))
     assert len(bench.source.fetched) == 2
+
+
+SCRIPT = b"#!/bin/sh\n"
+HDFS_CLIENT = """
+import stat
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+FILES = {"/hdfs/f": 0, "/hdfs/d/f": 0, "/hdfs/d/sub/f": 0}
+
+def status(path):
+    isdir = path not in FILES
+    return SimpleNamespace(
+        path=path, isdir=isdir, permission=0o755 if isdir else 0o644, length=0 if isdir else 10, modification_time=1
+    )
+
+class Read:
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def read_range_stream(self, start, length): return [b"#!/bin/sh\\n"]
+
+class Client:
+    def __init__(self, url, config=None): pass
+    def get_file_info(self, path): return status(path)
+    def read(self, path): return Read()
+    def list_status(self, path, recursive):
+        below = ("/hdfs/d/f", "/hdfs/d/sub", "/hdfs/d/sub/f")
+        return [status(one) for one in below if recursive or one.rpartition("/")[0] == path]
+"""
+
+
+def zipped(mode: int) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("f", "d/f"):
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            archive.writestr(info, SCRIPT)
+    return packed.getvalue()
+
+
+def tarred(mode: int, form: Literal["w", "w:gz"]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=form) as archive:
+        for name in ("f", "d/f"):
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(SCRIPT), mode
+            archive.addfile(info, io.BytesIO(SCRIPT))
+    return packed.getvalue()
+
+
+PACKED = {
+    "bare.zip": zipped(0),
+    "plain.zip": zipped(stat.S_IFREG | 0o644),
+    "open.jar": zipped(stat.S_IFREG | 0o777),
+    "closed.tar": tarred(0, "w"),
+    "plain.tgz": tarred(0o644, "w:gz"),
+    "setuid.tar.gz": tarred(0o6755, "w:gz"),
+    "no-archive.dat": b"",
+}
+
+
+@pytest.fixture
+async def places(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[dict[str, Wanted]]:
+    """One resource from each place that any comes from, none of them executable there."""
+    (tmp_path / "hdfs_native.py").write_text(HDFS_CLIENT)
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = bench.root / "sources"
+    (folder / "d/sub").mkdir(parents=True)
+    for name, content in {"f": SCRIPT, "d/f": SCRIPT, "d/sub/f": SCRIPT, **PACKED}.items():
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o644)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n" + SCRIPT)
+        await writer.drain()
+        writer.close()
+
+    def place(scheme: str, authority: str, path: str, kind: ResourceType) -> Wanted:
+        at_ms = (folder / path).stat().st_mtime_ns // 1_000_000 if scheme == "file" else 1
+        url = SourceUrl(scheme=scheme, authority=authority, path=str(folder / path) if scheme == "file" else path)
+        key = ResourceKey(url=url, timestamp_ms=at_ms, type=kind, pattern=".*" if kind is ResourceType.PATTERN else "")
+        return Wanted(link="x", key=key, size_bytes=0, visibility=Visibility.PUBLIC)
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    made = {
+        "file": place("file", "", "f", ResourceType.FILE),
+        "directory": place("file", "", "d", ResourceType.FILE),
+        "http": place("http", host, "/f", ResourceType.FILE),
+        "hdfs": place("hdfs", "nn:1", "/hdfs/f", ResourceType.FILE),
+        "hdfs directory": place("hdfs", "nn:1", "/hdfs/d", ResourceType.FILE),
+        "pattern": place("file", "", "open.jar", ResourceType.PATTERN),
+    }
+    yield made | {name: place("file", "", name, ResourceType.ARCHIVE) for name in PACKED}
+    server.close()
+
+
+@pytest.fixture(params=[0o022, 0o077], ids=["umask 022", "umask 077"])
+def umask(request: pytest.FixtureRequest, places: dict[str, Wanted]) -> Iterator[None]:
+    """The agent's; what ``places`` are made of is older."""
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def appended(path: Path, user: OsUser) -> bool:
+    try:
+        with acting_as(user), path.open("ab"):
+            return True
+    except PermissionError:
+        return False
+
+
+@pytest.mark.usefixtures("needs_root", "umask")
+@pytest.mark.parametrize("visibility", list(Visibility))
+async def test_every_localized_file_may_be_run_and_not_written(
+    bench: Bench, places: dict[str, Wanted], alice: OsUser, bob: OsUser, visibility: Visibility
+) -> None:
+    """FSDownload's modes, whatever they were and wherever it comes from."""
+    is_public = visibility is Visibility.PUBLIC
+    cache, owner = bench.make(), bench.agent if is_public else alice
+    for place, wanted in places.items():
+        found = (await cache.localize(wanted, scope_of(visibility, "alice", APP), claim(alice))).path
+        for path in (found, *found.rglob("*")):
+            status, what = path.lstat(), f"{place}: {path}"
+            right = (0o755, 0o555) if is_public else (0o700, 0o500)
+            assert oct(stat.S_IMODE(status.st_mode)) == oct(right[path.is_file()]), what
+            assert status.st_uid == owner.uid, what
+            assert path.is_dir() or not (appended(path, alice) or appended(path, bob)), what
+        assert found.is_file() or len(list(found.rglob("f"))) == 2, place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import stat
 from collections.abc import AsyncIterator
@@ -15,7 +16,16 @@ import pytest
 from nm_plugin.host.directories import PUBLIC_DIR_MODE
 from nm_plugin.host.users import FileThreads, OsUser
 from nm_plugin.localization import fetch
-from nm_plugin.localization.fetch import FetchFailed, FetchRequest, HttpFiles, LocalFiles, check_unchanged, source_for
+from nm_plugin.localization.fetch import (
+    FetchFailed,
+    FetchRequest,
+    HttpFiles,
+    LocalFiles,
+    check_unchanged,
+    create_directory,
+    create_file,
+    source_for,
+)
 from nm_plugin.localization.plan import SourceUrl
 from yodel.telemetry.limits import REFUSALS
 
@@ -53,10 +63,10 @@ async def test_file_is_copied_for_its_reader(
 ) -> None:
     source = open_path / "run.sh"
     source.write_bytes(b"x" * 900)
-    source.chmod(0o755)
+    source.chmod(0o644)
     written = await LocalFiles(threads=threads).fetch(local(source, alice, cache_dir / "run.sh"))
     status = (cache_dir / "run.sh").stat()
-    assert (written, stat.S_IMODE(status.st_mode), status.st_uid) == (900, 0o700, alice.uid)
+    assert (written, stat.S_IMODE(status.st_mode), status.st_uid) == (900, 0o500, alice.uid)
     assert (cache_dir / "run.sh").read_bytes() == source.read_bytes()
 
 
@@ -165,6 +175,18 @@ async def test_a_link_in_the_path_leads_to_the_file(
     assert await LocalFiles(threads=threads).fetch(local(open_path / "spark/f", alice, cache_dir / "f")) == 1
 
 
+def test_nothing_is_made_through_a_link(cache_dir: Path, alice: OsUser) -> None:
+    (cache_dir / "there").write_text("x")
+    for name in ("there", "nowhere"):
+        (cache_dir / "link").symlink_to(cache_dir / name)
+        with pytest.raises(FileExistsError):
+            create_file(cache_dir / "link", alice)
+        with pytest.raises(FileExistsError):
+            create_directory(cache_dir / "link", alice, False)
+        (cache_dir / "link").unlink()
+    assert ((cache_dir / "there").read_text(), os.listdir(cache_dir)) == ("x", ["there"])
+
+
 async def test_device_is_refused(cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:
     with pytest.raises(FetchFailed):
         await LocalFiles(threads=threads).fetch(local(Path("/dev/null"), alice, cache_dir / "n"))
@@ -248,6 +270,34 @@ async def test_http_is_stored_when_it_is_unchanged(
         await files.fetch(remote(http_port, "/ok", alice, cache_dir / "g", timestamp_ms=5))
     with pytest.raises(FetchFailed, match="larger than 3 bytes"):
         await files.fetch(remote(http_port, "/ok", alice, cache_dir / "h", bytes_max=3))
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "size_bytes", "is_taken"),
+    [(0, -1, True), (0, 0, False), (0, 5, False), (1, -1, False), (LAST_MODIFIED_MS, -1, True), (-1, -1, False)],
+)
+async def test_http_as_hadoops_file_system_describes_it_is_unchecked(
+    http_port: int,
+    cache_dir: Path,
+    alice: OsUser,
+    threads: FileThreads,
+    timestamp_ms: int,
+    size_bytes: int,
+    is_taken: bool,
+) -> None:
+    described = {"timestamp_ms": timestamp_ms, "size_bytes": size_bytes}
+    asked = remote(http_port, "/ok", alice, cache_dir / "f", **described)
+    refused = contextlib.nullcontext() if is_taken else pytest.raises(FetchFailed, match="changed on src filesystem")
+    with refused:
+        assert await HttpFiles(threads=threads).fetch(asked) == 5
+
+
+async def test_files_of_a_disk_are_checked_whatever_is_said_of_them(
+    open_path: Path, cache_dir: Path, alice: OsUser, threads: FileThreads
+) -> None:
+    asked = local(open_path, alice, cache_dir / "f", timestamp_ms=0, size_bytes=-1)
+    with pytest.raises(FetchFailed, match="changed on src filesystem"):
+        await LocalFiles(threads=threads).fetch(asked)
 
 
 async def test_http_errors_are_failures(http_port: int, cache_dir: Path, alice: OsUser, threads: FileThreads) -> None:

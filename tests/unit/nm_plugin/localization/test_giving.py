@@ -49,7 +49,7 @@ def of(path: Path) -> tuple[int, int, int]:
     return status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)
 
 
-def test_all_of_it_is_the_takers_and_read_only_for_others(tree: Path) -> None:
+def test_all_of_it_is_the_takers_and_may_be_run_and_not_written(tree: Path) -> None:
     (tree / "d").mkdir()
     own(tree / "d")
     for name, mode in (("d/plain", 0o600), ("d/run", 0o4700), ("d/open", 0o666)):
@@ -60,10 +60,10 @@ def test_all_of_it_is_the_takers_and_read_only_for_others(tree: Path) -> None:
     assert {name: of(tree / name) for name in ("", "d", "d/plain", "d/run", "d/open", "again")} == {
         "": (TAKER, TAKER, 0o755),
         "d": (TAKER, TAKER, 0o755),
-        "d/plain": (TAKER, TAKER, 0o444),
+        "d/plain": (TAKER, TAKER, 0o555),
         "d/run": (TAKER, TAKER, 0o555),
-        "d/open": (TAKER, TAKER, 0o444),
-        "again": (TAKER, TAKER, 0o444),
+        "d/open": (TAKER, TAKER, 0o555),
+        "again": (TAKER, TAKER, 0o555),
     }
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from nm_plugin.localization.plan import ResourceType, Scope, Visibility, check_link, scope_of, source_url, wanted
+from nm_plugin.localization.plan import (
+    LOCAL_FILES,
+    ResourceType,
+    Scope,
+    Visibility,
+    check_link,
+    file_system,
+    scope_of,
+    source_url,
+    wanted,
+)
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
@@ -56,10 +66,19 @@ def test_same_link_twice_is_refused() -> None:
         wanted([entry("a"), entry("a")])
 
 
-def test_url_without_port_and_scheme() -> None:
+def test_url_without_a_scheme_is_in_the_default_file_system() -> None:
     url = source_url(pb.URLProto(file="/tmp/a b%#?.txt", port=-1))
-    assert str(url) == "file:/tmp/a%20b%25%23%3F.txt"
-    assert url.path == "/tmp/a b%#?.txt"
+    assert (url.path, str(url)) == ("/tmp/a b%#?.txt", "/tmp/a%20b%25%23%3F.txt")
+    assert str(url.within(LOCAL_FILES)) == "file:/tmp/a%20b%25%23%3F.txt"
+    assert str(url.within(file_system("hdfs://nn:8020/"))) == "hdfs://nn:8020/tmp/a%20b%25%23%3F.txt"
+    named = source_url(pb.URLProto(scheme="FILE", file="/f"))
+    assert str(named.within(file_system("hdfs://nn:8020"))) == "file:/f"
+
+
+@pytest.mark.parametrize("text", ["", "/a", "//nn:8020", "a b://x", "${scheme}://nn"])
+def test_default_that_names_no_file_system_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue, match=r"fs\.defaultFS"):
+        file_system(text)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +88,7 @@ def test_url_without_port_and_scheme() -> None:
         pb.URLProto(scheme="hdfs", file="/a/../b"),
         pb.URLProto(scheme="hdfs", file="/"),
         pb.URLProto(scheme="a b", file="/a"),
+        pb.URLProto(host="nn", file="/a"),
         pb.URLProto(scheme="hdfs", host="evil/../x", file="/a"),
         pb.URLProto(scheme="hdfs", host="h", userInfo="a@b/", file="/a"),
     ],

@@ -12,7 +12,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -75,6 +75,16 @@ def decoded(data: bytes) -> list[Entry]:
 
 
 HOSTILE = st.binary(min_size=2 + 20 * ENTRY_BYTES, max_size=2 + 20 * ENTRY_BYTES).map(decoded)
+
+
+def aimed(entries: list[Entry], top: Path) -> list[Entry]:
+    """With absolute links that lead to what is below ``top``."""
+    return [
+        replace(entry, target=str(top) + entry.target)
+        if entry.kind == "link" and entry.target.startswith("/")
+        else entry
+        for entry in entries
+    ]
 
 
 def packed(entries: list[Entry], suffix: str) -> bytes:
@@ -142,14 +152,14 @@ class Place:
             os.close(descriptor)
 
     def check_inside(self) -> None:
-        """No link below the root leads out of it, as the disk has it now."""
+        """Files below the root are their owner's alone, and nobody writes to them."""
         for directory, directories, files in os.walk(self.root):
             for name in (*directories, *files):
-                path = Path(directory) / name
-                with contextlib.suppress(OSError, RuntimeError):  # a link to itself leads nowhere
-                    resolved = path.resolve()
-                    assert resolved == self.root or self.root in resolved.parents, f"{path} leads to {resolved}"
-                assert not stat.S_ISREG(path.lstat().st_mode) or not path.lstat().st_mode & 0o7077
+                status = (Path(directory) / name).lstat()
+                assert not stat.S_ISREG(status.st_mode) or stat.S_IMODE(status.st_mode) == 0o500
+
+    def aimed(self, entries: list[Entry]) -> list[Entry]:
+        return aimed(entries, self.top / "down")
 
 
 @contextlib.contextmanager
@@ -184,13 +194,17 @@ def carry_out(tree: Tree, entry: Entry, root: Path) -> None:
     if entry.kind == "file":
         with os.fdopen(tree.file(entry.name), "wb") as file:
             file.write(b"evil")
-        status = os.lstat(root / entry.name)
+        status = os.lstat(root / entry.name.lstrip("/"))
         assert stat.S_ISREG(status.st_mode), "written through a link"
         assert status.st_nlink == 1, "written through another name"
     elif entry.kind == "directory":
         tree.directory(entry.name)
+    elif entry.kind == "link":
+        tree.symlink(entry.name, entry.target)
+        assert os.readlink(root / entry.name.lstrip("/")) == entry.target
     else:
-        (tree.symlink if entry.kind == "link" else tree.hardlink)(entry.name, entry.target)
+        tree.hardlink(entry.name, entry.target)
+        assert stat.S_ISREG(os.lstat(root / entry.name.lstrip("/")).st_mode), "a second name of a link"
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +235,7 @@ def test_no_order_of_colliding_names_leads_out(places: Place, entries: list[Entr
         descriptor = os.open(places.root, os.O_RDONLY | os.O_DIRECTORY)
         tree = Tree(descriptor, directories_max=100)
         try:
-            for entry in entries:
+            for entry in places.aimed(entries):
                 with contextlib.suppress(UnsafeArchive, OSError):
                     carry_out(tree, entry, places.root)
         finally:
@@ -233,44 +247,76 @@ def test_no_order_of_colliding_names_leads_out(places: Place, entries: list[Entr
 @given(entries=HOSTILE, most=st.integers(2, 6), suffix=st.sampled_from([".zip", ".jar", ".tar", ".tgz"]))
 def test_no_archive_of_colliding_names_leads_out(places: Place, entries: list[Entry], most: int, suffix: str) -> None:
     with nothing_leads_out(places), contextlib.suppress(UnsafeArchive, OSError):
-        content = packed(entries[:most], suffix)
+        content = packed(places.aimed(entries[:most]), suffix)
         places.unpack(content, f"job{suffix}", Everything() if suffix == ".jar" else None)
 
 
 CLIMB = "p/q/r/x/../../../../secret"
 """By text a name inside; once ``x`` is a link to the root, a file three directories above it."""
 DIRECT = {
-    "a link through a file that becomes a link": [
-        Entry("file", "p/q/r/x"),
-        Entry("link", JAR, CLIMB),
-        Entry("link", "p/q/r/x", "../../.."),
-    ],
     "a link made shallower by a hard link": [
         Entry("file", "p/q/r/x"),
         Entry("link", "p/q/r/up", "../../.."),
         Entry("hardlink", "up", "p/q/r/up"),
     ],
-    "a link to what is not there yet": [Entry("link", JAR, CLIMB), Entry("link", "p/q/r/x", "../../..")],
-    "a link under the jar's own name": [Entry("link", JAR, "../secret")],
-    "a link through a link": [
-        Entry("directory", "p/q/r"),
-        Entry("link", "p/q/r/x", "../../.."),
-        Entry("link", "y", "p/q/r/x/../../../secret"),
-    ],
     "a file through a link": [Entry("directory", "d"), Entry("link", "l", "d"), Entry("file", "l/evil")],
+    "a file through a link upwards": [Entry("link", "l", ".."), Entry("file", "l/evil")],
+    "a file through an absolute link": [Entry("link", "l", "/further"), Entry("file", "l/evil")],
+    "a file through a link and a directory": [Entry("link", "d/l", "/further"), Entry("file", "d/l/root/evil")],
+    "a file through a link of another spelling": [Entry("link", "l", "/further"), Entry("file", "/.//l/evil")],
     "a directory through a link": [Entry("directory", "d"), Entry("link", "l", "d"), Entry("directory", "l/evil")],
+    "a directory through an absolute link": [Entry("link", "l", "/further"), Entry("directory", "l/evil")],
+    "a directory where an absolute link is": [Entry("link", "l", "/further"), Entry("directory", "l")],
+    "a link through an absolute link": [Entry("link", "l", "/further"), Entry("link", "l/evil", "x")],
     "a hard link through a link": [
         Entry("file", "d/f"),
         Entry("link", "l", "d"),
         Entry("hardlink", "h", "l/f"),
     ],
+    "a hard link through an absolute link": [Entry("link", "l", "/further"), Entry("hardlink", "h", "l/secret")],
+    "a hard link made through a link": [
+        Entry("file", "f"),
+        Entry("link", "l", "/further"),
+        Entry("hardlink", "l/h", "f"),
+    ],
     "a hard link to a link": [Entry("link", "l", "x"), Entry("hardlink", "h", "l")],
+    "a hard link to an absolute link": [Entry("link", "l", "/secret"), Entry("hardlink", "h", "l")],
+    "a hard link to a file of the node": [Entry("hardlink", "h", "/etc/shadow")],
+    "a hard link to a directory": [Entry("directory", "d"), Entry("hardlink", "h", "d")],
     "a hard link out": [Entry("hardlink", "h", "../secret")],
-    "a link out by one": [Entry("link", "d/l", "../../secret")],
+    "a name upwards": [Entry("file", "../evil")],
+    "a name upwards after a slash": [Entry("file", "/../evil")],
+    "a name upwards by a link": [Entry("link", "d/l", "/further"), Entry("file", "d/l/../evil")],
+    "a link's name upwards": [Entry("link", "../evil", "x")],
+    "a link to nothing": [Entry("link", "l", "")],
+    "a link that is too long": [Entry("link", "l", "x" * 4096)],
     "a file over a directory": [Entry("file", "d/f"), Entry("file", "d")],
     "a link over a directory": [Entry("file", "d/f"), Entry("link", "d", "x")],
     "a file below a file": [Entry("file", "f"), Entry("file", "f/g")],
 }
+OUTWARD = {
+    "an absolute link": [Entry("file", "bin/run"), Entry("link", "bin/python", "/usr/bin/python3")],
+    "a link to a secret": [Entry("link", "l", "/secret")],
+    "a link out by one": [Entry("link", "d/l", "../../secret")],
+    "a link to what is not there": [Entry("link", "l", "/no/such")],
+    "the longest link": [Entry("link", "l", "x" * 4095)],
+    "a link of odd text": [Entry("link", "l", " \n*?$(id)\\\u00fc")],
+    "a link to itself": [Entry("link", "l", "l")],
+    "a link through a file that becomes a link": [
+        Entry("file", "p/q/r/x"),
+        Entry("link", JAR, CLIMB),
+        Entry("link", "p/q/r/x", "../../.."),
+    ],
+    "a link to what is not there yet": [Entry("link", JAR, CLIMB), Entry("link", "p/q/r/x", "../../..")],
+    "a link under the jar's own name": [Entry("link", JAR, "../secret")],
+    "an absolute link under the jar's own name": [Entry("link", JAR, "/secret")],
+    "a link through a link": [
+        Entry("directory", "p/q/r"),
+        Entry("link", "p/q/r/x", "../../.."),
+        Entry("link", "y", "p/q/r/x/../../../secret"),
+    ],
+}
+"""Links that lead out, or nowhere, each of them made as it is."""
 
 
 FORMS = [(form, ".tar") for form in DIRECT] + [
@@ -280,12 +326,50 @@ FORMS = [(form, ".tar") for form in DIRECT] + [
 
 @pytest.mark.parametrize(("form", "suffix"), FORMS)
 def test_direct_forms_are_refused(place: Place, form: str, suffix: str) -> None:
-    entries = DIRECT[form]
+    entries = place.aimed(DIRECT[form])
     before = place.outside()
     with pytest.raises(UnsafeArchive):
         place.unpack(packed(entries, suffix), f"job{suffix}", Everything() if suffix == ".jar" else None)
     assert place.outside() == before
     place.check_inside()
+
+
+@pytest.mark.parametrize("suffix", [".tar", ".tgz", ".zip", ".jar"])
+@pytest.mark.parametrize("form", OUTWARD)
+def test_links_are_made_as_they_are_and_not_followed(place: Place, form: str, suffix: str) -> None:
+    entries = place.aimed(OUTWARD[form])
+    before = place.outside()
+    place.unpack(packed(entries, suffix), f"job{suffix}", Everything() if suffix == ".jar" else None)
+    assert place.outside() == before
+    place.check_inside()
+    for entry in entries:
+        path = place.root / entry.name
+        if entry.kind == "link" and not (suffix == ".jar" and entry.name == JAR):
+            assert os.readlink(path) == entry.target
+
+
+@pytest.mark.parametrize("suffix", [".tar", ".tgz", ".zip", ".jar"])
+def test_a_slash_before_a_name_is_passed_over(place: Place, suffix: str) -> None:
+    entries = [Entry("directory", "/d"), Entry("file", "//d/f"), Entry("link", "/l", "/secret")]
+    hard = [Entry("hardlink", "/h", "/d/f")] if suffix in (".tar", ".tgz") else []
+    place.unpack(packed([*entries, *hard], suffix), f"a{suffix}")
+    assert (place.root / "d/f").read_bytes() == b"evil"
+    assert os.readlink(place.root / "l") == "/secret"
+    assert not hard or (place.root / "h").samefile(place.root / "d/f")
+
+
+def test_a_target_with_a_nul_is_refused(tree: Tree) -> None:
+    with pytest.raises(UnsafeArchive, match="has no target, an overlong one, or one with a NUL"):
+        tree.symlink("l", "a\0b")
+
+
+@pytest.mark.parametrize("later", ["file", "link"])
+def test_a_later_entry_takes_a_links_place(place: Place, later: str) -> None:
+    """And not what the link names."""
+    before = place.outside()
+    place.unpack(packed(place.aimed([Entry("link", "f", "/secret"), Entry(later, "f", "x")]), ".tar"), "a.tar")
+    assert place.outside() == before
+    assert (place.root / "f").is_symlink() == (later == "link")
 
 
 def test_jar_replaces_a_link_of_its_own_name(place: Place) -> None:

@@ -23,7 +23,7 @@ from nm_plugin.localization.name_patterns import Matcher
 from nm_plugin.localization.unpacker import carry_out
 from nm_plugin.localization.unpacking import Packed, Unpacking, UnpackingFailed
 from tests.support.node_agent import eventually
-from tests.unit.nm_plugin.localization.test_tree import DIRECT, JAR, Entry, packed
+from tests.unit.nm_plugin.localization.test_tree import JAR, OUTWARD, Entry, aimed, packed
 from yodel.telemetry.limits import REFUSALS
 
 RESERVED = OsUser(name="", uid=65533, gid=65533)
@@ -74,7 +74,8 @@ async def test_what_is_one_users_is_made_by_that_user(unpacking: Unpacking, open
     """A process with more rights would have made files of its own."""
     made = order(open_path / "x", alice, packed(ENTRIES, ".tar"), "a.tar")
     assert await unpacking.unpack(made) == 4
-    assert of(made.target) == of(made.target / "d") == of(made.target / "d/run") == (alice.uid, 0o700)
+    assert of(made.target) == of(made.target / "d") == (alice.uid, 0o700)
+    assert of(made.target / "d/run") == (alice.uid, 0o500)
 
 
 async def test_what_is_for_all_is_the_agents_and_read_only(
@@ -85,7 +86,7 @@ async def test_what_is_for_all_is_the_agents_and_read_only(
     await unpacking.unpack(made)
     assert of(made.target) == of(made.target / "d") == (agent_user.uid, 0o755)
     assert of(made.target / "d/run") == (agent_user.uid, 0o555)
-    assert of(made.target / JAR) == (agent_user.uid, 0o444)
+    assert of(made.target / JAR) == (agent_user.uid, 0o555)
     assert (made.target / "l").lstat().st_uid == agent_user.uid
 
 
@@ -94,11 +95,12 @@ async def test_what_is_for_all_is_never_made_by_the_agent(
     unpacking: Unpacking, open_path: Path, agent_user: OsUser
 ) -> None:
     """While it is unpacked, it is nobody's but the reserved uid's."""
-    content = packed([*ENTRIES, Entry("link", "evil", "..")], ".tar")
+    content = packed([*ENTRIES, Entry("file", "../evil")], ".tar")
     made = order(open_path / "x", agent_user, content, "a.tar", public=True)
-    with pytest.raises(UnpackingFailed, match="target outside"):
+    with pytest.raises(UnpackingFailed, match="outside of the target directory"):
         await unpacking.unpack(made)
-    assert of(made.target) == of(made.target / "d") == of(made.target / "d/run") == (RESERVED.uid, 0o700)
+    assert of(made.target) == of(made.target / "d") == (RESERVED.uid, 0o700)
+    assert of(made.target / "d/run") == (RESERVED.uid, 0o500)
 
 
 SECRET_ABOVE = [
@@ -109,20 +111,50 @@ SECRET_ABOVE = [
 
 
 @pytest.mark.parametrize("public", [True, False])
-@pytest.mark.parametrize("form", ["two faults together", "a link under the jar's own name"])
+@pytest.mark.parametrize("form", ["two faults together", *(form for form in OUTWARD if "jar's own name" in form)])
 async def test_pattern_jars_write_no_file_of_the_node(
     unpacking: Unpacking, open_path: Path, agent_user: OsUser, alice: OsUser, form: str, public: bool
 ) -> None:
-    entries = SECRET_ABOVE if form == "two faults together" else DIRECT[form]
+    entries = SECRET_ABOVE if form == "two faults together" else aimed(OUTWARD[form], open_path)
     made = order(open_path / "x", agent_user if public else alice, packed(entries, ".jar"), pattern=".*", public=public)
     secrets = [open_path / "secret", open_path / "x/secret"]
     for secret in secrets:
         secret.write_text("secret")
         secret.chmod(0o600)
-    with pytest.raises(UnpackingFailed, match=r"climbs after it went down|target outside"):
-        await unpacking.unpack(made)
+    before = [secret.stat().st_mtime_ns for secret in secrets]
+    await unpacking.unpack(made)
     for secret in secrets:
         assert (secret.read_text(), *of(secret)) == ("secret", os.geteuid(), 0o600)
+    assert [secret.stat().st_mtime_ns for secret in secrets] == before
+    assert (made.target / JAR).read_bytes() == made.file.read_bytes()
+    assert not (made.target / JAR).is_symlink()
+
+
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("form", ["an absolute link", "a link to a secret"])
+async def test_links_to_anywhere_are_given_and_not_followed(
+    unpacking: Unpacking, open_path: Path, agent_user: OsUser, alice: OsUser, form: str, public: bool
+) -> None:
+    entries = aimed(OUTWARD[form], open_path)
+    owner = agent_user if public else alice
+    made = order(open_path / "x", owner, packed(entries, ".tar"), "a.tar", public=public)
+    (open_path / "secret").write_text("secret")
+    (open_path / "secret").chmod(0o600)
+    before = (open_path / "secret").stat()
+    await unpacking.unpack(made)
+    assert (open_path / "secret").stat() == before
+    for entry in entries:
+        if entry.kind == "link":
+            assert os.readlink(made.target / entry.name) == entry.target
+            assert (made.target / entry.name).lstat().st_uid == owner.uid
+
+
+async def test_a_link_in_the_archives_place_is_not_opened(unpacking: Unpacking, open_path: Path, alice: OsUser) -> None:
+    made = order(open_path / "x", alice, packed(ENTRIES, ".tar"), "a.tar")
+    made.file.rename(open_path / "x/other")
+    made.file.symlink_to(open_path / "x/other")
+    with pytest.raises(OSError, match="symbolic links"):
+        await unpacking.unpack(made)
 
 
 def corrupt(content: bytes) -> bytes:
@@ -288,10 +320,10 @@ def test_a_pattern_that_is_given_up_names_its_limit(
 @pytest.mark.usefixtures("needs_root")
 async def test_what_root_submits_is_unpacked_by_somebody_else(unpacking: Unpacking, open_path: Path) -> None:
     root = OsUser(name="root", uid=0, gid=0)
-    made = order(open_path / "x", root, packed([*ENTRIES, Entry("link", "evil", "..")], ".tar"), "a.tar")
-    with pytest.raises(UnpackingFailed, match="target outside"):
+    made = order(open_path / "x", root, packed([*ENTRIES, Entry("file", "../evil")], ".tar"), "a.tar")
+    with pytest.raises(UnpackingFailed, match="outside of the target directory"):
         await unpacking.unpack(made)
-    assert of(made.target) == of(made.target / "d/run") == (RESERVED.uid, 0o700)
+    assert (of(made.target), of(made.target / "d/run")) == ((RESERVED.uid, 0o700), (RESERVED.uid, 0o500))
     made = order(open_path / "y", root, packed([*ENTRIES, Entry("file", "all", "x")], ".tar"), "a.tar")
     await unpacking.unpack(made)
-    assert of(made.target) == of(made.target / "d") == of(made.target / "d/run") == (0, 0o700)
+    assert (of(made.target), of(made.target / "d"), of(made.target / "d/run")) == ((0, 0o700), (0, 0o700), (0, 0o500))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.logs.remote_files import LocalFileSystem, default_file_system, remote_files
+from nm_plugin.logs.remote_files import LocalFileSystem, remote_files
 from yodel.errors import InvalidValue
 
 
@@ -18,11 +18,11 @@ def test_file_urls(tmp_path: Path) -> None:
 
 
 def test_default_file_system_is_the_configurations(tmp_path: Path) -> None:
-    assert default_file_system(tmp_path) == "file:///"
     (tmp_path / "core-site.xml").write_text(
-        "<configuration><property><name>fs.defaultFS</name><value> hdfs://nn:8020 </value></property></configuration>"
+        "<configuration><property><name>fs.defaultFS</name><value>hdfs://nn:8020</value></property></configuration>"
     )
-    assert default_file_system(tmp_path) == "hdfs://nn:8020"
+    remote, path = remote_files("/tmp/logs", tmp_path)
+    assert (isinstance(remote, LocalFileSystem), path) == (False, "/tmp/logs")
 
 
 def test_other_schemes_are_refused() -> None:

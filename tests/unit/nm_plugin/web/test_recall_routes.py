@@ -127,7 +127,7 @@ async def test_node_paths_answer_for_what_the_node_does_not_know_any_more(web: h
 async def test_pages_without_a_log_server_show_them(web: httpx2.AsyncClient) -> None:
     listed = (await web.get(f"{PAGE}?user.name=alice")).text
     assert f'<a href="{PAGE}/stdout/?start=-4096">stdout : Total file length is 13 bytes.</a>' in listed
-    page = await web.get(f"{PAGE}/stdout/?start=-5", follow_redirects=True)
+    page = await web.get(f"{PAGE}/stdout/?start=-5")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "LogContents:\n&lt;/b&gt;\n\nEnd" in page.text
     assert "<b>" not in page.text

@@ -34,9 +34,16 @@ def client(**settings: Any) -> httpx2.AsyncClient:
 
 @pytest.mark.parametrize(
     ("path", "seen"),
-    [("/ws/v1/node/apps/", "/ws/v1/node/apps"), ("/ws/v1/node/", "/ws/v1/node"), ("/node/", "/node/")],
+    [
+        ("/ws/v1/node/apps/", "/ws/v1/node/apps"),
+        ("/ws/v1/node/", "/ws/v1/node"),
+        ("/node/", "/node"),
+        ("/jmx//", "/jmx"),
+        ("/", "/"),
+        ("//", "/"),
+    ],
 )
-async def test_trailing_slash_of_rest_paths_is_dropped(path: str, seen: str) -> None:
+async def test_trailing_slash_is_dropped(path: str, seen: str) -> None:
     async with client() as web:
         assert (await web.get(path)).text == seen
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -304,7 +305,7 @@ async def test_missing_log_is_not_found(web: httpx2.AsyncClient) -> None:
 async def test_pages_escape_what_containers_write(web: httpx2.AsyncClient) -> None:
     base = f"/node/containerlogs/{CONTAINER}/alice"
     assert f'href="{base}/stdout/?start=-4096"' in (await web.get(base)).text
-    page = (await web.get(f"{base}/stdout/?start=-4096", follow_redirects=True)).text
+    page = (await web.get(f"{base}/stdout/?start=-4096")).text
     assert "<pre>&lt;b&gt;hello&lt;/b&gt;\n</pre>" in page
     part = (await web.get(f"{base}/stdout?start=3&end=8")).text
     assert "<pre>hello</pre>" in part
@@ -315,6 +316,36 @@ async def test_pages_escape_what_containers_write(web: httpx2.AsyncClient) -> No
 async def test_page_needs_the_right_owner_and_container(web: httpx2.AsyncClient) -> None:
     assert (await web.get(f"/node/containerlogs/{CONTAINER}/bob")).status_code == 404
     assert (await web.get("/node/containerlogs/%3Cscript%3E/alice")).text.count("<script>") == 0
+
+
+@TOGETHER
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/node",
+        "/jmx",
+        "/conf",
+        "/stacks",
+        f"/node/containerlogs/{CONTAINER}/alice",
+        f"/node/containerlogs/{CONTAINER}/alice/stdout",
+        f"/ws/v1/node/containers/{CONTAINER}/logs",
+        "/ws/v1/node/info",
+    ],
+)
+async def test_a_slash_at_the_end_of_a_path_makes_no_difference(web: httpx2.AsyncClient, path: str) -> None:
+    for method, query in (("GET", ""), ("GET", "?start=-4096"), ("HEAD", "")):
+        answer = await web.request(method, f"{path}/{query}")
+        assert (answer.status_code, bool(answer.content)) == (200, method == "GET")
+    assert (await web.get("/ws/v1/node/resources/")).status_code == 404
+    assert (await web.get(f"{path}/nowhere/at/all/")).status_code == 404
+
+
+@TOGETHER
+async def test_every_link_of_a_page_is_answered_at_once(web: httpx2.AsyncClient) -> None:
+    pages = ["/node", f"/node/containerlogs/{CONTAINER}/alice"]
+    links = [link for page in pages for link in re.findall('href="([^"]+)"', (await web.get(page)).text)]
+    assert len(links) == 5
+    assert {link: (await web.get(link)).status_code for link in links} == dict.fromkeys(links, 200)
 
 
 @TOGETHER
