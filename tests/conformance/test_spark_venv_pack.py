@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.conformance.cluster import Cluster
 from tests.conformance.spark_submit import Spark
-from tests.conformance.test_streaming_clients import clients_python
+from tests.support.python_clients import clients_venv
 
 PACK_TIMEOUT_S = 120
 VERSION = "0.7.4"
@@ -20,9 +20,9 @@ VERSION = "0.7.4"
 
 def test_driver_and_executors_run_the_python_of_the_archive(cluster: Cluster, shared_dir: Path) -> None:
     archive, report = shared_dir / "environment.tar.gz", shared_dir / "report.json"
-    python = Path(clients_python())
+    venv = clients_venv()
     subprocess.run(
-        [str(python.parent / "venv-pack"), "--prefix", str(python.parents[1]), "--output", str(archive)],
+        [str(venv / "bin" / "venv-pack"), "--prefix", str(venv), "--output", str(archive)],
         check=True,
         timeout=PACK_TIMEOUT_S,
     )

@@ -13,16 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.clients.target import JOB_TIMEOUT_S, Target, settings
-from tests.conformance.cluster import ROOT
 from tests.support.hadoop import Hadoop
 from tests.support.hadoop_jars import jars
 from tests.support.hadoop_yodel import rm_addresses, running_yodel
 from tests.support.java import java_home
+from tests.support.python_clients import clients_venv
 
 LINE = "3.4"  # the newest release that streaming is published of
 STREAMING = "org.apache.hadoop.streaming.HadoopStreaming"
 COMPILE_TIMEOUT_S = 120
-VENV_TIMEOUT_S = 900
 WORDS = ["yodel mountain", "valley yodel", "yodel"]
 COUNTED = {"yodel": 3, "mountain": 1, "valley": 1}
 PARTITIONER = """
@@ -131,7 +130,15 @@ def test_mrjob_runs_on_hadoop(target: Target, streaming_jar: Path, tmp_path: Pat
     hadoop.chmod(0o755)
     job.write_text(MRJOB)
     text.write_text("\n".join(WORDS) + "\n")
-    command = [clients_python(), str(job), "-r", "hadoop", "--no-conf", "--hadoop-bin", str(hadoop)]
+    command = [
+        str(clients_venv() / "bin" / "python"),
+        str(job),
+        "-r",
+        "hadoop",
+        "--no-conf",
+        "--hadoop-bin",
+        str(hadoop),
+    ]
     command += ["--hadoop-streaming-jar", str(streaming_jar), "--hadoop-tmp-dir", f"{folder}/tmp"]
     command += ["--output-dir", f"{folder}/out", str(text)]
     environment = {**target.environment(), "CLIENT_JARS": str(target.jars)}
@@ -139,11 +146,3 @@ def test_mrjob_runs_on_hadoop(target: Target, streaming_jar: Path, tmp_path: Pat
     assert done.returncode == 0, done.stderr[-6000:]
     parts = counted(target, f"{folder}/out")
     assert {word: count for part in parts.values() for word, count in part.items()} == COUNTED
-
-
-def clients_python() -> str:
-    """Of the environment that has mrjob, made when it is not there."""
-    made = subprocess.run(
-        [str(ROOT / "scripts" / "clients-venv")], check=True, timeout=VENV_TIMEOUT_S, stdout=subprocess.PIPE, text=True
-    )
-    return f"{made.stdout.strip().splitlines()[-1]}/bin/python"
