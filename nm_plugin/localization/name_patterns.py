@@ -1,8 +1,8 @@
-"""Names that match a stranger's regular expression, found by a process that may be given up.
+r"""Names that match a stranger's regular expression of Java's, found by a process that may be given up.
 
-Python's matcher goes back and forth without end on patterns made for it (``(a+)+b``), and its compiler takes a
-hundredth of a second for each range of characters where case does not matter, of which a pattern has room for hundreds;
-both hold the interpreter's lock.  So both happen in a child with limits on time and memory, which has nothing open but
+Python's matcher goes back and forth without end on patterns made for it (``(a+)+b``), and its compiler takes some
+hundredths of a second for each ``\b`` or class of Unicode's, of which a pattern has room for hundreds; both hold the
+interpreter's lock.  So both happen in a child with limits on time and memory, which has nothing open but
 its two pipes, starts nothing, and ends with its parent.  MapReduce's own pattern, which nearly every job has, is
 matched here.
 
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from nm_plugin.host.identity import end_with_parent, start_nothing
+from yodel.domain.java_patterns import NotTranslated, RefusedByJava, to_python
 from yodel.errors import InvalidValue, YodelError
 
 HARMLESS = "(?:classes/|lib/).*"  # JobContext.JAR_UNPACK_PATTERN's default, JobConf.UNPACK_JAR_PATTERN_DEFAULT
@@ -48,6 +49,8 @@ class Matcher:
 
     def __init__(self, pattern: str) -> None:
         self._pattern, self._child = pattern, 0
+        self.warning = ""
+        """Why all names were taken for matching, when they were."""
         if pattern == HARMLESS:
             return
         question, self._asking = os.pipe()
@@ -60,10 +63,10 @@ class Matcher:
         os.set_blocking(self._asking, False)
 
     def matching(self, names: Sequence[str]) -> frozenset[str]:
-        """Those that the pattern matches wholly (Java's ``Matcher.matches``).
+        """Those that the pattern matches wholly (Java's ``Matcher.matches``); all when it cannot be translated.
 
         Raises:
-            InvalidValue: it is no pattern.
+            InvalidValue: it is no pattern of Java's.
             PatternTooHard: it was given up.
         """
         if self._pattern == HARMLESS:
@@ -73,7 +76,10 @@ class Matcher:
         if found is None:
             raise PatternTooHard(self._pattern)
         if "error" in found:
-            raise InvalidValue("resource pattern", self._pattern[:200], f"a regular expression: {found['error']}")
+            raise InvalidValue(
+                "resource pattern", self._pattern[:200], f"a regular expression of Java's: {found['error']}"
+            )
+        self.warning = found.get("warning", "")
         return frozenset(names[index] for index in found["found"])
 
     def close(self) -> None:
@@ -143,9 +149,11 @@ def _close_all_but(one: int, other: int) -> None:
 
 def _matched(pattern: str, names: Sequence[str]) -> dict[str, Any]:
     try:
-        match = re.compile(pattern).fullmatch
-    except (re.error, RecursionError, OverflowError) as error:
-        return {"error": str(error)[:200]}
+        match = re.compile(to_python(pattern)).fullmatch
+    except RefusedByJava as error:
+        return {"error": error.reason}
+    except (NotTranslated, re.error, RecursionError, OverflowError) as error:
+        return {"found": list(range(len(names))), "warning": str(error)[:500]}
     return {"found": [index for index, name in enumerate(names) if match(name)]}
 
 

@@ -3,7 +3,7 @@
 ``python -P -m nm_plugin.localization.unpacker SOURCE TARGET [UID:GID:GROUP,…]``: two inherited descriptors, the archive
 and the empty directory to fill, and whom to become once all modules are loaded (that one need not be able to read the
 agent's Python).  What is wanted comes as a line of JSON on standard input, what came of it leaves as a line on standard
-output: ``{"bytes": n}`` or ``{"error": text}``.  Then it waits for its end.  Started by ``unpacking``.
+output: ``{"bytes": n, "warning": text}`` or ``{"error": text}``.  Then it waits for its end.  Started by ``unpacking``.
 
 Before it reads a byte of the archive it has given up the right to start processes: whatever an archive makes of it, who
 ends it has ended all that has the archive's directory open.
@@ -54,7 +54,8 @@ def carry_out(order: dict[str, Any], source: int, target: int, matcher: Matcher 
     """Never raises: whatever goes wrong is the archive's fault, or the disk's, and is told."""
     try:
         with os.fdopen(source, "rb") as file:
-            return {"bytes": unpack(file, order["name"], target, Limits(**order["limits"]), matcher)}
+            written = unpack(file, order["name"], target, Limits(**order["limits"]), matcher)
+            return {"bytes": written, "warning": matcher.warning if matcher is not None else ""}
     except MemoryError:
         return {"error": f"Archive takes more than {MEMORY_BYTES_MAX >> 20} MiB of memory to unpack"}
     except UnsafeArchive as error:

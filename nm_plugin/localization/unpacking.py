@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from nm_plugin.host.identity import as_argument
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
 from nm_plugin.localization.archive import Limits
@@ -27,6 +29,8 @@ from yodel.errors import YodelError
 from yodel.telemetry.limits import ARCHIVES, REFUSALS
 
 ANSWER_BYTES_MAX = 64 << 10
+WARNING_LENGTH_MAX = 500
+_LOG = structlog.get_logger(__name__)
 ENDED_EARLY = "The process that unpacks the archive ended early"
 
 
@@ -145,6 +149,8 @@ def _written(answer: bytes, owner: OsUser) -> int:
             REFUSALS.tell(ARCHIVES[content["limit"]], caller=owner.name, value=value, maximum=maximum)
         if "error" in content:
             raise UnpackingFailed(str(content["error"]))
+        if content.get("warning"):
+            _LOG.warning("pattern_unpacks_all", user=owner.name, reason=str(content["warning"])[:WARNING_LENGTH_MAX])
         return int(content["bytes"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnpackingFailed(ENDED_EARLY) from error

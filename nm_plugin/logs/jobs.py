@@ -133,6 +133,8 @@ class Published:
     uploaded: tuple[LogKey, ...] = ()
     exists_already: bool = False
     """The file was there and must not be replaced: nothing was done."""
+    warning: str = ""
+    """More was uploaded than the application's patterns say, and why."""
 
 
 def encode(job: Job) -> bytes:

@@ -11,7 +11,6 @@ import codecs
 import importlib
 import json
 import os
-import re
 import struct
 import sys
 import time
@@ -69,13 +68,12 @@ def _load_what_comes_late(root: str) -> None:
 
 
 def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
-    """The answer's content.  Raises what the file system raises, ``re.error`` for a pattern that is none."""
+    """The answer's content.  Raises what the file system raises, and ``RefusedByJava`` for a pattern that is none."""
     progress = _Progress(output)
     match job:
         case MakeRoot():
             steps.make_root(remote, root, job)
         case Publish():
-            re.compile(job.include), re.compile(job.exclude)
             return asdict(steps.publish(remote, root, job, progress))
         case Settle():
             steps.settle(remote, root, job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -160,7 +160,15 @@ async def test_master_goes_where_its_label_is() -> None:
 # --- what no node can serve ------------------------------------------------------------------------------------------
 
 
-async def test_ask_that_can_never_fit_is_told_and_makes_no_pods(world: World) -> None:
+@pytest.fixture
+async def growing() -> AsyncIterator[World]:
+    """A cluster to which nodes come when something waits for them: what is too large for all is taken, and waits."""
+    async with World(Options(allocation=replace(LIMITS, maximum_follows_nodes=False))) as world:
+        yield world
+
+
+async def test_ask_that_can_never_fit_is_told_and_makes_no_pods(growing: World) -> None:
+    world = growing
     await world.register_node(capability=Resource(4096, 4))
     am = await world.running_am()
     created = len(world.pods.created)
@@ -192,7 +200,8 @@ async def test_ask_that_can_never_fit_holds_up_nothing_else(world: World) -> Non
     assert [task.priority for task in world.live_tasks()] == [5, 5]
 
 
-async def test_master_that_fits_nowhere_says_so_in_its_applications_diagnostics(world: World) -> None:
+async def test_master_that_fits_nowhere_says_so_in_its_applications_diagnostics(growing: World) -> None:
+    world = growing
     await world.register_node(capability=Resource(2048, 2))
     application_id = await world.submit(am_asked_capability=Resource(4096, 1))
     await world.settle()

@@ -60,6 +60,27 @@ async def test_refused_pod_of_an_am_fails_the_application_with_the_servers_words
     assert "admission webhook denied the request" in application.diagnostics
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status unknown for quota: compute-resources, resources: requests.cpu",
+        "minimum memory usage per Pod is 4Gi, but request is 2Gi",
+        "not yet ready to handle request",
+    ],
+)
+async def test_refusal_that_passes_by_itself_is_waited_for_by_an_am(world: World, words: str) -> None:
+    await world.register_node()
+    world.pods.create_errors += [Refused(f'pods "p" is forbidden: {words}')] * 3
+    application_id = await world.submit()
+    await world.settle()
+    assert world.application(application_id).state is ApplicationState.ACCEPTED
+    assert words in world.rm.queries.application(application_id).application.diagnostics
+
+    for _ in range(4):
+        await world.pass_time(30)
+    assert world.has_pod(ContainerId.of(world.application(application_id).current_attempt_id, 1))
+
+
 async def test_refused_pod_of_a_task_is_tried_again_without_haste(world: World) -> None:
     """A quota that is full must not make a new row every few milliseconds."""
     am = await world.running_am()

@@ -20,6 +20,7 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.waiting_words import What
+from yodel.errors import Refused
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.views.why import AskView, Link, WhyView
 
@@ -217,7 +218,7 @@ async def test_cluster_without_a_node_says_so() -> None:
     ],
 )
 async def test_ask_that_no_node_can_take_says_what_is_wrong(wishes: list[Ask], what: What) -> None:
-    async with World() as world:
+    async with World(Options(allocation=AllocationLimits(minimum=SMALL, maximum_follows_nodes=False))) as world:
         await world.register_node(capability=Resource(4096, 4))
         am = await world.running_am()
         await am.beat(*wishes)
@@ -253,6 +254,18 @@ async def test_pod_that_kubernetes_finds_no_node_for_says_it_in_the_schedulers_w
         assert found.is_under_way
         assert (names(found), found.chain[0].text) == ([What.UNSCHEDULABLE], words)
         assert world.rm.queries.application(am.application_id).application.diagnostics == words
+
+
+async def test_pod_that_a_limit_range_keeps_out_names_it_and_what_would_help() -> None:
+    async with World(options()) as world:
+        am = await world.running_am(queue="b")
+        words = 'pods "p" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi'
+        world.pods.create_errors.append(Refused(words))
+        await am.beat(ask(1))
+        await world.settle()
+        (found,) = why(world, am.application_id).asks
+        assert found.chain[0].text == f"A LimitRange of the namespace does not let the pod in: {words}"
+        assert "the LimitRange is changed" in found.chain[0].change
 
 
 async def test_constraint_that_holds_nowhere_says_so() -> None:

@@ -32,11 +32,24 @@ class Server:
     origin: str
 
 
+class SeveralLocals(InvalidValue):
+    """Several ``yodel local`` run, and nothing says which one is meant."""
+
+    def __init__(self, running: Sequence[RunningLocal]) -> None:
+        super().__init__("--server", None, "one of the yodel local that you run")
+        names = ", ".join(f"{one.rest_url} (--dir {one.directory})" for one in running)
+        self.args = (
+            f"Several yodel local run: {names}. Choose one with --server {running[0].rest_url} or YODEL_SERVER, or set "
+            f"HADOOP_CONF_DIR={running[0].directory}/hadoop-conf",
+        )
+
+
 def find_server(option: str | None, environment: Mapping[str, str], running: Sequence[RunningLocal]) -> Server:
     """``running`` are those of this user.
 
     Raises:
-        InvalidValue: the yarn-site.xml is no such file; or several ``yodel local`` run and nothing says which is meant.
+        InvalidValue: the yarn-site.xml is no such file.
+        SeveralLocals: nothing says which of them is meant.
     """
     if option:
         return Server(url=option, origin="--server")
@@ -48,8 +61,7 @@ def find_server(option: str | None, environment: Mapping[str, str], running: Seq
         if named is not None:
             return Server(url=named[1], origin=f"HADOOP_CONF_DIR ({named[0]} in {site})")
     if len(running) > 1:
-        names = ", ".join(f"{one.rest_url} (--dir {one.directory})" for one in running)
-        raise InvalidValue("--server", "", f"one of the yodel local that you run: {names}")
+        raise SeveralLocals(running)
     if running:
         return Server(url=running[0].rest_url, origin=f"your yodel local --dir {running[0].directory}")
     return Server(url=STANDARD_URL, origin="the default: nothing names another")

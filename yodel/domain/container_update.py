@@ -74,7 +74,7 @@ def judge(
             )
             continue
         seen.add(request.container_id)
-        _sort_in(found, request, container, rounded_up(request.capability, limits.minimum))
+        _sort_in(found, request, container, rounded_up(request.capability, limits.minimum, limits.maximum))
     return found
 
 
@@ -95,7 +95,7 @@ def _refusal(
     is_resize = request.type in (ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE)
     if is_resize and not _is_allowed(request.capability, limits.maximum):
         return OUT_OF_RANGE if request.version == container.version else INCORRECT_VERSION
-    target = rounded_up(request.capability, limits.minimum)
+    target = rounded_up(request.capability, limits.minimum, limits.maximum)
     if is_resize and is_repeated(request, container, target):
         return None
     if request.version != container.version:
@@ -126,4 +126,5 @@ def _sort_in(found: Updates, request: UpdateRequest, container: Container, targe
 
 def _is_allowed(capability: Resource, maximum: Resource) -> bool:
     is_allowed = 0 <= capability.memory_mib <= maximum.memory_mib and 0 <= capability.vcores <= maximum.vcores
-    return is_allowed and all(0 <= amount <= EXTRA_AMOUNT_MAX for _, amount in capability.extras)
+    most = dict(maximum.extras)
+    return is_allowed and all(0 <= amount <= most.get(name, EXTRA_AMOUNT_MAX) for name, amount in capability.extras)

@@ -76,8 +76,10 @@ def _merged(left: Resource, right: Resource, sign: int) -> Extras:
     return tuple((name, value) for name, value in found if value)
 
 
-def rounded_up(ask: Resource, minimum: Resource) -> Resource:
+def rounded_up(ask: Resource, minimum: Resource, most: Resource | None = None) -> Resource:
     """Round memory and vcores up to multiples of the minimum allocation (DefaultResourceCalculator.normalize).
+
+    What is not over ``most`` stays so: the largest node's memory need not be a multiple.
 
     Raises:
         InvalidValue: the minimum is not positive.
@@ -89,6 +91,9 @@ def rounded_up(ask: Resource, minimum: Resource) -> Resource:
         return max(step, -(-value // step) * step)
 
     memory_mib, vcores = up(ask.memory_mib, minimum.memory_mib), up(ask.vcores, minimum.vcores)
+    if most is not None:
+        memory_mib = min(memory_mib, max(most.memory_mib, ask.memory_mib))
+        vcores = min(vcores, max(most.vcores, ask.vcores))
     # What is round already is the same value: decisions compare thousands of them with those of the last one.
     is_round = memory_mib == ask.memory_mib and vcores == ask.vcores
     return ask if is_round else Resource(memory_mib, vcores, ask.extras)

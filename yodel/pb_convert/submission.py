@@ -17,6 +17,7 @@ from yodel.errors import InvalidValue, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.writable import Credentials, WireToken, encode_credentials, parse_credentials
 from yodel.pb_convert import ids
+from yodel.pb_convert.patterns import require_patterns
 from yodel.pb_convert.texts import text
 
 ANY = "*"
@@ -28,13 +29,14 @@ def submission(context: pb.ApplicationSubmissionContextProto, user: str) -> Subm
     """What the submitter asked for; rounding and limits are the service's.
 
     Raises:
-        InvalidValue: no launch context, or credentials that cannot be read.
+        InvalidValue: no launch context, credentials that cannot be read, or a pattern that cannot be matched.
         Refused: a lifetime that is not positive.
     """
     if not context.HasField("am_container_spec"):
         raise InvalidValue("am_container_spec", None, "a ContainerLaunchContext")
     if context.am_container_spec.tokens:
         parse_credentials(context.am_container_spec.tokens)
+    require_patterns(context)
     asked = _am_resource(context)
     return Submission(
         name=text("application_name", context.application_name),

@@ -65,6 +65,7 @@ from yodel.services.scheduling.window_edges import WindowEdges
 from yodel.services.views.queries import Queries
 from yodel.services.views.transitions import Transitions
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.maximum import MaximumAllocation
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import GangKind
@@ -269,15 +270,15 @@ class Core:
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
         ports, limits, clock = self._ports, self._limits, self._ports.clock
+        maximum = MaximumAllocation(self.state.pools, limits.allocation)
         self.submission = SubmissionService(
-            self.engine, self.rights, limits.submission, limits.allocation, self.quotas, limits.asks
+            self.engine, self.rights, limits.submission, limits.allocation, maximum, self.quotas, limits.asks
         )
         self.master = MasterService(
             self.engine,
             self.tokens,
             clock,
-            self.submission.require_allowed,
-            limits.allocation.maximum,
+            maximum,
             self._tick_wanted.set,
             self.quotas,
             limits.asks,

@@ -84,6 +84,9 @@ class Settings(BaseSettings):
     """Largest container; larger requests are refused (yarn.scheduler.maximum-allocation-mb)."""
     maximum_allocation_vcores: int = Field(default=4, ge=1)
     """Most vcores of a container (yarn.scheduler.maximum-allocation-vcores)."""
+    maximum_follows_nodes: bool = True
+    """Refuse what is larger than any node may have, and tell clients so, as YARN does. Set it to false where nodes come
+    when something waits for them: then only the two maxima above count."""
     am_share: float = Field(default=0.5, gt=0, le=1)
     """Part of a queue that ApplicationMasters may use, 0 to 1 (yarn.scheduler.capacity.maximum-am-resource-percent)."""
     queue_enforcement: Literal["observe", "limit"] | None = None

@@ -12,46 +12,94 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_QUOTA = re.compile(
-    r"exceeded quota|failed quota|insufficient quota|maximum .* usage per (Pod|Container)", re.IGNORECASE
+_QUOTA = re.compile(r"exceeded quota|failed quota|insufficient quota|status unknown for quota", re.IGNORECASE)
+_LIMIT_RANGE = re.compile(
+    r"(minimum|maximum) .* usage per \w+ is|max limit to request ratio per \w+ is|error enforcing limit ranges",
+    re.IGNORECASE,
 )
-_LEAVING = re.compile(r"because it is being terminated|namespaces? .* not found", re.IGNORECASE)
+_LEAVING = re.compile(
+    r"because it is being terminated|namespaces? .* not found|namespace \S+ does not exist", re.IGNORECASE
+)
+_ABSENT = re.compile(
+    r"error looking up service account|no API token found for service account|no service account specified for pod"
+    r"|no PriorityClass with name .* was found|RuntimeClass .* not found",
+    re.IGNORECASE,
+)
+_NOT_READY = re.compile(
+    r"not yet ready to handle request|error contacting webhook|failed (to call|calling) webhook"
+    r"|is forbidden: (get|post) \"?https?://",
+    re.IGNORECASE,
+)
 _WEBHOOK = re.compile(r"admission webhook|ValidatingAdmissionPolicy|violates PodSecurity", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalLine:
-    """``may_pass``: waiting may help, so an AM's container stays planned too.  ``says`` tests the server's message."""
+    """``says`` tests the server's message.
+
+    ``until``: what would let the pod in, empty when waiting does not help; then an AM's container ends.  ``cause``
+    names what refuses where the server's own words do not.
+    """
 
     what: str
     seen: str
-    may_pass: bool
     says: Callable[[str], bool]
+    until: str = ""
+    cause: str = ""
+
+    @property
+    def may_pass(self) -> bool:
+        """Waiting may help, so an AM's container stays planned too."""
+        return bool(self.until)
+
+
+def _has(words: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda message: words.search(message) is not None
 
 
 TABLE: tuple[RefusalLine, ...] = (
     RefusalLine(
-        what="Quota full, or a limit of the namespace",
-        seen="403 `exceeded quota: …`, `maximum memory usage per Container is …`",
-        may_pass=True,
-        says=lambda message: bool(_QUOTA.search(message)),
+        what="Quota full, or just made",
+        seen="403 `exceeded quota: …`, `failed quota: …`, `insufficient quota …`, `status unknown for quota: …`",
+        says=_has(_QUOTA),
+        until="pods of the namespace end, or the ResourceQuota is raised (kubectl describe resourcequota).",
+    ),
+    RefusalLine(
+        what="LimitRange of the namespace",
+        seen="403 `maximum memory usage per Container is …`, `minimum …`, `… max limit to request ratio per …`, "
+        "`… there was an error enforcing limit ranges`",
+        says=_has(_LIMIT_RANGE),
+        until="the LimitRange is changed (kubectl describe limitrange), or another size is asked for.",
+        cause="A LimitRange of the namespace does not let the pod in",
     ),
     RefusalLine(
         what="Namespace missing or terminating",
         seen="404 `namespaces … not found`, 403 `… because it is being terminated`",
-        may_pass=True,
-        says=lambda message: bool(_LEAVING.search(message)),
+        says=_has(_LEAVING),
+        until="there is a namespace of that name again (kubectl get namespace).",
+    ),
+    RefusalLine(
+        what="Service account or class that the pod names missing, or just made",
+        seen="403 `error looking up service account …`, `no PriorityClass with name … was found`, "
+        "`RuntimeClass … not found`",
+        says=_has(_ABSENT),
+        until="it is made; that of a new namespace is made by Kubernetes itself, in a moment.",
+    ),
+    RefusalLine(
+        what="API server not ready, or without an answer from whom it asks",
+        seen="403 `not yet ready to handle request`, `Error contacting webhook: …`, `… is forbidden: Post "
+        '"https://…": …`',
+        says=_has(_NOT_READY),
+        until="the API server is ready, and whom it asks before it makes a pod answers.",
     ),
     RefusalLine(
         what="Refused by a webhook or a policy",
         seen="400/403 `admission webhook … denied the request`, `violates PodSecurity …`",
-        may_pass=False,
-        says=lambda message: bool(_WEBHOOK.search(message)),
+        says=_has(_WEBHOOK),
     ),
     RefusalLine(
         what="Refused otherwise",
         seen="422 `Pod … is invalid`, 403 without the right to create pods",
-        may_pass=False,
         says=lambda _: True,
     ),
 )
@@ -60,3 +108,9 @@ TABLE: tuple[RefusalLine, ...] = (
 def meaning_of(message: str) -> RefusalLine:
     """The first line that applies; the last applies to everything."""
     return next(line for line in TABLE if line.says(message))
+
+
+def explained(message: str) -> str:
+    """Return the server's words, behind what refuses where they do not name it."""
+    cause = meaning_of(message).cause
+    return f"{cause}: {message}" if cause else message

@@ -141,6 +141,7 @@ def allocation_limits(settings: Settings) -> AllocationLimits:
     return AllocationLimits(
         minimum=Resource(settings.minimum_allocation_mib, settings.minimum_allocation_vcores),
         maximum=Resource(settings.maximum_allocation_mib, settings.maximum_allocation_vcores),
+        maximum_follows_nodes=settings.maximum_follows_nodes,
         am_share=settings.am_share,
         in_flight_max=settings.in_flight_max,
         hold_after_s=settings.hold_room_after_s if settings.hold_room_after_s >= 0 else inf,

@@ -255,6 +255,8 @@ class LogAggregator:
                 await asyncio.sleep(delay_s * random.uniform(0.75, 1.0))
                 delay_s = min(delay_s * 2, self._settings.retry_max_s)
         self._say(logs.application_id, LogStatus.SUCCEEDED, self._text(logs, "successfully "))
+        if logs.warning:
+            self._log.warning("all_logs_included", application=str(logs.application_id), reason=logs.warning[:500])
         self._log.info("logs_uploaded", application=str(logs.application_id), uploads=logs.uploads)
         return True
 
@@ -266,7 +268,8 @@ class LogAggregator:
     def _text(self, logs: AppLogs, outcome: str) -> str:
         """AppLogAggregatorImpl's diagnostics."""
         at = datetime.fromtimestamp(self._parts.now_ms() / 1000, UTC).strftime("%a %b %d %H:%M:%S +0000 %Y")
-        return f"Log uploaded {outcome}for Application: {logs.application_id} in NodeManager: {self._node} at {at}\n"
+        text = f"Log uploaded {outcome}for Application: {logs.application_id} in NodeManager: {self._node} at {at}\n"
+        return f"{text}{logs.warning}\n" if logs.warning else text
 
     # Afterwards.
 

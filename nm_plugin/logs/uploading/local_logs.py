@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nm_plugin.logs.formats.random_file import TEXT_BYTES_MAX
+from yodel.domain.java_patterns import NotTranslated, to_python
 
 FILES_MAX = 10_000  # of one container
 READ_BYTES = 256 << 10
@@ -22,19 +23,39 @@ PADDING = b"\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Patterns of a LogAggregationContext (Java's and Python's regular expressions agree in all but rarities).
+    """Patterns of a LogAggregationContext, translated from Java's (``selected_by``).
 
-    A name is kept when ``include`` is found in it and ``exclude`` is not; an empty pattern decides nothing.
+    A name is kept when ``include`` is found in it and ``exclude`` is not; an absent one decides nothing.
     """
 
-    include: str = ""
-    exclude: str = ""
+    include: re.Pattern[str] | None = None
+    exclude: re.Pattern[str] | None = None
+    warning: str = ""
+    """Why all names are included, when that is not what the pattern says."""
 
     def keeps(self, name: str) -> bool:
-        """Raises re.error."""
-        if self.include and re.search(self.include, name) is None:
+        if self.include is not None and self.include.search(name) is None:
             return False
-        return not self.exclude or re.search(self.exclude, name) is None
+        return self.exclude is None or self.exclude.search(name) is None
+
+
+def selected_by(include: str, exclude: str) -> Selection:
+    """Return what these patterns select; an include pattern that cannot be translated selects all.
+
+    Raises:
+        RefusedByJava: a pattern that is none.  The ResourceManager refuses it at submission, and
+        NotTranslated, re.error: an exclude pattern that it should have refused.
+    """
+    excluded, warning = _compiled(exclude), ""
+    try:
+        included = _compiled(include)
+    except (NotTranslated, re.error, RecursionError, OverflowError) as error:
+        included, warning = None, f"All logs are included: {error}"
+    return Selection(include=included, exclude=excluded, warning=warning)
+
+
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    return re.compile(to_python(pattern)) if pattern else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 from nm_plugin.logs.formats.aggregated_tfile import AggregatedTFileWriter, LogPart
 from nm_plugin.logs.formats.indexed_file import (
@@ -25,7 +26,7 @@ from nm_plugin.logs.layout import DIRECTORY_MODE, FILE_MODE, ROOT_MODE, TEMPORAR
 from nm_plugin.logs.published import own_files, read_checksum
 from nm_plugin.logs.remote_files import RemoteFiles, RemoteWriter
 from nm_plugin.logs.uploading import local_logs
-from nm_plugin.logs.uploading.local_logs import LocalLog, Selection
+from nm_plugin.logs.uploading.local_logs import LocalLog, Selection, selected_by
 
 ROLL_OVER_BYTES = 10 << 30  # indexedFile.log.roll-over.max-file-size-gb
 
@@ -49,9 +50,16 @@ def make_root(remote: RemoteFiles, path: str, job: MakeRoot) -> None:
 
 def publish(remote: RemoteFiles, root: str, job: Publish, progress: Progress) -> Published:
     """Upload what is there and was not uploaded before.  Raises what the file system raises."""
-    found = _found(job)
+    selection = selected_by(job.include, job.exclude)
+    found = _found(job, selection)
     if not any(found.values()):
         return Published()
+    return replace(_publish(remote, root, job, found, progress), warning=selection.warning)
+
+
+def _publish(
+    remote: RemoteFiles, root: str, job: Publish, found: dict[str, list[LocalLog]], progress: Progress
+) -> Published:
     directory = _make_directories(remote, root, job.directories)
     if job.format == "ifile":
         return _publish_indexed(remote, directory, job, found, progress)
@@ -97,8 +105,8 @@ def expire(remote: RemoteFiles, root: str, job: Expire) -> bool:
     return True
 
 
-def _found(job: Publish) -> dict[str, list[LocalLog]]:
-    selection, already = Selection(include=job.include, exclude=job.exclude), set(job.already)
+def _found(job: Publish, selection: Selection) -> dict[str, list[LocalLog]]:
+    already = set(job.already)
     return {
         container: [
             log

@@ -131,6 +131,7 @@ class Uploads:
             may_append=self.rolls(logs),
         )
         answer = await self.run(job, user, logs.origin.credentials)
+        logs.warning = str(answer["warning"])
         return Published(uploaded=log_keys(answer["uploaded"]), exists_already=bool(answer["exists_already"]))
 
     def _containers(self, logs: AppLogs, is_final: bool) -> list[ContainerId]:

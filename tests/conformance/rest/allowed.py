@@ -219,8 +219,8 @@ OF_KUBERNETES = (
         what="figures of beans",
         calls=r"GET /+jmx\?qry=.*(Cluster|Queue)Metrics.*",
         place=r"body\.beans\[\]\.(AM\w*Delay\w*|AppAttemptFirst\w*|ContainerAssigned\w*|\w*EventQueueSize|RmEventProcCPU\w*|"
-        r"Aggregate\w*(Preempted|LocalContainersAllocated|OffSwitch\w*))",
-        hadoop="delays of ApplicationMasters, locality, preemption, queues of events",
+        r"Aggregate\w*(LocalContainersAllocated|OffSwitch\w*))",
+        hadoop="delays of ApplicationMasters, locality, queues of events",
         yodel="none of them",
         reason="they have no source here, and a zero would say that there is one",
     ),

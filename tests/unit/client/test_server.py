@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from yodel.client.server import STANDARD_URL, find_server
+from yodel.client.server import STANDARD_URL, SeveralLocals, find_server
 from yodel.errors import InvalidValue
 from yodel.local.running import RunningLocal
 from yodel.translator.client_config import site_xml
@@ -83,5 +83,9 @@ def test_malformed_configuration_is_named(tmp_path: Path) -> None:
 
 def test_one_of_several_has_to_be_named() -> None:
     other = RunningLocal(directory=Path("/tmp/b"), rest_url="http://127.0.0.1:6")
-    with pytest.raises(InvalidValue, match=r"http://127.0.0.1:5 \(--dir /tmp/a\), http://127.0.0.1:6 \(--dir /tmp/b\)"):
+    with pytest.raises(SeveralLocals) as raised:
         find_server(None, {}, [LOCAL, other])
+    assert str(raised.value) == (
+        "Several yodel local run: http://127.0.0.1:5 (--dir /tmp/a), http://127.0.0.1:6 (--dir /tmp/b). Choose one "
+        "with --server http://127.0.0.1:5 or YODEL_SERVER, or set HADOOP_CONF_DIR=/tmp/a/hadoop-conf"
+    )

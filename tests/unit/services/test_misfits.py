@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.playbook import Am, World, ask, key
-from tests.support.rm_options import Options
+from tests.support.rm_options import LIMITS, Options
 from yodel.domain.allocation.demands import Misfit
 from yodel.domain.ask_book import SchedulingAsk
 from yodel.domain.constraints import Single, Target
@@ -78,7 +80,8 @@ async def test_placement_processor_gives_requests_back_after_a_while() -> None:
 
 
 async def test_request_that_is_too_large_is_given_back_for_its_size() -> None:
-    async with World(Options(constraints_handler="placement-processor")) as world:
+    allocation = replace(LIMITS, maximum_follows_nodes=False)
+    async with World(Options(constraints_handler="placement-processor", allocation=allocation)) as world:
         await world.register_node(capability=Resource(2048, 2))
         am = await world.running_am()
         asked = request(key=key(capability=Resource(4096, 1)), constraint=None)

@@ -116,7 +116,7 @@ def _take_turns(tick: _Tick, turns: Turns, limits: AllocationLimits, heads_max: 
         elif tick.is_as_before(demand, wish):
             line.advance()
         else:
-            size = rounded_up(wish.key.capability, limits.minimum)
+            size = rounded_up(wish.key.capability, limits.minimum, demand.most)
             is_over = tick.serve(demand, wish, line.at_most(size, turns))
             line.served((tick.given - before) * size.memory_mib, is_over=is_over)
         if tick.given != before or line.is_done:
@@ -237,7 +237,7 @@ class _Tick:
         looked = self._look(demand)
         order = self._begun.pop((demand.attempt_id, wish.key), None) if self._begun else None
         if order is None:
-            capability = rounded_up(wish.key.capability, self._limits.minimum)
+            capability = rounded_up(wish.key.capability, self._limits.minimum, demand.most)
             count = wish.count - demand.in_flight.get(wish.key, 0)
             order = Order(demand, wish, capability, count)
         before, wanted = order.planned, min(order.left, at_most)

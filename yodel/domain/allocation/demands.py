@@ -50,6 +50,8 @@ class Demand:
     increases: Sequence[Increase] = ()
     waited_s: Mapping[AskKey, float] = field(default_factory=dict)
     """How long a wish has waited for the places it prefers; one that is not named has waited long enough."""
+    most: Resource | None = None
+    """What the attempt was told a container may be at most: no ask is rounded up over it."""
     may_have_rules: bool = True
     """Kubernetes' scheduler chooses the nodes, so it may keep what it can of the constraints."""
 
@@ -78,6 +80,8 @@ class AllocationLimits:
 
     minimum: Resource = Resource(1024, 1)
     maximum: Resource = Resource(8192, 4)
+    maximum_follows_nodes: bool = True
+    """No container may be larger than what some node has."""
     am_share: float = 0.5
     in_flight_max: int = 1000
     per_tick_max: int = 200

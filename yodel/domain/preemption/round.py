@@ -230,7 +230,7 @@ def _wanted(demand: Demand, limits: AllocationLimits) -> Iterator[tuple[Resource
         count = wish.count - demand.in_flight.get(wish.key, 0)
         if count > 0:
             placement = replace(wish.placement, avoid=demand.avoid) if demand.avoid else wish.placement
-            yield rounded_up(wish.key.capability, limits.minimum), count, placement, wish
+            yield rounded_up(wish.key.capability, limits.minimum, demand.most), count, placement, wish
 
 
 def _is_short_of_masters(ledger: Ledger, demand: Demand, size: Resource) -> bool:

@@ -101,6 +101,7 @@ class Pool:
         """What there is, given away or free: a node's loan, or what is held there where that is more; of a node that
         is leaving, what is held: it is full (RMNodeImpl.DecommissioningNodeTransition)."""
         self._parts: dict[NodeId, _Part] = {}
+        self._largest: Resource | None = None
 
     @property
     def lenders(self) -> Iterable[NodeId]:
@@ -110,6 +111,16 @@ class Pool:
     def ever(self) -> Resource:
         """What its nodes may have at most, one by one."""
         return total_of(part.lent.ever for part in self._parts.values() if part.lent is not None)
+
+    @property
+    def largest(self) -> Resource:
+        """The most of each type that one of its nodes may have (ClusterNodeTracker.getMaxAllowedAllocation)."""
+        if self._largest is None:
+            self._largest = NONE
+            for part in self._parts.values():
+                if part.lent is not None:
+                    self._largest = larger(self._largest, part.lent.ever)
+        return self._largest
 
     def lent(self, node_id: NodeId) -> Lent | None:
         part = self._parts.get(node_id)
@@ -132,6 +143,8 @@ class Pool:
             self._forget(node_id, part)
             return False
         self.size += (lent.now if lent is not None else NONE) - (part.lent.now if part.lent is not None else NONE)
+        if part.lent is None or lent is None or part.lent.ever != lent.ever:
+            self._largest = None
         part.lent, part.is_leaving = lent, is_leaving
         self._count(part)
         self._forget(node_id, part)

@@ -56,6 +56,7 @@ async def _beans(api: Api, tree: Tree, metrics: ClusterMetrics, pattern: NamePat
     kinds: dict[str, Callable[[], Iterable[Bean]]] = {
         "ClusterMetrics": lambda: [wire.cluster_metrics(metrics, loads(services), host)],
         "QueueMetrics": lambda: _queue_beans(api, tree, applications, host),
+        "RMInfo": lambda: [wire.resource_manager(host, _client_port(api))],
         "RMNMInfo": lambda: [wire.node_managers(nodes)],
         "UgiMetrics": lambda: [wire.user_metrics(services.group_lookups, host, time.monotonic())],
         "JvmMetrics": lambda: process_beans(
@@ -67,6 +68,10 @@ async def _beans(api: Api, tree: Tree, metrics: ClusterMetrics, pattern: NamePat
         for prefix, make in zip((wire.RPC, wire.RPC_DETAILED), makers, strict=True):
             kinds[f"{prefix}{server.port}"] = partial(_rpc_beans, make, server, host)
     return (bean for kind, beans in kinds.items() if wanted is None or wanted.fullmatch(kind) for bean in beans())
+
+
+def _client_port(api: Api) -> int | None:
+    return next((server.port for server in api.services.rpc_servers() if server.name == "client"), None)
 
 
 async def _live_nodes(api: Api) -> list[str]:

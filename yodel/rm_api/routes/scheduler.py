@@ -39,8 +39,8 @@ async def scheduler(request: Request) -> Response:
 
 async def overview(request: Request) -> Response:
     services = api_of(request).services
-    limits, priority = services.queries.limits, services.submission.max_priority
-    return answer(request, overview_shape(limits.minimum, limits.maximum, priority))
+    minimum, submission = services.queries.limits.minimum, services.submission
+    return answer(request, overview_shape(minimum, submission.maximum_capability, submission.max_priority))
 
 
 async def access(request: Request) -> Response:

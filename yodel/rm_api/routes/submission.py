@@ -58,7 +58,7 @@ async def submit(request: Request) -> Response:
         async with reading_object(request, api.services.settings.body_bytes_max, rest_submission.ROOT) as body:
             application_id, submission = await in_turns(rest_submission.submission_in_turns(body, user))
         note(request.scope, app_id=str(application_id))
-        _require_fits(submission.am_asked_capability, service.maximum_capability)
+        _require_fits(submission.am_asked_capability, service.configured_maximum)
         await service.submit_given(application_id, submission, asker(request))
     except InvalidReservationId as error:
         require_reservation_id(error.text)

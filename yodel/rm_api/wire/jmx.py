@@ -1,7 +1,7 @@
 """The MBeans that exporters and alerts read, under Hadoop's names; values are ours.
 
-A figure that has no source here (delays of ApplicationMasters, locality, preemption, logins) is absent: a zero would
-say that it was looked at.  What is zero by nature stays where alerts and dashboards of Hadoop's ask for it: nothing is
+A figure that has no source here (delays of ApplicationMasters, locality, logins) is absent: a zero would say that it
+was looked at.  What is zero by nature stays where alerts and dashboards of Hadoop's ask for it: nothing is
 ever reserved, and no call waits in a queue.
 """
 
@@ -144,6 +144,17 @@ def node_managers(live: Iterable[str]) -> Bean:
     }
 
 
+def resource_manager(host: str, client_port: int | None) -> Bean:
+    """RMInfo: whoever answers is active, and no port speaks Kerberos."""
+    return {
+        "name": RM + "RMInfo",
+        "modelerType": "org.apache.hadoop.yarn.server.resourcemanager.RMInfo",
+        **({"HostAndPort": f"{host}:{client_port}"} if client_port is not None else {}),
+        "SecurityEnabled": False,
+        "State": "active",
+    }
+
+
 def user_metrics(group_lookups: Rate, host: str, now_s: float) -> Bean:
     """Nobody logs in here by a keytab: of that there is no figure."""
     return {
@@ -226,9 +237,15 @@ def _counts(prefix: str, totals: ApplicationTotals, applications: Sequence[Appli
 
 
 def _aggregates(totals: Totals) -> Bean:
+    taken_back = totals.preempted
     return {
         "AggregateContainersAllocated": totals.containers_allocated,
+        "AggregateContainersPreempted": taken_back.masters + taken_back.others,
         "AggregateContainersReleased": totals.containers_released,
+        "AggregateMemoryMBPreempted": taken_back.memory_mib,
+        "AggregateMemoryMBSecondsPreempted": taken_back.memory_mib_s,
+        "AggregateVcoreSecondsPreempted": taken_back.vcore_s,
+        "AggregateVcoresPreempted": taken_back.vcores,
     }
 
 

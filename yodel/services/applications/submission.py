@@ -18,12 +18,11 @@ from yodel.domain.events import AttemptKillRequested, KillRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId
 from yodel.domain.queues import queue as queues
 from yodel.domain.queues.mapping import NO_RULES, MappingRules, RejectedByRule, Submitted, placed
-from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, rounded_up
+from yodel.domain.resource import Resource, rounded_up
 from yodel.domain.states import ApplicationState, FinalApplicationStatus
 from yodel.errors import (
     AccessDenied,
     ApplicationNotFound,
-    InvalidResourceRequest,
     InvalidValue,
     Refused,
     TooMuchAsked,
@@ -31,6 +30,7 @@ from yodel.errors import (
 from yodel.services.access.rights import Rights
 from yodel.services.applications.given_ids import Asker, GivenIds
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.maximum import MaximumAllocation
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.submission_room import SubmissionRoom
 from yodel.services.writer.transaction import Transaction
@@ -80,12 +80,13 @@ class SubmissionService:
         rights: Rights,
         limits: SubmissionLimits,
         allocation: AllocationLimits,
+        maximum: MaximumAllocation,
         quotas: Quotas,
         asks: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._rights = engine, rights
         self._limits, self._allocation, self._asks = limits, allocation, asks
-        self._quotas, self._mapping = quotas, NO_RULES
+        self._maximum, self._quotas, self._mapping = maximum, quotas, NO_RULES
         identity = engine.state.identity
         self._next = self._reserved = identity.application_sequence
         self.ids = GivenIds(engine.clock, ApplicationId(identity.cluster_timestamp_ms, self._next))
@@ -100,7 +101,12 @@ class SubmissionService:
 
     @property
     def maximum_capability(self) -> Resource:
-        return self._allocation.maximum
+        """The largest container, in whatever queue."""
+        return self._maximum.of_any
+
+    @property
+    def configured_maximum(self) -> Resource:
+        return self._maximum.configured
 
     async def new_application_id(self) -> ApplicationId:
         """The next id; ids are reserved on disk in blocks."""
@@ -163,12 +169,19 @@ class SubmissionService:
                 raise AccessDenied(
                     f"User {checked.user} does not have permission to submit {application_id} to queue {name}"
                 )
+            most = self._maximum.of_queue(queue.path)
+            if not checked.is_unmanaged:
+                self._maximum.require_allowed(checked.am_asked_capability, most)
             self._limits.room.require_room(checked, tx.live_context_bytes(checked.user))
             lifetime_s = queues.lifetime_s(queue, checked.lifetime_s)
             tx.put(
                 Application(
                     id=application_id,
-                    submission=replace(checked, queue=queue.path),
+                    submission=replace(
+                        checked,
+                        queue=queue.path,
+                        am_capability=rounded_up(checked.am_asked_capability, self._allocation.minimum, most),
+                    ),
                     submitted_ms=tx.now_ms,
                     expires_ms=tx.now_ms + lifetime_s * 1000 if lifetime_s > 0 else 0,
                 )
@@ -251,7 +264,7 @@ class SubmissionService:
             raise InvalidValue("application name", submission.name[:80], f"at most {NAME_LENGTH_MAX} characters")
         _check_tags(submission.tags)
         try:
-            self.require_allowed(submission.am_asked_capability)
+            self._maximum.require_allowed(submission.am_asked_capability, self._maximum.configured)
         except TooMuchAsked as error:
             REFUSALS.tell(EXTRA_RESOURCE_AMOUNT, caller=submission.user, value=error.value, maximum=error.maximum)
             raise
@@ -267,38 +280,6 @@ class SubmissionService:
             priority=self.capped_priority(submission.priority),
             am_capability=rounded_up(submission.am_asked_capability, self._allocation.minimum),
         )
-
-    def require_allowed(self, capability: Resource) -> None:
-        """Hadoop's SchedulerUtils.validateResourceRequest.
-
-        Raises:
-            InvalidResourceRequest: negative, or over the maximum allocation.
-            TooMuchAsked: an amount of a further type is over EXTRA_AMOUNT_MAX.
-        """
-        maximum = self._allocation.maximum
-        for name, value, most in (
-            (MEMORY, capability.memory_mib, maximum.memory_mib),
-            (VCORES, capability.vcores, maximum.vcores),
-            *((name, value, EXTRA_AMOUNT_MAX) for name, value in capability.extras),
-        ):
-            if value < 0:
-                raise InvalidResourceRequest(
-                    "Invalid resource request! Cannot allocate containers as requested resource is less than 0! "
-                    f"Requested resource type=[{name}], Requested resource={capability}"
-                )
-            if value > most:
-                text = (
-                    "Invalid resource request! Cannot allocate containers as requested resource is greater than "
-                    f"maximum allowed allocation. Requested resource type=[{name}], Requested resource={capability}, "
-                )
-                if name not in (MEMORY, VCORES):
-                    text += f"maximum allowed allocation={most}"
-                    raise TooMuchAsked("extra_resource_amount", value, most, text)
-                raise InvalidResourceRequest(
-                    f"{text}maximum allowed allocation={maximum}, please note that maximum allowed allocation is "
-                    "calculated by scheduler based on maximum resource of registered NodeManagers, which might be less "
-                    f"than configured maximum allocation={maximum}"
-                )
 
     def _forget_old(self) -> None:
         """Keep at most ``completed_max`` finished applications, those that ended first out first (RMAppManager)."""

@@ -40,9 +40,10 @@ class JudgedBeat:
 
 
 class BeatJudge:
-    """``require_allowed`` raises InvalidResourceRequest for a size that no container may have."""
+    """``require_allowed`` raises InvalidResourceRequest for a size over a maximum: what the attempt was told of when it
+    registered, so that a node that is lost fails nobody."""
 
-    def __init__(self, engine: Engine, rules: AskRules, require_allowed: Callable[[Resource], None]) -> None:
+    def __init__(self, engine: Engine, rules: AskRules, require_allowed: Callable[[Resource, Resource], None]) -> None:
         self._engine, self._rules, self._require_allowed = engine, rules, require_allowed
 
     def judged(self, request: AllocateRequest, runtime: AttemptRuntime) -> JudgedBeat:
@@ -54,7 +55,10 @@ class BeatJudge:
             return JudgedBeat(progress=progress, tracking_url=request.tracking_url)
         _check_lengths(request)
         submission = self._engine.state.applications[runtime.attempt_id.application_id].submission
-        asks: list[Ask | SchedulingAsk] = [*self._asks(request, submission), *self._scheduling_asks(request, runtime)]
+        asks: list[Ask | SchedulingAsk] = [
+            *self._asks(request, runtime, submission),
+            *self._scheduling_asks(request, runtime),
+        ]
         ask_rules.check_blacklist(request.blacklist_additions)
         blacklist = _blacklist(request, runtime)
         _check_blacklist_length(len(blacklist or ()))
@@ -69,17 +73,17 @@ class BeatJudge:
             tracking_url=request.tracking_url,
         )
 
-    def _asks(self, request: AllocateRequest, submission: Submission) -> Iterator[Ask]:
+    def _asks(self, request: AllocateRequest, runtime: AttemptRuntime, submission: Submission) -> Iterator[Ask]:
         queue_name = submission.queue.rsplit(".", 1)[-1]
         known_labels = self._engine.state.node_index.labels if self._rules.are_node_labels_enabled else ()
         for ask in request.asks:
             yield ask_rules.checked(ask, self._rules, submission.node_label, queue_name, known_labels)
-            self._require_allowed(ask.key.capability)
+            self._require_allowed(ask.key.capability, runtime.dialogue.sizes.allowed)
 
     def _scheduling_asks(self, request: AllocateRequest, runtime: AttemptRuntime) -> Iterator[SchedulingAsk]:
         for ask in request.scheduling_asks:
             ask_rules.check_count(ask, self._rules)
-            self._require_allowed(ask.key.capability)
+            self._require_allowed(ask.key.capability, runtime.dialogue.sizes.allowed)
             yield ask_rules.merged(ask, runtime.dialogue.constraints)
 
 

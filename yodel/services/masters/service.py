@@ -54,7 +54,9 @@ from yodel.services.keys.tokens import TokenIssuer
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Granted, Registration
 from yodel.services.masters.beat import BeatJudge, JudgedBeat
 from yodel.services.writer.attempt_runtime import AttemptRuntime
+from yodel.services.writer.dialogue import Sizes
 from yodel.services.writer.engine import Engine
+from yodel.services.writer.maximum import MaximumAllocation
 from yodel.services.writer.outbox import Outbox
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ask_key
@@ -88,15 +90,14 @@ class MasterService:
         engine: Engine,
         tokens: TokenIssuer,
         clock: Clock,
-        require_allowed: Callable[[Resource], None],
-        maximum_capability: Resource,
+        maximum: MaximumAllocation,
         wake_scheduler: Callable[[], None],
         quotas: Quotas,
         rules: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._tokens, self._clock, self._rules = engine, tokens, clock, rules
-        self._judge = BeatJudge(engine, rules, require_allowed)
-        self._maximum = maximum_capability
+        self._judge = BeatJudge(engine, rules, maximum.require_allowed)
+        self._maximum = maximum
         self._wake_scheduler, self._quotas = wake_scheduler, quotas
         self._busy: dict[ApplicationAttemptId, asyncio.Future[None]] = {}
         self._counts = _Counts()
@@ -138,13 +139,17 @@ class MasterService:
             REFUSALS.tell(CONSTRAINTS_REGISTERED, caller=user, value=count, maximum=CONSTRAINTS_MAX)
             words = CONSTRAINTS_REGISTERED.words(count, CONSTRAINTS_MAX)
             raise InvalidResourceRequest(f"Too many placement constraints: {words}")
+        # One that registers again asks for what an earlier life let it ask for, whatever nodes there are now.
+        is_again = attempt.state in SERVED
         await self._engine.tell(Tell(attempt.id, AmRegistered(host, rpc_port, tracking_url)))
         by_tag = {tags[0]: constraint for tags, constraint in constraints if len(tags) == 1}
-        runtime.dialogue.registered(self._clock.monotonic_s(), by_tag)
+        told = self._maximum.of_queue(application.submission.queue)
+        sizes = Sizes(told=told, allowed=self._maximum.configured if is_again else told)
+        runtime.dialogue.registered(self._clock.monotonic_s(), by_tag, sizes)
         previous = self._previous_containers(application)
         return Registration(
             application=self._engine.state.applications[attempt_id.application_id],
-            maximum_capability=self._maximum,
+            maximum_capability=told,
             previous_containers=previous,
             nm_tokens=self._nm_tokens(runtime, application.submission.user, previous),
         )
@@ -342,7 +347,8 @@ class MasterService:
             is_own = container_id.application_id == runtime.attempt_id.application_id
             return self._engine.state.containers.get(container_id) if is_own else None
 
-        return judge(beat.updates, own, SizeLimits(minimum=self._rules.minimum, maximum=self._maximum))
+        allowed = runtime.dialogue.sizes.allowed
+        return judge(beat.updates, own, SizeLimits(minimum=self._rules.minimum, maximum=allowed))
 
     def _take_increases(self, runtime: AttemptRuntime, updates: Updates) -> None:
         runtime.wishes.resize(updates.increases, updates.withdrawn)

@@ -226,7 +226,7 @@ class Reconciler:
             log.error("pod refused", container_id=str(container.id), error=str(error))
             if not container.is_am or refusals.meaning_of(str(error)).may_pass:
                 # Ending it would plan the next one at once.  As in YARN, what cannot be had stays asked for.
-                self._engine.state.reasons.explain_wait(container.id, str(error))
+                self._engine.state.reasons.explain_wait(container.id, refusals.explained(str(error)))
                 return REFUSED_RETRY_S
             text = f"Pod {container.pod} could not be created: {error}"
             await self._end(container.id, pod_events.End(ContainerExitStatus.INVALID, text))

@@ -104,6 +104,7 @@ class Demands:
             increases=[
                 i for i in (self._increase(*asked) for asked in runtime.wishes.increases.items()) if i is not None
             ],
+            most=runtime.dialogue.sizes.told if wishes else None,
             waited_s=self._waited_s(runtime, wishes, in_flight),
             may_have_rules=not self._binds_itself(application.submission.queue),
         )

@@ -26,6 +26,7 @@ from yodel.pb_convert.reports import diagnostics_of
 from yodel.pb_convert.times import user_time
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
+from yodel.translator import refusals
 
 LINES_MAX = 5
 """In the diagnostics of an application whose asks wait."""
@@ -352,7 +353,7 @@ class Why:
     def _pods(self, key: AskKey | None, planned: Sequence[Container]) -> AskView:
         waits = self._state.reasons.waits
         said = list(dict.fromkeys(waits[container.id] for container in planned if container.id in waits))
-        links = [Link(what=What.UNSCHEDULABLE, text=text, change=change_of(What.UNSCHEDULABLE)) for text in said]
+        links = [Link(what=What.UNSCHEDULABLE, text=text, change=_change_of_pod(text)) for text in said]
         if not links:
             text = "Its pod is made, and has no node yet."
             links = [Link(what=What.STARTING, text=text, change=change_of(What.STARTING))]
@@ -365,6 +366,11 @@ class Why:
             is_under_way=True,
             chain=tuple(links[:SAID_MAX]),
         )
+
+
+def _change_of_pod(text: str) -> str:
+    """What would help a pod, by what Kubernetes says of it: it has no place, or it was not made at all."""
+    return refusals.meaning_of(text).until or change_of(What.UNSCHEDULABLE)
 
 
 async def _nothing() -> None:

@@ -10,6 +10,15 @@ from dataclasses import dataclass, field
 
 from yodel.domain.constraints import Constraint
 from yodel.domain.ids import NodeId
+from yodel.domain.resource import NONE, Resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How large a container may be, as the attempt was ``told`` when it registered, and may ask for."""
+
+    told: Resource = NONE
+    allowed: Resource = NONE
 
 
 @dataclass(slots=True)
@@ -23,14 +32,16 @@ class Dialogue:
     """For the beat that is repeated."""
     constraints: Mapping[str, Constraint] = field(default_factory=dict)
     """By allocation tag, as registered."""
+    sizes: Sizes = Sizes()
+    """Nothing before it has registered."""
     progress: float = 0.0
     _tokens_sent: dict[NodeId, int] = field(default_factory=dict)
     """Nodes it has a token for, with the id of the master key that signed it."""
 
-    def registered(self, now_s: float, constraints: Mapping[str, Constraint]) -> None:
+    def registered(self, now_s: float, constraints: Mapping[str, Constraint], sizes: Sizes) -> None:
         """It begins anew; whoever registers has an empty cache of tokens (clearNodeSetForAttempt)."""
         self.is_registered, self.response_id, self.last_response = True, 0, None
-        self.last_seen_s, self.constraints = now_s, constraints
+        self.last_seen_s, self.constraints, self.sizes = now_s, constraints, sizes
         self._tokens_sent.clear()
 
     def found_registered(self) -> None:

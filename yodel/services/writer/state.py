@@ -321,5 +321,5 @@ class ClusterState:
 
     def _count_past(self, usage: PastUsage) -> None:
         """As if its containers were still here."""
-        self.totals.count_past(self.applications[usage.id.application_id].submission.queue, usage.containers)
+        self.totals.count_past(self.applications[usage.id.application_id].submission.queue, usage)
         self.usage.count_past(usage)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from yodel.domain.application import Application
 from yodel.domain.container import Container
-from yodel.domain.states import YarnApplicationState
+from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, Preempted, preempted_of
+from yodel.domain.states import ContainerExitStatus, YarnApplicationState
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class Totals:
     unmanaged: ApplicationTotals = field(default_factory=ApplicationTotals)
     containers_allocated: int = 0
     containers_released: int = 0
+    preempted: Preempted = NOTHING_PREEMPTED
 
 
 class TotalsBook:
@@ -69,12 +71,15 @@ class TotalsBook:
         for totals in self._line(new.queue):
             totals.containers_allocated += old is None
             totals.containers_released += is_end
+            if is_end and new.exit_status == ContainerExitStatus.PREEMPTED:
+                totals.preempted += preempted_of(new)
 
-    def count_past(self, queue: str, containers: int) -> None:
-        """That many began and ended there, and are forgotten."""
+    def count_past(self, queue: str, usage: PastUsage) -> None:
+        """Containers that began and ended there, and are forgotten."""
         for totals in self._line(queue):
-            totals.containers_allocated += containers
-            totals.containers_released += containers
+            totals.containers_allocated += usage.containers
+            totals.containers_released += usage.containers
+            totals.preempted += usage.preempted
 
     def remove_queue(self, path: str) -> None:
         """Those above keep what was counted there."""

@@ -30,10 +30,20 @@ def test_what_is_no_pattern_is_named() -> None:
         matching("(", NAMES)
 
 
+def test_pattern_is_javas() -> None:
+    assert matching(r"\p{Lower}++/[\p{Alpha}&&[^b]]\z", NAMES) == {"classes/A", "xlib/c"}
+
+
+def test_what_cannot_be_translated_unpacks_all_and_says_so() -> None:
+    with closing(Matcher(r"\X")) as matcher:
+        assert matcher.matching(NAMES) == frozenset(NAMES)
+        assert "grapheme" in matcher.warning
+
+
 def test_pattern_that_takes_long_to_compile_costs_only_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name_patterns, "TIMEOUT_S", 0.2)
     with pytest.raises(PatternTooHard, match="takes too long"):
-        matching("(?i)" + "[\u0101-\ufffe]" * 800, NAMES)
+        matching(r"\b" * 500, NAMES)
 
 
 def test_pattern_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ async def test_the_user_owns_what_its_process_makes(open_path: Path, alice: OsUs
 async def test_refusals_are_told(open_path: Path, alice: OsUser, workers: WorkerPool) -> None:
     with pytest.raises(JobFailed, match="ftp"):
         await workers.run(Expire(root="ftp://host/x", directories=(), before_ms=0), alice)
-    with pytest.raises(JobFailed, match="error"):
+    with pytest.raises(JobFailed, match=r"RefusedByJava: .*Unclosed group"):
         await workers.run(publish(open_path, include="("), alice)
     (open_path / "remote").write_text("no directory")
     with pytest.raises(JobFailed):

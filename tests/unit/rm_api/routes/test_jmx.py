@@ -14,7 +14,7 @@ import pytest
 from tests.support.records import a_container, a_node, an_application, an_attempt
 from tests.support.rest_world import RestWorld
 from yodel.domain.resource import Resource
-from yodel.domain.states import ApplicationState, ContainerState, NodeState
+from yodel.domain.states import ApplicationState, ContainerExitStatus, ContainerState, NodeState
 from yodel.hadoop_http.beans import pretty
 from yodel.hadoop_rpc.faults import RemoteFault
 from yodel.rm_api.wire import jmx as wire_jmx
@@ -49,7 +49,7 @@ async def beans(world: RestWorld, **query: str) -> list[dict[str, Any]]:
 
 WITHOUT_A_SOURCE = re.compile(
     r"AM\w+Delay\w+|AppAttemptFirst\w+|ContainerAssigned\w+|\w+EventQueueSize|RmEventProcCPU\w+|"
-    r"Aggregate\w+(Preempted|LocalContainersAllocated|OffSwitchContainersAllocated)|Aggregate(OffSwitch)\w+"
+    r"Aggregate\w+(LocalContainersAllocated|OffSwitchContainersAllocated)|Aggregate(OffSwitch)\w+"
 )
 
 
@@ -88,6 +88,24 @@ def test_it_is_written_as_jackson_writes_it(name: str) -> None:
 
 def test_what_is_empty() -> None:
     assert pretty({"beans": [], "none": {}, "null": None}) == '{\n  "beans" : [ ],\n  "none" : { },\n  "null" : null\n}'
+
+
+async def test_what_was_taken_back_is_counted(busy: RestWorld) -> None:
+    running = a_container(container=4, state=ContainerState.RUNNING, node_id=a_node().id, created_ms=1_000)
+    await busy.put(running)
+    ended = replace(running, state=ContainerState.COMPLETED, exit_status=ContainerExitStatus.PREEMPTED)
+    await busy.put(replace(ended, finished_ms=4_000))
+    names = ("ContainersPreempted", "MemoryMBPreempted", "VcoresPreempted", "MemoryMBSecondsPreempted")
+    size = running.capability
+    for bean in await beans(busy, qry=RM + "QueueMetrics,*"):
+        found = [bean[f"Aggregate{name}"] for name in (*names, "VcoreSecondsPreempted")]
+        assert found == [1, size.memory_mib, size.vcores, 3 * size.memory_mib, 3 * size.vcores]
+
+
+async def test_resource_manager_says_that_it_is_active(busy: RestWorld) -> None:
+    (bean,) = await beans(busy, qry=RM + "RMInfo")
+    assert bean["modelerType"] == "org.apache.hadoop.yarn.server.resourcemanager.RMInfo"
+    assert (bean["State"], bean["SecurityEnabled"]) == ("active", False)
 
 
 async def test_queues_count_what_is_in_them(busy: RestWorld) -> None:

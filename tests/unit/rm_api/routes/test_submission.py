@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.records import a_node
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
-from yodel.domain.states import ApplicationState
+from yodel.domain.states import ApplicationState, NodeState
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_rpc.writable import parse_credentials
 
@@ -48,6 +49,24 @@ async def test_repeated_submission_is_accepted_without_effect(world: RestWorld) 
     again = await world.post("/apps?user.name=alice", a_body(application_id, **{"application-name": "other"}))
     assert again.status_code == 202
     assert world.rm.state.applications[ApplicationId.parse(application_id)] is before
+
+
+async def test_largest_node_is_told_and_what_is_over_it_refused(world: RestWorld) -> None:
+    await world.put(a_node(state=NodeState.RUNNING, capability=Resource(2048, 6)))
+    new = (await world.post("/apps/new-application?user.name=alice")).json()
+    told = new["maximum-resource-capability"]
+    assert (told["memory"], told["vCores"]) == (2048, 6)
+    shown = (await world.json("/scheduler-overview"))["scheduler"]["maximumAllocation"]
+    assert (shown["memory"], shown["vCores"]) == (2048, 6)
+    for memory_mib, words in (
+        (2560, "maximum allowed allocation"),
+        (8193, "Requested more memory than configured max"),
+    ):
+        body = a_body(new["application-id"], resource={"memory": memory_mib, "vCores": 1})
+        refused = await world.post("/apps?user.name=alice", body)
+        assert refused.status_code == 400
+        assert words in refused.text
+    assert world.rm.state.applications == {}
 
 
 async def test_unknown_queue_is_accepted_and_fails(world: RestWorld) -> None:

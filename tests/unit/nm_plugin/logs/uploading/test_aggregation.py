@@ -124,9 +124,20 @@ async def test_patterns_choose_files(rig: LogRig) -> None:
     for name in ("stdout", "stderr", "syslog", "syslog.shuffle"):
         rig.write(WORKER, name, b"x")
     async with rig.aggregator() as aggregator:
-        await run(aggregator, origin(include_pattern="sys|err", exclude_pattern="shuffle$"))
+        await run(aggregator, origin(include_pattern=r"sys\p{Lower}+|err", exclude_pattern=r"\Q.shuffle\E\z"))
         await over(aggregator)
     assert [name for _, name, _ in rig.published(APPLICATION)] == ["stderr", "syslog"]
+
+
+async def test_include_pattern_that_cannot_be_translated_includes_all_and_the_report_says_so(rig: LogRig) -> None:
+    write_logs(rig)
+    async with rig.aggregator() as aggregator:
+        await run(aggregator, origin(include_pattern=r"\X"))
+        await over(aggregator)
+        report = aggregator.reports()[-1]
+    assert report.status is LogStatus.SUCCEEDED
+    assert "All logs are included: Regular expression '\\\\X'" in report.diagnostics
+    assert rig.published(APPLICATION)
 
 
 async def test_links_are_not_followed(rig: LogRig) -> None:

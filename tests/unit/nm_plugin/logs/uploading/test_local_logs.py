@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.logs.uploading import local_logs
-from nm_plugin.logs.uploading.local_logs import LocalLog, Selection
+from nm_plugin.logs.uploading.local_logs import LocalLog, Selection, selected_by
+from yodel.domain.java_patterns import NotTranslated, RefusedByJava
 
 APPLICATION, CONTAINER = "application_1_0001", "container_1_0001_01_000002"
 
@@ -45,15 +46,34 @@ def test_only_regular_files_are_found(tmp_path: Path, directory: Path) -> None:
 @pytest.mark.parametrize(
     ("selection", "names"),
     [
-        (Selection(include="err"), ["stderr"]),
-        (Selection(exclude="^std"), ["syslog"]),
-        (Selection(include="^s", exclude="out|log"), ["stderr"]),
+        (selected_by("err", ""), ["stderr"]),
+        (selected_by("", "^std"), ["syslog"]),
+        (selected_by("^s", "out|log"), ["stderr"]),
+        (selected_by(r"std\p{Lower}+", r"(?i)\QERR\E\z"), ["stdout"]),
     ],
 )
 def test_patterns_are_searched_for(tmp_path: Path, directory: Path, selection: Selection, names: list[str]) -> None:
     for name in ("stderr", "stdout", "syslog"):
         (directory / name).write_bytes(b"")
     assert [log.name for log in find(tmp_path, selection)] == names
+
+
+def test_include_pattern_that_cannot_be_translated_includes_all_with_a_warning() -> None:
+    selection = selected_by(r"(?<=a*)\X", "err")
+    assert selection.keeps("stdout")
+    assert not selection.keeps("stderr")
+    assert "All logs are included" in selection.warning
+    assert not selected_by("out", "err").warning
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "error"), [("", r"\X", NotTranslated), ("(", "", RefusedByJava), ("", "[", RefusedByJava)]
+)
+def test_what_the_resource_manager_refuses_publishes_nothing(
+    include: str, exclude: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        selected_by(include, exclude)
 
 
 @pytest.mark.parametrize(("between", "seen"), [(b"", b"\n" * 10), (b"abc", b"abc" + b"\n" * 7), (b"x" * 50, b"x" * 10)])

@@ -1,0 +1,51 @@
+"""Patterns of a submission: what Java refuses and what would exclude nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from yodel.errors import InvalidValue
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.pb_convert.patterns import RESOURCE_PATTERNS_MAX
+from yodel.pb_convert.submission import submission
+
+FIELDS = ("include_pattern", "exclude_pattern", "rolled_logs_include_pattern", "rolled_logs_exclude_pattern")
+CANNOT_BE_TRANSLATED = r"(?<=a*)\X"
+
+
+def submit(resources: dict[str, str] | None = None, **logs: str) -> None:
+    context = pb.ApplicationSubmissionContextProto()
+    context.am_container_spec.command.append("true")
+    context.log_aggregation_context.CopyFrom(pb.LogAggregationContextProto(**logs))
+    for link, pattern in (resources or {}).items():
+        context.am_container_spec.localResources.add(
+            key=link, value=pb.LocalResourceProto(type=pb.PATTERN, pattern=pattern)
+        )
+    submission(context, "alice")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_log_pattern_that_java_refuses_is_refused_by_the_name_of_its_field(field: str) -> None:
+    submit(**{field: r"std\p{Lower}+"})
+    submit(**{field: ""})
+    name = field.replace("logs_", "").removesuffix("_pattern").replace("rolled_", "rolled-log-")
+    name = f"{name}-pattern" if name.startswith("rolled") else f"log-{name}-pattern"
+    with pytest.raises(InvalidValue, match=rf"{name}: 'std\(out'.*Unclosed group near index 7"):
+        submit(**{field: "std(out"})
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_pattern_that_cannot_be_translated_may_include_and_may_not_exclude(field: str) -> None:
+    if "include" in field:
+        submit(**{field: CANNOT_BE_TRANSLATED})
+        return
+    with pytest.raises(InvalidValue, match=r"exclude-pattern.*or nothing would be excluded"):
+        submit(**{field: CANNOT_BE_TRANSLATED})
+
+
+def test_patterns_of_resources() -> None:
+    submit({"job.jar": r"(?:classes/|lib/).*", "more.jar": CANNOT_BE_TRANSLATED})
+    with pytest.raises(InvalidValue, match=r"local resource 'job.jar'.*Dangling meta character"):
+        submit({"job.jar": "*.class"})
+    with pytest.raises(InvalidValue, match=f"at most {RESOURCE_PATTERNS_MAX} different"):
+        submit({str(number): f"a{number}" for number in range(RESOURCE_PATTERNS_MAX + 1)})
