@@ -2,18 +2,28 @@
 
 A ``Storm`` is what happens to everybody; in a ``BusyStorm`` tasks outlive attempts and are resized, applications are
 moved and killed, nodes are told to leave and to come back.  In a ``BindingStorm`` the ResourceManager chooses the
-nodes, which are small, and others place pods there too.  In a ``LendingStorm`` what nodes lend comes and goes.
+nodes, which are small, and others place pods there too.  In a ``LendingStorm`` what nodes lend comes and goes; in a
+``ColocationStorm`` agents say it, and the ResourceManager publishes.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
 from tests.simulation import laws
-from tests.simulation.world import CORES, NODES, BoundCluster, LendingCluster, WindowCluster
+from tests.simulation.world import (
+    BATCH_CPU,
+    CORES,
+    NODES,
+    BoundCluster,
+    ColocationCluster,
+    LendingCluster,
+    WindowCluster,
+)
 from tests.support.actors import Agent, Cluster, Job, Master
 from tests.support.rm_options import NODE_SIZE
 from yodel.domain.container_update import UpdateRequest
@@ -27,6 +37,7 @@ from yodel.errors import NotFound, Refused, Unavailable
 from yodel.pb_convert.times import iso_8601
 from yodel.ports.store import OutcomeUnknown
 from yodel.services.applications.changes import LIFETIME
+from yodel.services.nodes.published_node import PUT_BACKS_MAX
 
 STORMY_ROUNDS, QUIET_ROUNDS_MAX = 40, 120
 JUMPS_S = (-3600, -60, -1, 1, 60, 900)
@@ -190,6 +201,39 @@ class WindowStorm(Storm):
         cluster = self._window_cluster
         cluster.held_at_night = cluster.at_night()
         cluster.rm.window_edges.look()
+
+
+class ColocationStorm(Storm):
+    """Loans rise, fall, jump and are old news; agents fall silent; others write, and nodes are made anew."""
+
+    def __init__(self, cluster: ColocationCluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self._lenders, self._written = cluster, Counter[str]()
+
+    def calm(self) -> None:
+        super().calm()
+        lenders = self._lenders
+        lenders.cores, lenders.age_ms = dict.fromkeys(lenders.cores, NODE_SIZE.vcores), dict.fromkeys(lenders.cores, 0)
+        lenders.silent.clear()
+
+    def _errors(self) -> list[list[Exception]]:
+        return [*super()._errors(), self._lenders.statuses.errors]
+
+    def _deeds(self) -> list[Coroutine[Any, Any, object]]:
+        lenders = self._lenders
+        host = self._random.choice(sorted(lenders.cores))
+        if self.is_on and self._chance(0.6):
+            lenders.cores[host] = self._random.choice([0, 1, 2, 3, 5, 16])
+        if self.is_on and self._chance(0.1):
+            lenders.age_ms[host] = self._random.choice([0, 0, 31_000, 181_000])
+        if self.is_on and self._chance(0.05):
+            lenders.silent ^= {host}
+        if self.is_on and self._chance(0.05) and self._written[host] < PUT_BACKS_MAX:
+            self._written[host] += 1
+            lenders.statuses.write(host, {BATCH_CPU: self._random.choice([0, 7, None])}, "somebody")
+        if self.is_on and self._chance(0.02):
+            lenders.statuses.put(host, uid=f"made anew in {self.taken}")
+        return []
 
 
 class LendingStorm(Storm):

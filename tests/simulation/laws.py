@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from tests.simulation.pair import PairCluster, Process
-from tests.simulation.world import WINDOW, WINDOW_RULES, LendingCluster, WindowCluster
+from tests.simulation.world import BATCH_MEMORY, WINDOW, WINDOW_RULES, ColocationCluster, LendingCluster, WindowCluster
 from tests.support.actors import Cluster, Master
 from yodel.domain.ids import dns_name
 from yodel.domain.queues.pools import NATIVE
@@ -40,6 +40,8 @@ def check(cluster: Cluster) -> None:
         check_lending(cluster)
     if isinstance(cluster, WindowCluster):
         check_window(cluster)
+    if isinstance(cluster, ColocationCluster):
+        check_colocation(cluster)
     assert {*state.container_index.unconfirmed} == {c.id for c in state.live_containers() if c.confirmed != NONE}
     assert state.masters.awaited == sum(1 for a in state.attempts.values() if a.state is AttemptState.SCHEDULED)
     assert state.masters.wanted.count == sum(
@@ -138,6 +140,34 @@ def check_lending(cluster: LendingCluster) -> None:
         has_grown = not used.fits_in(cluster.used.get(name, NONE))
         assert not has_grown or used.fits_in(pool.total), f"more was started than {name} has"
         cluster.used[name] = used
+
+
+def check_colocation(cluster: ColocationCluster) -> None:
+    """As long as a node lends less than pods of what was granted there ask for, no more is; what nobody has said counts
+    as nothing."""
+    state, publishing, pods = cluster.rm.state, cluster.rm.publishing, cluster.pods.pods
+    granted = [c for c in state.live_containers() if c.queue == "root.batch" and c.state is not ContainerState.PLANNED]
+    batch = [c for c in granted if c.pod in pods and pods[c.pod].exit_code is None]
+    below: dict[str, int] = {}
+    for agent in cluster.nodes:
+        host = agent.node_id.host
+        held = sum(c.reserved.memory_mib for c in batch if c.node_id == agent.node_id)
+        node = publishing.nodes.get(host)
+        lent = node.lent.memory_mib if node is not None and node.lent is not None else 0
+        if held > lent and (node is None or not node.other):
+            assert held <= cluster.below.get(host, held), f"{host} lends {lent} MiB and was given {held}"
+            below[host] = held
+    cluster.below = below
+
+
+def check_published(cluster: ColocationCluster) -> None:
+    """Once everything is told: published is what pods ask for, or what is lent where that is more."""
+    publishing = cluster.rm.publishing
+    if cluster.pods.events or cluster.statuses.events or publishing.is_due:
+        return
+    for host, node in cluster.statuses.nodes.items():
+        published, asked_for = int(node.capacity.get(BATCH_MEMORY, 0)) >> 20, cluster.asked_for(host)
+        assert published >= asked_for, f"{host} publishes {published} MiB, and its pods ask for {asked_for}"
 
 
 def check_window(cluster: WindowCluster) -> None:

@@ -17,17 +17,28 @@ from dataclasses import replace
 import structlog
 
 from tests.simulation import laws
-from tests.simulation.actions import BindingStorm, BusyStorm, LendingStorm, Storm, WindowStorm, come_to_rest, rage
+from tests.simulation.actions import (
+    BindingStorm,
+    BusyStorm,
+    ColocationStorm,
+    LendingStorm,
+    Storm,
+    WindowStorm,
+    come_to_rest,
+    rage,
+)
 from tests.simulation.handover import PairStorm
 from tests.simulation.pair import RATES, PairCluster
 from tests.simulation.world import (
     BUSY_OPTIONS,
+    COLOCATION_OPTIONS,
     JOBS,
     LENDING_OPTIONS,
     NODES,
     OPTIONS,
     WINDOW_OPTIONS,
     BoundCluster,
+    ColocationCluster,
     LendingCluster,
     WindowCluster,
 )
@@ -84,6 +95,18 @@ async def lending(seed: int) -> int:
         return storm.taken
 
 
+async def colocation(seed: int) -> int:
+    """What one of two queues draws on is measured by agents and published by the ResourceManager."""
+    jobs = [Job(1 + n % 4, SMALL, queue="batch" if n % 4 else "default") for n in range(JOBS)]
+    async with ColocationCluster(jobs, NODES, COLOCATION_OPTIONS) as cluster:
+        storm = ColocationStorm(cluster, seed)
+        await rage(storm)
+        storm.calm()
+        await come_to_rest(cluster, storm, lambda _: laws.check_published(cluster))
+        assert cluster.statuses.patches, "a storm without a patch shows nothing"
+        return storm.taken
+
+
 async def windows(seed: int) -> int:
     """One of two queues may hold less in every other minute."""
     jobs = [Job(2 + n % 3, queue="night" if n % 3 else "default") for n in range(JOBS)]
@@ -137,6 +160,7 @@ async def pair(seed: int) -> int:
 KINDS: dict[str, Callable[[int], Awaitable[int]]] = {
     "storm": storm,
     "binding": binding,
+    "colocation": colocation,
     "busy": busy,
     "lending": lending,
     "pair": pair,

@@ -47,6 +47,12 @@ async def test_what_nodes_lend_comes_and_goes_in_a_storm(seed: int) -> None:
     assert await run.lending(seed) > 0
 
 
+@pytest.mark.drawn("colocation")
+@pytest.mark.parametrize("seed", seeds_of("colocation", 8))
+async def test_measured_capacity_comes_and_goes_in_a_storm(seed: int) -> None:
+    assert await run.colocation(seed) > 0
+
+
 @pytest.mark.drawn("windows")
 @pytest.mark.parametrize("seed", seeds_of("windows", 8))
 async def test_window_opens_and_closes_in_a_storm(seed: int) -> None:

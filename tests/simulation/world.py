@@ -4,19 +4,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any, Self
 
 from tests.support.actors import Cluster, Job
+from tests.support.fakes import NODE
+from tests.support.loans import report
 from tests.support.rm_options import LIMITS, NODE_SIZE, Options
+from yodel.domain.colocation.properties import PREFIX
+from yodel.domain.ids import NodeId
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue, leaves_under_root
 from yodel.domain.queues.window import Window
 from yodel.domain.resource import NONE, Resource, total_of
+from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.liveness import LivenessSettings
+from yodel.services.nodes.agents import ContainerReport, HeartbeatAnswer
+from yodel.translator.node_fit import is_selected
 
 CORES = 4
 JOBS, NODES = 5, 3
@@ -110,6 +118,60 @@ class LendingCluster(Cluster):
         batch = {BATCH_CPU: str(lent.vcores * 1000), BATCH_MEMORY: str(lent.memory_mib << 20)}
         allocatable = {"cpu": "16", "memory": "16Gi", **batch}
         return NodeObservation(name=host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
+
+
+COLOCATION_OPTIONS = replace(LENDING_OPTIONS, allocation=LIMITS)
+SWITCHED_ON = ConfUpdate(overall={f"{PREFIX}enabled": "true", f"{PREFIX}preset": "static"})
+
+
+class ColocationCluster(Cluster):
+    """Agents report what their nodes lend, the ResourceManager publishes it, and Kubernetes places pods by that."""
+
+    def __init__(self, jobs: list[Job], nodes: int, options: Options) -> None:
+        super().__init__(jobs, nodes, options)
+        self.has_shrunk = True
+        self.cores = {agent.node_id.host: NODE_SIZE.vcores for agent in self.nodes}
+        """What each agent reports, with a GiB each."""
+        self.age_ms = dict.fromkeys(self.cores, 0)
+        self.silent: set[str] = set()
+        """Whose beats bring no report."""
+        self.below: dict[str, int] = {}
+        """Granted MiB of nodes that lent less at the last look (``tests.simulation.laws``)."""
+        for host in self.cores:
+            self.statuses.put(host)
+        self._patch, self.statuses.publish = self.statuses.publish, self._publish  # type: ignore[method-assign]
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        await self.run(self.rm.scheduler_conf.update("admin", SWITCHED_ON))
+        return self
+
+    async def beat(self, *containers: ContainerReport, node_id: NodeId = NODE, **changes: Any) -> HeartbeatAnswer:
+        policy = self.rm.publishing.colocation.policy
+        if policy is not None and node_id.host not in self.silent:
+            said = report(self.cores[node_id.host], policy.version, self.age_ms[node_id.host])
+            changes = {"proved_name": node_id.host, "policy_version": policy.version, "capacity": said, **changes}
+        return await super().beat(*containers, node_id=node_id, **changes)
+
+    def pods_step(self) -> None:
+        super().pods_step()
+        nodes = self.statuses.nodes.values()
+        self.bind(BATCH_MEMORY, {node.name: int(node.allocatable.get(BATCH_MEMORY, 0)) >> 20 for node in nodes})
+
+    def may_go(self, pod: str, host: str) -> bool:
+        return is_selected(self.pods.manifests[pod]["spec"], self.statuses.nodes[host])
+
+    def asked_for(self, host: str) -> int:
+        """MiB that pods there ask for, whether the ResourceManager knows of them or not."""
+        return self.held_mib(host, BATCH_MEMORY)
+
+    async def _publish(self, node: str, amounts: Mapping[str, int | None]) -> str:
+        """A law: never less than what the ResourceManager has seen of the pods that run there."""
+        held = self.rm.binder.held_on(node)
+        assert held is not None, "published before the pods were listed"
+        for name, amount in amounts.items():
+            assert (amount or 0) * 1000 >= held.get(name, 0), "published is below what pods ask for"
+        return await self._patch(node, amounts)
 
 
 class BoundCluster(Cluster):

@@ -255,17 +255,21 @@ class Cluster(World):
 
     def bind(self, resource: str, sizes_mib: Mapping[str, int]) -> None:
         """Pods that ask for this memory go where there is room; ``sizes_mib`` by host."""
-        free = {host: size_mib - self._held_mib(host, resource) for host, size_mib in sizes_mib.items()}
+        free = {host: size_mib - self.held_mib(host, resource) for host, size_mib in sizes_mib.items()}
         waiting = [pod.name for pod in self.pods.pods.values() if pod.node_name is None]
         for n, name in enumerate(sorted(waiting)):
             size_mib = self._size_mib(name, resource)
             turns = (self.nodes[(n + turn) % len(self.nodes)].node_id.host for turn in range(len(self.nodes)))
-            host = next((host for host in turns if 0 < size_mib <= free[host]), None)
+            host = next((host for host in turns if 0 < size_mib <= free[host] and self.may_go(name, host)), None)
             if host is not None:
                 free[host] -= size_mib
                 self.pods.change(name, node_name=host, phase=PodPhase.RUNNING)
 
-    def _held_mib(self, host: str, resource: str) -> int:
+    def may_go(self, pod: str, host: str) -> bool:
+        """Beside its room."""
+        return True
+
+    def held_mib(self, host: str, resource: str) -> int:
         held = (pod.name for pod in self.pods.pods.values() if pod.node_name == host and pod.exit_code is None)
         return sum(self._size_mib(name, resource) for name in held)
 

@@ -102,6 +102,7 @@ class FakePods:
                     uid=f"uid-{name}-{earlier}" if earlier else f"uid-{name}",
                     resource_version="",
                     labels=dict(metadata["labels"]),
+                    annotations=dict(metadata.get("annotations", {})),
                     node_name=manifest["spec"].get("nodeName"),
                 )
             )

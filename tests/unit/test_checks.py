@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_kubernetes import Answer, FakeKubernetes, serve
+from yodel.kube.node_status import RIGHTS
 from yodel.settings.queues import QueueSettings
 from yodel.settings.rm import Settings
 from yodel.store.migrating import migrate
@@ -236,3 +237,27 @@ def test_taken_standard_ports_point_to_automatic_ones(monkeypatch: pytest.Monkey
     assert "the yodel local that runs here" in checks.local_ports_finding(is_running=True).text
     monkeypatch.setattr(checks, "is_free", lambda host, port: True)
     assert checks.local_ports_finding(is_running=True).verdict is Verdict.OK
+
+
+async def test_each_right_that_lending_lacks_is_named_and_is_no_mistake(tmp_path: Path) -> None:
+    reviews = [Answer(body={"status": {"allowed": right.verb != "patch"}}) for right in RIGHTS]
+    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), *reviews)
+    async with serve(server) as url:
+        settings = settings_for(tmp_path, watch_nodes=False)
+        kubeconfig_for(tmp_path, url)
+        found = (await findings_of(settings))["colocation"]
+    assert found.verdict is Verdict.OK
+    assert found.text == (
+        "measured capacity cannot be lent before there is: rbac.nodes (the setting watch_nodes); the node token (the "
+        "setting node_token_file); rbac.nodeStatus (the right to patch nodes/status)"
+    )
+
+
+async def test_that_nothing_is_lacking_is_said(tmp_path: Path) -> None:
+    reviews = [Answer(body={"status": {"allowed": True}}) for _ in RIGHTS]
+    server = FakeKubernetes(Answer(body={"gitVersion": "v1.37.0"}), *reviews)
+    async with serve(server) as url:
+        settings = settings_for(tmp_path, node_token_file=tmp_path / "token")
+        kubeconfig_for(tmp_path, url)
+        found = (await findings_of(settings))["colocation"]
+    assert (found.verdict, "can be lent" in found.text) == (Verdict.OK, True)

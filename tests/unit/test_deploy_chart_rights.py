@@ -18,6 +18,7 @@ from yodel.kube import inspection
 from yodel.kube.api import Request
 from yodel.kube.groups import GroupedPods
 from yodel.kube.holdings import watched_holdings
+from yodel.kube.node_status import KubeNodeStatuses
 from yodel.kube.nodes import list_nodes, watched_nodes
 from yodel.kube.own_pod import OwnPod
 from yodel.kube.pod_driver import PodDriver
@@ -48,6 +49,8 @@ CALLS = {
     "pod_driver": {("create", "pods"), ("delete", "pods"), ("get", "pods"), ("patch", "pods/resize")},
     "watch_loop": {(verb, kind) for verb in ("list", "watch") for kind in ("pods", "nodes", "pods everywhere")},
     "nodes": {("list", "nodes")},
+    # Whether one may is asked by everybody who is known.
+    "node_status": {("patch", "nodes/status"), ("create", "selfsubjectaccessreviews.authorization.k8s.io")},
     "own_pod": {("get", "pods")},  # in the release's namespace
     # Server-side apply is a patch, and a create where there was nothing.
     "inspection": {
@@ -61,6 +64,8 @@ CALLS = {
 CLUSTER_WIDE = {"nodes"}
 # Rules only where rbac.allPods asks for them.
 EVERYWHERE = {("list", "pods everywhere"), ("watch", "pods everywhere")}
+# A rule only where rbac.nodeStatus or colocation.enabled asks for it.
+PUBLISHING = {("patch", "nodes/status")}
 GROUPS = GangKind(api_version="scheduling.example/v1", kind="PodGroup", plural="podgroups")
 
 
@@ -78,6 +83,8 @@ class _Api:
         self.asked.append(request)
         if request.method == "GET" and "limit" in request.query:
             return b'{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"over"}}]}'
+        if "accessreviews" in request.path:
+            return b'{"status":{"allowed":true}}'
         return b'{"metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"7"},"spec":{},"status":{}}'
 
     @asynccontextmanager
@@ -95,7 +102,8 @@ class _Sink:
 def asked_for(request: Request) -> set[tuple[str, str]]:
     """(verb, resource) as the API server's authorizer sees it: one, or two where a patch may make the object."""
     parts = request.path.strip("/").split("/")
-    parts = parts[parts.index("namespaces") + 2 :] if "namespaces" in parts else parts[2:]
+    first = 2 + (parts[0] == "apis")
+    parts = parts[parts.index("namespaces") + 2 :] if "namespaces" in parts else parts[first:]
     resource = "/".join([parts[0], *parts[2:]])
     if resource == "pods" and "namespaces" not in request.path:
         resource += " everywhere"
@@ -132,6 +140,10 @@ async def asked_by(module: str) -> set[tuple[str, str]]:
         await board.hide(SUMMARY.id)
     elif module == "nodes":
         await list_nodes(api)
+    elif module == "node_status":
+        statuses = KubeNodeStatuses(api)
+        await statuses.publish("node", {"a/b": 1})
+        await statuses.missing_rights()
     elif module == "own_pod":
         assert await OwnPod(api, SystemClock(), namespace="n", name="p").look() is None
     elif module == "watch_loop":
@@ -158,7 +170,7 @@ def test_no_other_module_asks_the_api_server() -> None:
 
 @pytest.mark.parametrize(("kind", "is_cluster_wide"), [("Role", False), ("ClusterRole", True)])
 def test_the_rights_are_exactly_the_calls(kind: str, is_cluster_wide: bool) -> None:
-    calls = set().union(*CALLS.values()) - CALLS["groups"] - EVERYWHERE
+    calls = set().union(*CALLS.values()) - CALLS["groups"] - EVERYWHERE - CALLS["node_status"]
     wanted = {call for call in calls if (call[1] in CLUSTER_WIDE) is is_cluster_wide}
     granted = []
     for document in (ROOT / "deploy" / "manifests" / "yodel.yaml").read_text().split("\n---\n"):
@@ -181,10 +193,24 @@ def test_the_rule_for_all_pods_has_their_calls_and_is_a_cluster_role_s() -> None
     text = (CHART / "templates" / "rbac.yaml").read_text()
     cluster_role = text[text.index("kind: ClusterRole") : text.index("kind: ClusterRoleBinding")]
     rule = re.search(
-        r"if \.Values\.rbac\.allPods.*?resources: \[([a-z]+)\]\s+verbs: \[([a-z, ]+)\].*?end", cluster_role, re.DOTALL
+        r"if or \.Values\.rbac\.allPods \.Values\.colocation\.enabled.*?"
+        r"resources: \[([a-z]+)\]\s+verbs: \[([a-z, ]+)\].*?end",
+        cluster_role,
+        re.DOTALL,
     )
     assert rule is not None
     assert {(verb, f"{rule[1]} everywhere") for verb in rule[2].split(", ")} == EVERYWHERE
+
+
+def test_the_rule_for_publishing_has_its_call_and_is_a_cluster_role_s() -> None:
+    text = (CHART / "templates" / "rbac.yaml").read_text()
+    cluster_role = text[text.index("kind: ClusterRole") : text.index("kind: ClusterRoleBinding")]
+    asked = r"if or \.Values\.rbac\.nodeStatus \.Values\.colocation\.enabled"
+    found = r".*?resources: \[([a-z/]+)\]\s+verbs: \[([a-z, ]+)\].*?end"
+    rule = re.search(asked + found, cluster_role, re.DOTALL)
+    assert rule is not None
+    assert {(verb, rule[1]) for verb in rule[2].split(", ")} == PUBLISHING
+    assert CALLS["node_status"] > PUBLISHING
 
 
 def test_the_rule_for_groups_has_their_calls() -> None:

@@ -142,6 +142,7 @@ def manifest(
                 **settings.dialect.annotations,
                 **group_annotation,
                 **names.annotations(container, application_name, application_type),
+                **({names.KEPT_FROM: str(len(closed_nodes))} if closed_nodes else {}),
             },
         },
         "spec": spec,

@@ -13,6 +13,7 @@ from pathlib import Path
 from yodel.errors import InvalidValue, YodelError
 from yodel.kube.client import check_reachable, open_kube
 from yodel.kube.groups import require_kinds
+from yodel.kube.node_status import KubeNodeStatuses
 from yodel.kube.retrying import RetryLimits
 from yodel.local.cluster_files import closed_parents
 from yodel.local.options import LocalOptions
@@ -24,6 +25,7 @@ from yodel.store.schema import HEAD_REVISION, look
 from yodel.translator.dialects import dialect
 from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import PodProfiles, profiles
+from yodel.wiring.from_settings import lacking_for_colocation
 
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
@@ -62,6 +64,7 @@ async def run_checks(settings: Settings) -> AsyncIterator[Finding]:
     yield await _store_finding(settings)
     yield await _kubernetes_finding(settings)
     yield await _queues_finding(settings)
+    yield await _colocation_finding(settings)
 
 
 async def local_checks(directory: Path) -> AsyncIterator[Finding]:
@@ -228,6 +231,21 @@ async def _queues_finding(settings: Settings) -> Finding:
         text = f"whether the cluster has {names} is not known: {error}"
         return Finding(name="queues", verdict=Verdict.WARNING, text=text)
     return Finding(name="queues", verdict=Verdict.OK, text=f"their pods can be made, in groups of {names}")
+
+
+async def _colocation_finding(settings: Settings) -> Finding:
+    """What is missing before measured capacity can be lent.  That is no mistake: it is off unless somebody wants it."""
+    missing = lacking_for_colocation(settings)
+    try:
+        async with await open_kube(settings.kubeconfig, settings.kube_context) as client:
+            missing += await KubeNodeStatuses(client, KUBERNETES_PATIENCE).missing_rights()
+    except (YodelError, OSError) as error:
+        text = f"whether measured capacity can be lent is not known: {error}"
+        return Finding(name="colocation", verdict=Verdict.WARNING, text=text)
+    if missing:
+        text = f"measured capacity cannot be lent before there is: {'; '.join(missing)}"
+        return Finding(name="colocation", verdict=Verdict.OK, text=text)
+    return Finding(name="colocation", verdict=Verdict.OK, text="measured capacity can be lent (yodel colocation on)")
 
 
 def _profiles(settings: Settings) -> PodProfiles:

@@ -129,7 +129,7 @@ BOOKS = [
         "loans",
         "LoanBook",
         "writer/loan_book.py",
-        {"nodes/publishing.py": "hear forget close drop"},
+        {"nodes/publishing.py": "hear forget lend judge drop"},
         owners=frozenset({"state"}),
     ),
     Book("runtime", "NodeRuntime", "nodes/agents.py"),

@@ -165,8 +165,10 @@ class Capacities:
             return CapacityState.FAILED
         if publishing.names and node.other:
             return CapacityState.OTHER
+        if node.is_awaited:
+            return CapacityState.WAITING
         if node.publication is None:
-            return CapacityState.WAITING if node.counted else CapacityState.OFF
+            return CapacityState.OFF
         if node.lent is None:
             is_there = any(amount is not None for amount in node.publication.amounts.values()) or node.ours
             return CapacityState.GOING if is_there else CapacityState.OFF

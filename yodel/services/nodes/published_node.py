@@ -37,6 +37,8 @@ class PublishedNode:
     written: dict[str, int | None] = field(default_factory=dict)
     written_version: str = ""
     is_writing: bool = False
+    is_awaited: bool = False
+    """Its agent has not reported since the start, or what its pods ask for is not known."""
     was_heard: bool = False
     """Its agent has reported in this life."""
     silence: Silence = Silence.NONE

@@ -33,7 +33,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeObservation, NodeSink, NodeStatuses
 from yodel.ports.store import Row
 from yodel.services.nodes.published_node import PublishedNode
-from yodel.services.writer.loan_book import Said
+from yodel.services.writer.loan_book import Said, Taking
 from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import MIB, Measures
 from yodel.translator.node_fit import milli
@@ -107,6 +107,8 @@ class Publishing:
             return
         is_new = (colocation, measures) != (self.colocation, self.measures)
         self.colocation, self.rules, self.measures = colocation, rules, measures
+        kinds = rules.kinds.items()
+        self._state.loans.lend(frozenset(pool for pool, kind in kinds if kind.measures == measures))
         if measures is not None:
             self._see_holdings()
         for name, node in self.nodes.items():
@@ -305,6 +307,7 @@ class Publishing:
 
     def _wanted(self, name: str, node: PublishedNode) -> tuple[Publication | None, Mapping[str, int]]:
         ours, measures = node.ours, self.measures if not node.other else None
+        node.is_awaited = False
         if not ours and measures is None:
             return None, {}
         said = self._state.loans.of(name)
@@ -313,11 +316,16 @@ class Publishing:
         held = self._held_on(name)
         is_open = measures is not None and self._state.node_index.of_kubernetes(name) is not None
         is_awaited = is_open and not node.was_heard and not self._has_waited
-        if held is None or is_awaited:
+        node.is_awaited = held is None or is_awaited
+        if held is None:
             return None, dict.fromkeys({*ours, *(self.names if measures is not None else ())}, 0)
         node.lending = self._lent(node, said) if said is not None and is_open else None
         node.lent = node.lending.lent if node.lending is not None else None
-        found = publication(node.lent, held, measures, ours)
+        asked_for = {one for one in (self.names if measures is not None else ()) if held.get(one)}
+        found = publication(node.lent, held, measures, ours | asked_for)
+        if is_awaited:  # what was published before stays meanwhile, unless pods ask for more
+            stays = {one: _more(amount, node.present(one)) for one, amount in found.amounts.items()}
+            found = replace(found, amounts=stays)
         return found, found.counted
 
     def _lent(self, node: PublishedNode, said: Said) -> Lending:
@@ -331,13 +339,17 @@ class Publishing:
         return lend(reported, _machine(node.observed), node.lent, node.silence)
 
     def _close(self, name: str, node: PublishedNode) -> None:
-        """Only where something is published: elsewhere Kubernetes places nothing anyway."""
-        is_closed = node.publication.is_closed if node.publication is not None else bool(node.counted)
-        closes = {one for one in node.counted if is_closed and node.present(one) is not None}
-        kinds = self.rules.kinds.items()
-        pools = {pool: bool({kind.measures.cpu, kind.measures.memory} & closes) for pool, kind in kinds}
-        pools.pop(NATIVE, None)
-        self._state.loans.close(name, pools)
+        """Only where something is published or asked for: elsewhere Kubernetes places nothing anyway."""
+        found = node.publication
+        taking = Taking.AWAITED if node.is_awaited else Taking.CLOSED if found and found.is_closed else Taking.OPEN
+        held = found.held if found is not None else {}
+        there = {one for one in node.counted if node.is_awaited or node.present(one) is not None or held.get(one)}
+        pools = {
+            pool: taking if {kind.measures.cpu, kind.measures.memory} & there else Taking.OPEN
+            for pool, kind in self.rules.kinds.items()
+            if pool != NATIVE
+        }
+        self._state.loans.judge(name, pools)
 
     def _difference(self, node: PublishedNode) -> dict[str, int | None]:
         """What of it is not there yet.  All names, where any differs: the annotation names those that are left."""
@@ -374,6 +386,10 @@ def _no_dialect(asked: str, rules: PoolRules) -> str:
     if not known:
         return f"Property {ENABLED} cannot be true: no queue draws on a dialect other than native"
     return f"Invalid {DIALECT}: {asked[:80]!r}; expected one of those that queues draw on: {', '.join(known)}"
+
+
+def _more(one: int | None, other: int | None) -> int | None:
+    return max((amount for amount in (one, other) if amount is not None), default=None)
 
 
 def _silence(age_s: float) -> Silence:

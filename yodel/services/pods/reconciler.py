@@ -237,6 +237,8 @@ class Reconciler:
         if container.state is ContainerState.PLANNED and self._is_misplaced(container, pod):
             # Nothing of it has started: the same container gets another pod once this one is gone.
             return await self._place_anew(container, pod, REPLACE_LOOK_S)
+        if container.state is ContainerState.PLANNED and self._is_awaited(container, pod):
+            return REPLACE_LOOK_S
         if self._is_refused(container.id, pod, now_ms):
             container = await self._taken_back(container)
             if container.state is ContainerState.PLANNED:
@@ -315,8 +317,14 @@ class Reconciler:
         state = self._engine.state
         if pod.node_name is not None:
             return state.is_closed_for(container.queue, pod.node_name)
-        shut_out = self._shut_out.get(container.id, ())
-        return any(not state.is_closed_for(container.queue, name) for name in shut_out)
+        shut_out = self._shut_out.get(container.id)
+        if shut_out is None:  # an earlier life knew from which nodes; this one keeps it from those that are closed now
+            return names.KEPT_FROM in pod.annotations
+        return any(state.is_open_for(container.queue, name) for name in shut_out)
+
+    def _is_awaited(self, container: Container, pod: PodObservation) -> bool:
+        """On a node of which is not known yet what it lends, since this ResourceManager started."""
+        return pod.node_name is not None and self._engine.state.is_awaited_for(container.queue, pod.node_name)
 
     async def _resize(self, container: Container) -> None:
         """Make the pod as large as its row wants it."""

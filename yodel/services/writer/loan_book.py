@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from yodel.domain.colocation.report import CapacityReport
 from yodel.domain.ids import NodeId
@@ -22,19 +23,36 @@ class Said:
     read_s: float
 
 
+class Taking(Enum):
+    """Whether a node takes something new of a pool."""
+
+    OPEN = auto()
+    CLOSED = auto()
+    """It lends less than is held there, or nothing new."""
+    AWAITED = auto()
+    """Not known: since the start its agent has not reported, or its pods were not listed."""
+
+
 class LoanBook:
     """By Kubernetes' name of the node."""
 
     def __init__(self) -> None:
         self.said: dict[str, Said] = {}
-        self._closed: dict[PoolName, dict[str, None]] = {}
+        self._lent: frozenset[PoolName] = frozenset()
+        self._taking: dict[PoolName, dict[str, Taking]] = {}
+        """Of nodes that are not OPEN; those that are, where the pool is lent."""
 
     def of(self, kubernetes_name: str) -> Said | None:
         return self.said.get(kubernetes_name)
 
     def closed(self, pool: PoolName) -> Collection[str]:
-        """Nodes where nothing new of a pool may start: less is lent than is held there, or nothing."""
-        return self._closed.get(pool, {}).keys()
+        """Nodes that are known, where nothing new of a pool may start."""
+        return [name for name, taking in self._taking.get(pool, {}).items() if taking is not Taking.OPEN]
+
+    def taking(self, pool: PoolName, kubernetes_name: str) -> Taking:
+        """A node that nobody has seen yet is awaited, where the pool is lent."""
+        unknown = Taking.AWAITED if pool in self._lent else Taking.OPEN
+        return self._taking.get(pool, {}).get(kubernetes_name, unknown)
 
     # --- what is told ----------------------------------------------------------------------------------------------
 
@@ -45,16 +63,20 @@ class LoanBook:
         """Its agent has left, or is given up."""
         self.said.pop(kubernetes_name, None)
 
-    def close(self, kubernetes_name: str, pools: Mapping[PoolName, bool]) -> None:
-        """For which of these pools the node is closed from now on."""
-        for pool, is_closed in pools.items():
-            if is_closed:
-                self._closed.setdefault(pool, {})[kubernetes_name] = None
+    def lend(self, pools: frozenset[PoolName]) -> None:
+        """Which pools are lent from now on."""
+        self._lent = pools
+
+    def judge(self, kubernetes_name: str, takings: Mapping[PoolName, Taking]) -> None:
+        """What the node takes of each of these pools from now on."""
+        for pool, taking in takings.items():
+            if taking is Taking.OPEN and pool not in self._lent:
+                self._taking.get(pool, {}).pop(kubernetes_name, None)
             else:
-                self._closed.get(pool, {}).pop(kubernetes_name, None)
+                self._taking.setdefault(pool, {})[kubernetes_name] = taking
 
     def drop(self, kubernetes_name: str) -> None:
         """The Kubernetes node is gone."""
         self.said.pop(kubernetes_name, None)
-        for closed in self._closed.values():
-            closed.pop(kubernetes_name, None)
+        for nodes in self._taking.values():
+            nodes.pop(kubernetes_name, None)

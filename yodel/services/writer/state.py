@@ -21,7 +21,7 @@ from yodel.domain.states import ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
-from yodel.services.writer.loan_book import LoanBook
+from yodel.services.writer.loan_book import LoanBook, Taking
 from yodel.services.writer.masters import Masters
 from yodel.services.writer.node_index import NodeIndex
 from yodel.services.writer.notice_book import NoticeBook
@@ -145,7 +145,19 @@ class ClusterState:
 
     def is_closed_for(self, queue: str, kubernetes_name: str) -> bool:
         is_closed = self.node_index.is_closed(kubernetes_name)
-        return is_closed or kubernetes_name in self.loans.closed(self.pools.pools.of(queue))
+        return is_closed or self._taking(queue, kubernetes_name) is Taking.CLOSED
+
+    def is_open_for(self, queue: str, kubernetes_name: str) -> bool:
+        """Whether it is none of ``closed_for``."""
+        is_closed = self.node_index.is_closed(kubernetes_name)
+        return not is_closed and self._taking(queue, kubernetes_name) is Taking.OPEN
+
+    def is_awaited_for(self, queue: str, kubernetes_name: str) -> bool:
+        """Whether nothing of a queue may be granted there before more is known of what the node lends."""
+        return self._taking(queue, kubernetes_name) is Taking.AWAITED
+
+    def _taking(self, queue: str, kubernetes_name: str) -> Taking:
+        return self.loans.taking(self.pools.pools.of(queue), kubernetes_name)
 
     def served_at(self, web_address: str) -> None:
         self.web_address = web_address

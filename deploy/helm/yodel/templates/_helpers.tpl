@@ -282,6 +282,9 @@ capabilities:
 {{- if and (eq .Values.nodeAgent.capacity "allocatable") (or (hasKey $limits "cpu") (hasKey $limits "memory")) -}}
 {{- fail "nodeAgent.resources.limits: with capacity allocatable, limits of cpu and memory would be taken for the node's size; set nodeAgent.capacity to fixed, with memoryMib and vcores, or set no limits" -}}
 {{- end -}}
+{{- if and .Values.colocation.enabled (not .Values.rbac.nodes) -}}
+{{- fail "colocation.enabled: nodes have to be seen to publish what they lend; expected rbac.nodes true" -}}
+{{- end -}}
 {{- if and .Values.nodeToken.value .Values.nodeToken.existingSecret -}}
 {{- fail "nodeToken: expected value or existingSecret, not both" -}}
 {{- end -}}
@@ -290,6 +293,9 @@ capabilities:
 {{- end -}}
 {{- if and .Values.networkPolicy.enabled .Values.networkPolicy.clients .Values.containers.hostNetwork (not .Values.networkPolicy.nodeCidrs) -}}
 {{- fail "networkPolicy.clients: ApplicationMasters call from their nodes' addresses; name these in networkPolicy.nodeCidrs" -}}
+{{- end -}}
+{{- if and .Values.rbac.nodeStatus (not .Values.rbac.nodes) -}}
+{{- fail "rbac.nodeStatus: what nodes lend is published only where they are seen, with rbac.nodes" -}}
 {{- end -}}
 {{- if and .Values.rbac.allPods (not .Values.rbac.nodes) -}}
 {{- fail "rbac.allPods: what pods take of their nodes is of use only with rbac.nodes" -}}
