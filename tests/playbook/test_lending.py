@@ -17,6 +17,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import AccessDenied, InvalidQueues, Refused, Unavailable
+from yodel.services.nodes.publishing import AT_ONCE, PAUSE_S
 from yodel.translator.names import PUBLISHED
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
@@ -440,3 +441,21 @@ async def test_containers_are_ended_by_administrators_and_only_while_it_is_off(w
     await quiet(world)
     assert not world.container(batch.container.id).is_live
     assert world.container(day.container.id).is_live, "it runs on ordinary capacity"
+
+
+async def test_what_shrinks_is_written_before_what_grows(world: World) -> None:
+    """More is due than may be written at once."""
+    nodes = [NodeId(f"machine-{number}", 8041) for number in range(2 * AT_ONCE)]
+    for node_id in nodes:
+        world.statuses.put(node_id.host)
+        await world.register_node(node_id)
+        await say(world, 4, node_id)
+    before = len(world.statuses.patches)
+    for number, node_id in enumerate(nodes):
+        said = report(5 if number < AT_ONCE else 3)
+        await world.beat(node_id=node_id, proved_name=node_id.host, policy_version="one", capacity=said)
+    await world.settle()
+    first = [node for node, _ in world.statuses.patches[before:]]
+    assert first == [node_id.host for node_id in nodes[AT_ONCE:]]
+    await world.pass_time(PAUSE_S)
+    assert {published(world, node_id.host) for node_id in nodes} == {(5, 5), (3, 3)}
