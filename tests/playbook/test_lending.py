@@ -17,7 +17,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import AccessDenied, InvalidQueues, Refused, Unavailable
-from yodel.services.nodes.publishing import AT_ONCE, PAUSE_S
+from yodel.services.nodes.publishing import AT_ONCE, GROWTH_WAITS_S, PAUSE_S
 from yodel.translator.names import PUBLISHED
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
@@ -459,3 +459,23 @@ async def test_what_shrinks_is_written_before_what_grows(world: World) -> None:
     assert first == [node_id.host for node_id in nodes[AT_ONCE:]]
     await world.pass_time(PAUSE_S)
     assert {published(world, node_id.host) for node_id in nodes} == {(5, 5), (3, 3)}
+
+
+async def test_what_grows_has_its_turn_though_others_shrink_all_the_time(world: World) -> None:
+    nodes = [NodeId(f"machine-{number}", 8041) for number in range(2 * AT_ONCE)]
+    for node_id in nodes:
+        world.statuses.put(node_id.host)
+        await world.register_node(node_id)
+        await say(world, 16, node_id)
+    await say(world, 4)
+    await world.beat(proved_name=NODE.host, policy_version="one", capacity=report(5))
+    for cores in range(15, 0, -1):
+        for node_id in nodes:
+            await world.beat(node_id=node_id, proved_name=node_id.host, policy_version="one", capacity=report(cores))
+        await world.pass_time(PAUSE_S)
+        assert published(world) == (4, 4), "others shrink"
+    await world.pass_time(GROWTH_WAITS_S)
+    for node_id in nodes:
+        await world.beat(node_id=node_id, proved_name=node_id.host, policy_version="one", capacity=report(0))
+    await world.pass_time(PAUSE_S)
+    assert published(world) == (5, 5)
