@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -479,3 +480,39 @@ async def test_what_grows_has_its_turn_though_others_shrink_all_the_time(world: 
         await world.beat(node_id=node_id, proved_name=node_id.host, policy_version="one", capacity=report(0))
     await world.pass_time(PAUSE_S)
     assert published(world) == (5, 5)
+
+
+async def test_a_name_that_went_is_anybodys(world: World) -> None:
+    await say(world, 4)
+    await world.pass_time(200)
+    await quiet(world)
+    assert published(world) is None
+    world.statuses.write(NODE.host, {CPU: 5000, MEMORY: 5 * GIB}, "koord-manager")
+    await quiet(world)
+    await say(world, 2)
+    node = world.rm.publishing.nodes[NODE.host]
+    assert (published(world), node.other, world.rm.publishing.put_backs) == ((5, 5), "koord-manager", 0)
+
+
+@pytest.mark.looptime
+async def test_the_task_publishes_within_two_seconds_and_rests_when_a_patch_fails(world: World) -> None:
+    """On the loop's own clock, as it runs in a process."""
+    rounds = 0
+    publishing = world.rm.publishing
+    whole = publishing.round
+
+    async def counted() -> None:
+        nonlocal rounds
+        rounds += 1
+        await whole()
+
+    publishing.round = counted  # type: ignore[method-assign]
+    task = asyncio.create_task(publishing.run())
+    world.statuses.errors.append(Refused("nodes/status: forbidden"))
+    await world.beat(proved_name=NODE.host, policy_version="one", capacity=report(4))
+    await asyncio.sleep(3)
+    assert rounds < 10, "it waits, and does not turn round and round"
+    world.clock.advance(5)
+    await asyncio.sleep(2)
+    task.cancel()
+    assert published(world) == (4, 4)

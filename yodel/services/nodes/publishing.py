@@ -162,7 +162,8 @@ class Publishing:
 
     def held_changed(self, name: str) -> None:
         """The pods of a node ask for more, or less."""
-        if name in self.nodes:
+        node = self.nodes.get(name)
+        if node is not None and (self.names or node.counted):
             self._touched[name] = None
             self._woken.set()
 
@@ -212,7 +213,8 @@ class Publishing:
 
     async def run(self) -> None:
         while True:
-            left_s = self._next_s - self._clock.monotonic_s() if self._due else LOOK_S
+            now_s = self._clock.monotonic_s()
+            left_s = self._next_s - now_s if self._ready(now_s) else LOOK_S
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOK_S, max(0.001, left_s))):
                     await self._woken.wait()
@@ -384,7 +386,8 @@ def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
     """What is published; None where it is off, or no queue draws on such a dialect."""
     if not colocation.is_on:
         return None
-    kinds = [kind for name, kind in rules.kinds.items() if name != NATIVE]
+    # A name without a domain is Kubernetes' own, and its kubelets' to publish.
+    kinds = [kind for kind in rules.kinds.values() if "/" in kind.measures.cpu and "/" in kind.measures.memory]
     if colocation.dialect:
         kinds = [kind for kind in kinds if colocation.dialect in kind.dialects]
     return kinds[0].measures if len(kinds) == 1 else None

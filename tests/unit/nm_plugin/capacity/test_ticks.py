@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
 from nm_plugin.cgroups.counters import Counters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Loan
@@ -31,7 +31,6 @@ class Node:
         self.cpu_us += int(cores * 1_000_000)
         counters = Counters(
             machine_milli=10_000,
-            machine_mib=10_240,
             cpu_milli_size=10_000,
             memory_mib_size=10_240,
             cpu_us=Use(node=self.cpu_us, pods=self.cpu_us, best_effort=0),
