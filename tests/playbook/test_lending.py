@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -17,6 +18,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.domain.states import ContainerExitStatus
 from yodel.errors import AccessDenied, InvalidQueues, Refused, Unavailable
+from yodel.services.nodes.publishing import AT_ONCE, GROWTH_WAITS_S, PAUSE_S
 from yodel.translator.names import PUBLISHED
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
@@ -440,3 +442,77 @@ async def test_containers_are_ended_by_administrators_and_only_while_it_is_off(w
     await quiet(world)
     assert not world.container(batch.container.id).is_live
     assert world.container(day.container.id).is_live, "it runs on ordinary capacity"
+
+
+async def test_what_shrinks_is_written_before_what_grows(world: World) -> None:
+    """More is due than may be written at once."""
+    nodes = [NodeId(f"machine-{number}", 8041) for number in range(2 * AT_ONCE)]
+    for node_id in nodes:
+        world.statuses.put(node_id.host)
+        await world.register_node(node_id)
+        await say(world, 4, node_id)
+    before = len(world.statuses.patches)
+    for number, node_id in enumerate(nodes):
+        said = report(5 if number < AT_ONCE else 3)
+        await world.beat(node_id=node_id, proved_name=node_id.host, policy_version="one", capacity=said)
+    await world.settle()
+    first = [node for node, _ in world.statuses.patches[before:]]
+    assert first == [node_id.host for node_id in nodes[AT_ONCE:]]
+    await world.pass_time(PAUSE_S)
+    assert {published(world, node_id.host) for node_id in nodes} == {(5, 5), (3, 3)}
+
+
+async def test_what_grows_has_its_turn_though_others_shrink_all_the_time(world: World) -> None:
+    nodes = [NodeId(f"machine-{number}", 8041) for number in range(2 * AT_ONCE)]
+    for node_id in nodes:
+        world.statuses.put(node_id.host)
+        await world.register_node(node_id)
+        await say(world, 16, node_id)
+    await say(world, 4)
+    await world.beat(proved_name=NODE.host, policy_version="one", capacity=report(5))
+    for cores in range(15, 0, -1):
+        for node_id in nodes:
+            await world.beat(node_id=node_id, proved_name=node_id.host, policy_version="one", capacity=report(cores))
+        await world.pass_time(PAUSE_S)
+        assert published(world) == (4, 4), "others shrink"
+    await world.pass_time(GROWTH_WAITS_S)
+    for node_id in nodes:
+        await world.beat(node_id=node_id, proved_name=node_id.host, policy_version="one", capacity=report(0))
+    await world.pass_time(PAUSE_S)
+    assert published(world) == (5, 5)
+
+
+async def test_a_name_that_went_is_anybodys(world: World) -> None:
+    await say(world, 4)
+    await world.pass_time(200)
+    await quiet(world)
+    assert published(world) is None
+    world.statuses.write(NODE.host, {CPU: 5000, MEMORY: 5 * GIB}, "koord-manager")
+    await quiet(world)
+    await say(world, 2)
+    node = world.rm.publishing.nodes[NODE.host]
+    assert (published(world), node.other, world.rm.publishing.put_backs) == ((5, 5), "koord-manager", 0)
+
+
+@pytest.mark.looptime
+async def test_the_task_publishes_within_two_seconds_and_rests_when_a_patch_fails(world: World) -> None:
+    """On the loop's own clock, as it runs in a process."""
+    rounds = 0
+    publishing = world.rm.publishing
+    whole = publishing.round
+
+    async def counted() -> None:
+        nonlocal rounds
+        rounds += 1
+        await whole()
+
+    publishing.round = counted  # type: ignore[method-assign]
+    task = asyncio.create_task(publishing.run())
+    world.statuses.errors.append(Refused("nodes/status: forbidden"))
+    await world.beat(proved_name=NODE.host, policy_version="one", capacity=report(4))
+    await asyncio.sleep(3)
+    assert rounds < 10, "it waits, and does not turn round and round"
+    world.clock.advance(5)
+    await asyncio.sleep(2)
+    task.cancel()
+    assert published(world) == (4, 4)

@@ -80,6 +80,7 @@ class PublishedNode:
         if self.has_yielded or self.is_writing:
             return
         if self.written and not is_older(node.resource_version, self.written_version):
+            self.written = {name: amount for name, amount in self.written.items() if self._is_owned(name, amount)}
             self._look_for_changes(now_s)
         if not self.has_yielded:
             self.other = self._other(names)
@@ -92,6 +93,10 @@ class PublishedNode:
         """Something else is to be published: whoever writes there is looked at again."""
         self.has_yielded, self.put_back_s = False, []
         self.other = self._other(names)
+
+    def _is_owned(self, name: str, amount: int | None) -> bool:
+        """A name that was taken away, and is gone, is anybody's."""
+        return amount is not None or name in self.observed.capacity
 
     def _is_ours(self, name: str, known: Collection[str]) -> bool:
         if self.present(name) is None:

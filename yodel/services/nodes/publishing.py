@@ -48,6 +48,8 @@ LOOK_S = 1.0
 AT_ONCE = 10
 PAUSE_S = 0.5
 """Between two rounds of at most ``AT_ONCE`` patches: twenty a second, and 40 changes within the two seconds."""
+GROWTH_WAITS_S = 15.0
+"""As long as others shrink."""
 RETRY_S = 5.0
 """After a patch that failed."""
 log = structlog.get_logger("yodel.colocation")
@@ -76,7 +78,8 @@ class Publishing:
         self.refused: dict[NodeId, str] = {}
         """Agents whose reports do not count, and why."""
         self.patches = self.put_backs = 0
-        self._due: dict[str, None] = {}
+        self._due: dict[str, float] = {}
+        """Nodes whose status is to be written, each with the time since when."""
         self._touched: dict[str, None] = {}
         self._woken = asyncio.Event()
         self._started_s = clock.monotonic_s()
@@ -159,7 +162,8 @@ class Publishing:
 
     def held_changed(self, name: str) -> None:
         """The pods of a node ask for more, or less."""
-        if name in self.nodes:
+        node = self.nodes.get(name)
+        if node is not None and (self.names or node.counted):
             self._touched[name] = None
             self._woken.set()
 
@@ -209,7 +213,8 @@ class Publishing:
 
     async def run(self) -> None:
         while True:
-            left_s = self._next_s - self._clock.monotonic_s() if self._due else LOOK_S
+            now_s = self._clock.monotonic_s()
+            left_s = self._next_s - now_s if self._ready(now_s) else LOOK_S
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOK_S, max(0.001, left_s))):
                     await self._woken.wait()
@@ -228,7 +233,7 @@ class Publishing:
         if not ready or now_s < self._next_s:
             return
         self._next_s = now_s + PAUSE_S
-        some = sorted(ready, key=lambda name: not self._shrinks(self.nodes[name]))[:AT_ONCE]
+        some = sorted(ready, key=lambda name: self._turn(name, now_s))[:AT_ONCE]
         await asyncio.gather(*(self._write(name, self.nodes[name]) for name in some))
 
     def look(self) -> None:
@@ -298,7 +303,7 @@ class Publishing:
         node.publication, node.counted = self._wanted(name, node)
         self._close(name, node)
         if self._difference(node):
-            self._due[name] = None
+            self._due.setdefault(name, self._clock.monotonic_s())
             self._woken.set()
         else:
             self._due.pop(name, None)
@@ -359,6 +364,12 @@ class Publishing:
         is_other = any(node.present(name) != amount for name, amount in amounts.items())
         return dict(amounts) if is_other else {}
 
+    def _turn(self, name: str, now_s: float) -> tuple[bool, float]:
+        """What shrinks is written before what grows, unless that has waited for long: it has its turn at some time."""
+        since_s = self._due[name]
+        is_first = now_s - since_s >= GROWTH_WAITS_S or self._shrinks(self.nodes[name])
+        return not is_first, since_s
+
     def _shrinks(self, node: PublishedNode) -> bool:
         return any((amount or 0) < (node.present(name) or 0) for name, amount in self._difference(node).items())
 
@@ -375,7 +386,8 @@ def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
     """What is published; None where it is off, or no queue draws on such a dialect."""
     if not colocation.is_on:
         return None
-    kinds = [kind for name, kind in rules.kinds.items() if name != NATIVE]
+    # A name without a domain is Kubernetes' own, and its kubelets' to publish.
+    kinds = [kind for kind in rules.kinds.values() if "/" in kind.measures.cpu and "/" in kind.measures.memory]
     if colocation.dialect:
         kinds = [kind for kind in kinds if colocation.dialect in kind.dialects]
     return kinds[0].measures if len(kinds) == 1 else None
