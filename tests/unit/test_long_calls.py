@@ -33,6 +33,7 @@ OF_ONE = frozenset({"application_id", "attempt_id", "container_id", "node_id", "
 """Whatever has one of these in its path tells of one."""
 PAGED = {
     "/api/v1/applications",
+    "/api/v1/colocation",
     "/api/v1/nodes",
     "/api/v1/pools",
     "/api/v1/queue-configuration",
@@ -104,6 +105,8 @@ CHANGES_LONG = {
     *("POST /api/v1/queues/{path}/windows", "PUT /api/v1/queues/{path}/windows/{name}"),
     "DELETE /api/v1/queues/{path}/windows/{name}",
     *(f"PUT {CLUSTER}/scheduler-conf", f"POST {CLUSTER}/scheduler-conf/validate"),
+    # In slices: all live containers are looked at, and 500 ended in a turn.
+    "POST /api/v1/colocation/end-containers",
     # In slices: 19 to 23 where it had 20,000 containers.
     *(f"PUT {CLUSTER}/apps/{{application_id}}/state", "POST /api/v1/applications/{application_id}/kill"),
 }
