@@ -18,7 +18,7 @@ from nm_plugin.capacity.clock import Clock
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
 from nm_plugin.cgroups.counters import Counters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CapacityReport

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nm_plugin.cgroups.counters import Counters, read_machine
-from nm_plugin.cgroups.detect import LostReading
-from nm_plugin.cgroups.files import Files
+from nm_plugin.cgroups.files import Files, LostReading
 from yodel.domain.colocation.measured import Use
 
 PROCESSES_MAX = 100_000
@@ -76,7 +75,6 @@ class ProcessCounters:
         node_mib = machine.memory_used_mib
         return Counters(
             machine_milli=machine.cpu_milli,
-            machine_mib=machine.memory_mib,
             cpu_milli_size=machine.cpu_milli,
             memory_mib_size=machine.memory_mib,
             cpu_us=Use(node=node_us, pods=node_us, best_effort=containers_us),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nm_plugin.cgroups.counters import Counters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
 
 CPU_ABSURD_PERCENT = 150

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from nm_plugin.capacity.samples import Reading, Sample, kept, sample_of
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import RECENT_S, Use, Window
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES, CapacityReport, Loan

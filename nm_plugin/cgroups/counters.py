@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from nm_plugin.cgroups.detect import Layout, LostReading, find_layout, mounted_version
-from nm_plugin.cgroups.files import Files, number_in, whole
+from nm_plugin.cgroups.detect import Layout, find_layout, mounted_version
+from nm_plugin.cgroups.files import Files, LostReading, number_in, whole
 from nm_plugin.cgroups.layout import Number
 from yodel.domain.colocation.measured import Use
 
@@ -24,12 +24,10 @@ from yodel.domain.colocation.measured import Use
 class Counters:
     """``cpu_us`` counts since some moment of the past; ``memory_mib`` is what is used now.
 
-    ``machine_milli`` and ``machine_mib`` are of the machine, ``cpu_milli_size`` and ``memory_mib_size`` of the node,
-    which may be only a part of it.
+    ``machine_milli`` is of the machine, ``cpu_milli_size`` and ``memory_mib_size`` of the node, which may be a part.
     """
 
     machine_milli: int
-    machine_mib: int
     cpu_milli_size: int
     memory_mib_size: int
     cpu_us: Use
@@ -90,7 +88,6 @@ class Groups:
                 raise LostReading(f"memory of {name}: {amount} MiB on a machine of {machine.memory_mib} MiB")
         return Counters(
             machine_milli=machine.cpu_milli,
-            machine_mib=machine.memory_mib,
             cpu_milli_size=min([machine.cpu_milli, *self._cpu_limits_milli()]),
             memory_mib_size=min([machine.memory_mib, *self._memory_limits_mib()]),
             cpu_us=Use(node=node_cpu, pods=pods_cpu, best_effort=best_effort_cpu),

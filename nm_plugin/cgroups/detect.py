@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.layout import BEST_EFFORT, DRIVERS, PODS, VERSIONS, Number, Version, levels
-from yodel.errors import YodelError
-
-
-class LostReading(YodelError):
-    """One reading cannot be used; says which file it was, and what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

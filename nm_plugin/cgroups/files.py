@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 
-from nm_plugin.cgroups.detect import LostReading
+from yodel.errors import YodelError
 
 FILE_BYTES_MAX = 65_536
+
+
+class LostReading(YodelError):
+    """One reading cannot be used; says which file it was, and what is wrong with it."""
 
 
 class Files:

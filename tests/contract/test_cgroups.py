@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.cgroups.counters import CgroupCounters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.layout import BEST_EFFORT, PODS
 
 MOUNT = Path("/sys/fs/cgroup")

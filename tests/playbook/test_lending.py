@@ -6,67 +6,23 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.fakes import NODE, Crash
+from tests.support.fakes import NODE
+from tests.support.lending import CPU, GIB, MEMORY, held, lending_world, published, quiet, say, words
 from tests.support.loans import POLICY, measured_report, report
-from tests.support.playbook import World, ask, complete, running
-from tests.support.rm_options import SMALL, Options
+from tests.support.playbook import World, ask, complete
+from tests.support.rm_options import SMALL
 from yodel.domain.colocation.properties import PREFIX
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import OFF
 from yodel.domain.ids import NodeId
-from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import ConfUpdate
 from yodel.domain.states import ContainerExitStatus
-from yodel.errors import AccessDenied, InvalidQueues, Refused, Unavailable
-from yodel.translator.names import PUBLISHED
-
-CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
-ROOT = Queue(path="root", is_leaf=False)
-QUEUES = (
-    ROOT,
-    Queue(path="root.day", capacity_percent=50.0, user_limit_factor=-1.0),
-    Queue(path="root.batch", capacity_percent=50.0, user_limit_factor=-1.0),
-)
-ON = Colocation(policy=POLICY)
-GIB = 1 << 30
+from yodel.errors import AccessDenied, InvalidQueues, Refused
 
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    """One node of sixteen cores, with an agent that has reported nothing."""
-    async with World(Options(queues=QUEUES, dialects={"root.batch": "koordinator"})) as world:
-        world.statuses.put(NODE.host)
-        await world.register_node()
-        world.rm.use_colocation(ON)
-        await world.settle()
-        yield world
-
-
-async def say(world: World, cores: int, node_id: NodeId = NODE, **changes: object) -> None:
-    """The agent's next beat, and what comes of it."""
-    fields = {"proved_name": node_id.host, "policy_version": "one", "capacity": report(cores), **changes}
-    await world.beat(node_id=node_id, **fields)
-    await quiet(world)
-
-
-async def quiet(world: World) -> None:
-    await world.settle()
-    await world.pass_time(1.0)  # what was to wait for its turn
-
-
-def published(world: World, node: str = NODE.host) -> tuple[int, int] | None:
-    """Cores and GiB; None: neither name is there."""
-    found = world.statuses.nodes[node]
-    assert {name: found.capacity.get(name) for name in (CPU, MEMORY)} == {
-        name: found.allocatable.get(name) for name in (CPU, MEMORY)
-    }
-    if CPU not in found.capacity and MEMORY not in found.capacity:
-        return None
-    return int(found.capacity[CPU]) // 1000, int(found.capacity[MEMORY]) // GIB
-
-
-def held(world: World) -> int:
-    use = world.rm.state.queue_use.by_queue.get("root.batch")
-    return use.resource.vcores if use is not None else 0
+    async with lending_world() as made:
+        yield made
 
 
 async def test_a_beat_becomes_a_patch_and_the_queue_grows(world: World) -> None:
@@ -111,10 +67,6 @@ async def test_published_is_never_below_what_the_pods_ask_for(world: World) -> N
 
 
 # --- switched on and off ----------------------------------------------------------------------------------------------
-
-
-def words(**said: str | None) -> ConfUpdate:
-    return ConfUpdate(overall={f"{PREFIX}{name.replace('_', '-')}": text for name, text in said.items()})
 
 
 async def test_the_switch_is_a_property_of_the_scheduler(world: World) -> None:
@@ -230,148 +182,6 @@ async def test_figures_by_another_policy_do_not_count(world: World) -> None:
     await say(world, 4)
     await say(world, 9, capacity=report(9, version="another"))
     assert published(world) == (4, 4)
-
-
-# --- another life -----------------------------------------------------------------------------------------------------
-
-
-async def test_nothing_is_granted_before_a_report_and_a_listing(world: World) -> None:
-    await world.run(world.rm.scheduler_conf.update("admin", words(enabled="true", preset="static")))
-    policy = world.rm.publishing.colocation.policy
-    assert policy is not None
-    await say(world, 6, capacity=report(6, version=policy.version))
-    am = await world.running_am(queue="batch")
-    await world.stop()
-    listed = world.relist
-    world.relist = lambda: None  # type: ignore[method-assign]
-    await world.start()
-    world.relist = listed  # type: ignore[method-assign]
-    await world.register_node(containers=[running(am.container.id)])
-    await am.register()
-    await am.beat(ask(9))
-    before = len(world.statuses.patches)
-    await quiet(world)
-    await say(world, 6, capacity=report(6, version=policy.version))
-    assert held(world) == 1, "a report, and no listing"
-    world.relist()
-    await quiet(world)
-    await world.bind_and_settle()
-    assert held(world) == 6, "both"
-    granted = (await am.beat()).granted
-
-    await world.restart()
-    await world.register_node(containers=[running(one.container.id) for one in granted])
-    await am.register()
-    await am.beat(ask(9))
-    container = granted[0].container
-    await world.beat(complete(container.id))
-    world.pods.finish(container.pod, 0)
-    await quiet(world)
-    assert held(world) == 5, "a listing, and no report"
-    assert world.rm.state.closed_for("root.batch") == {NODE.host}
-    assert world.statuses.patches[before:] == [], "what was published before stays meanwhile"
-    await world.pass_time(180)
-    await quiet(world)
-    assert published(world) == (5, 5), "nobody speaks for the node"
-
-
-async def test_lead_that_is_lost_between_beat_and_patch_publishes_nothing(world: World) -> None:
-    await say(world, 4)
-    world.statuses.errors.append(Unavailable("this process does not lead"))
-    await say(world, 9)
-    assert published(world) == (4, 4)
-    assert world.rm.publishing.nodes[NODE.host].problem == "this process does not lead"
-    await world.pass_time(5)
-    await quiet(world)
-    assert published(world) == (9, 9), "it leads again"
-
-
-@pytest.mark.parametrize("step", ["before node status", "after node status"])
-async def test_a_process_that_dies_at_a_patch_leaves_what_the_next_one_makes_right(world: World, step: str) -> None:
-    await say(world, 4)
-    world.crash_at_step = len(world.steps) + (step == "after node status")
-    with pytest.raises(Crash):
-        await say(world, 9)
-    world.crash_at_step = None
-    await world.restart()
-    world.rm.use_colocation(ON)
-    await world.register_node()
-    await say(world, 9)
-    assert published(world) == (9, 9)
-
-
-# --- others who publish -----------------------------------------------------------------------------------------------
-
-
-async def test_names_of_another_engine_are_read_and_never_written(world: World) -> None:
-    world.rm.use_colocation(OFF)
-    world.statuses.write(NODE.host, {CPU: 5000, MEMORY: 5 * GIB}, "koord-manager")
-    await world.settle()
-    world.rm.use_colocation(ON)
-    await say(world, 2)
-    assert published(world) == (5, 5)
-    assert world.statuses.patches == []
-    assert world.rm.publishing.nodes[NODE.host].other == "koord-manager"
-    am = await world.running_am(queue="batch")
-    assert (await am.beat(ask(1))).headroom == SMALL * 4, "queues count by what it publishes"
-    world.statuses.write(NODE.host, {CPU: None, MEMORY: None}, "koord-manager")
-    await quiet(world)
-    assert published(world) == (2, 2), "it went, and the node is ours"
-
-
-async def test_names_without_a_manager_are_ours_where_the_annotation_says_so(world: World) -> None:
-    world.rm.use_colocation(OFF)
-    amounts = {"cpu": "16", "memory": "16Gi", CPU: "5000", MEMORY: str(5 * GIB)}
-    world.statuses.put(NODE.host, capacity=amounts, allocatable=amounts)
-    await world.settle()
-    world.rm.use_colocation(ON)
-    await say(world, 2)
-    assert (published(world), world.rm.publishing.nodes[NODE.host].other) == ((5, 5), "somebody")
-    world.statuses.change(NODE.host, annotations={PUBLISHED: f"{CPU},{MEMORY}"})
-    await quiet(world)
-    assert published(world) == (2, 2)
-
-
-async def test_a_foreign_value_is_put_back_five_times_in_ten_minutes(world: World) -> None:
-    await say(world, 4)
-    for _ in range(5):
-        world.statuses.write(NODE.host, {CPU: 0}, "kubectl-edit")
-        await quiet(world)
-        assert published(world) == (4, 4)
-    world.statuses.write(NODE.host, {CPU: 1000}, "kubectl-edit")
-    await quiet(world)
-    await say(world, 6)
-    assert published(world) == (1, 4), "it is the other's from now on"
-    node = world.rm.publishing.nodes[NODE.host]
-    assert (node.other, node.has_yielded) == ("kubectl-edit", True)
-    assert world.rm.publishing.put_backs == 5
-
-
-async def test_five_times_are_counted_within_ten_minutes(world: World) -> None:
-    await say(world, 4)
-    for _ in range(12):
-        world.statuses.write(NODE.host, {CPU: 0}, "kubectl-edit")
-        await quiet(world)
-        await world.pass_time(119)
-        await say(world, 4)
-    assert published(world) == (4, 4)
-    assert not world.rm.publishing.nodes[NODE.host].has_yielded
-
-
-async def test_a_node_that_is_made_anew_is_published_anew(world: World) -> None:
-    await say(world, 4)
-    world.statuses.put(NODE.host, uid="another")
-    await quiet(world)
-    assert published(world) == (4, 4)
-    assert world.rm.publishing.put_backs == 0, "nobody has changed anything"
-    zeroed = {"cpu": "16", "memory": "16Gi", CPU: "0", MEMORY: "0"}
-    managers = dict.fromkeys((CPU, MEMORY), "kubelet")
-    world.statuses.change(NODE.host, capacity=zeroed, allocatable=zeroed, capacity_managers=managers)
-    await world.restart()
-    world.rm.use_colocation(ON)
-    await world.register_node()
-    await say(world, 4)
-    assert published(world) == (4, 4), "zeroed by a kubelet whose machine was started; the annotation says whose it is"
 
 
 # --- told to people ---------------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ from yodel.services.nodes.capacity import Capacities
 from yodel.services.nodes.cordons import Cordons
 from yodel.services.nodes.decommission import Decommission
 from yodel.services.nodes.lending import Lending
+from yodel.services.nodes.lent_as import require_possible
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.nodes.taking_back import TakingBack
@@ -379,7 +380,8 @@ class Core:
             self.lending.see_others(node_name, held)
 
     async def _require_colocation(self, wanted: Colocation) -> None:
-        await self.publishing.require(wanted, self.lending.rules, self._limits.lacking_for_colocation)
+        present, lacking = self.publishing.colocation, self._limits.lacking_for_colocation
+        await require_possible(wanted, present, self.lending.rules, lacking, self._ports.statuses)
 
     def use_colocation(self, colocation: Colocation) -> None:
         """From now on."""

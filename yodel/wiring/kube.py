@@ -40,7 +40,7 @@ class KubeSide:
         self.api = PacedKube(way, limits, clock=clock.monotonic_s, random=random.random)
 
     def bind(self) -> None:
-        """From now on the RM chooses nodes: who else is on them has to be seen."""
+        """From now on the RM chooses nodes, or publishes what they lend: who else is on them has to be seen."""
         self._is_binding.set()
 
     async def watch_pods(self, sink: PodSink, opened: Callable[[], Awaitable[None]]) -> None:
@@ -74,7 +74,7 @@ class KubeSide:
         )
 
     async def watch_holdings(self, binder: Binder) -> None:
-        """Once a queue wants its nodes chosen here: it takes the right to list and watch all pods of the cluster."""
+        """Once somebody has to know of them: it takes the right to list and watch all pods of the cluster."""
         await self._is_binding.wait()
         await watch(
             self.api,

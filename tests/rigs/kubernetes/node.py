@@ -212,7 +212,7 @@ def _make_cgroups(number: int) -> None:
     for controller in CONTROLLERS:
         if not (CGROUPS / controller).is_dir():
             continue
-        for path in (CGROUPS / controller / CGROUP, CGROUPS / controller / CGROUP / f"n{number}"):
+        for path in (CGROUPS / controller / CGROUP, CGROUPS / controller / CGROUP / node_name(number)):
             path.mkdir(exist_ok=True)
             for name in ("cpuset.cpus", "cpuset.mems") if controller == "cpuset" else ():
                 if not (path / name).read_text().strip():
@@ -245,7 +245,7 @@ def _kubelet(home: Home, folder: Path, run: Path, number: int) -> dict[str, obje
         "containerRuntimeEndpoint": f"unix://{run}/containerd.sock",
         "failCgroupV1": False,
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{CGROUP}/n{number}",
+        "cgroupRoot": f"/{CGROUP}/{node_name(number)}",
         "cgroupsPerQOS": True,
         "enforceNodeAllocatable": ["pods"],
         "failSwapOn": False,

@@ -12,6 +12,7 @@ import pytest
 from tests.support.fakes import Crash, NoUsers
 from tests.support.playbook import World
 from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.colocation.switch import Colocation
 from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described
@@ -34,11 +35,15 @@ def service(world: World, shares: Shares | None = None, *, are_acls_enabled: boo
 
     used, rules = Shares() if shares is None else shares, AccessRules(admin_acl=Acl.parse("admin"))
     rights = Rights(world.rm.state, NoUsers(), replace(rules, is_view_checked=are_acls_enabled), "yarn")
+
+    async def have_all(_: Colocation) -> None:
+        return
+
     consequences = Consequences(
         am_share=used.append,
         mapping=lambda rules: None,
         colocation=world.rm.use_colocation,
-        require_colocation=lambda wanted: world.rm.publishing.require(wanted, world.rm.lending.rules, ()),
+        require_colocation=have_all,
     )
     return SchedulerConfService(world.rm.engine, world.new_store(), initial, 0.5, consequences, rights)
 

@@ -20,7 +20,7 @@ from yodel.rm_api.rim import writer
 from yodel.rm_api.v1 import capacity_models as models
 from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
 
-NODES_SHOWN_MAX = 1_000
+NODES_SHOWN_MAX = 200
 router = APIRouter(tags=["nodes"])
 
 

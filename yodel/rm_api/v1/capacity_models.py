@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from yodel.rm_api.v1.models import Model
-from yodel.services.nodes.capacity import CapacityState
+from yodel.services.nodes.published_node import CapacityState
 
 
 class CapacityFigure(Model):
@@ -87,7 +87,7 @@ class Colocation(Model):
     lent: dict[str, int] = Field(description="By `cpu_milli` and `memory_mib`, of all nodes.")
     published: dict[str, int] = Field(description="By name, of all nodes.")
     node_counts: dict[str, int] = Field(description="By state.")
-    node_list: list[WaitingNode] = Field(description="Those that do not just lend; at most 1000.")
+    node_list: list[WaitingNode] = Field(description="Those that do not just lend; at most 200, by name.")
     refused_agents: list[RefusedAgent] = Field(description="At most 1000.")
     patches: int = Field(description="Of node statuses, since the start.")
     put_backs: int = Field(description="Foreign values that ours took the place of, since the start.")

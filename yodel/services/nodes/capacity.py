@@ -6,32 +6,16 @@ each begins with what the one before it left.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from heapq import nsmallest
 
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Loan, Step
 from yodel.domain.colocation.switch import Colocation
-from yodel.services.nodes.published_node import PublishedNode
+from yodel.services.nodes.published_node import CapacityState, PublishedNode
 from yodel.services.nodes.publishing import Publishing
 from yodel.services.writer.state import ClusterState
-from yodel.translator.publishing import Silence, last_steps
-
-
-class CapacityState(StrEnum):
-    """What is done about a node."""
-
-    OFF = "OFF"
-    LENDING = "LENDING"
-    CLOSED = "CLOSED"
-    STALE = "STALE"
-    GOING = "GOING"
-    WAITING = "WAITING"
-    OTHER = "OTHER"
-    YIELDED = "YIELDED"
-    FAILED = "FAILED"
-
+from yodel.translator.publishing import last_steps
 
 _WHY: Mapping[CapacityState, str] = {
     CapacityState.OFF: "nothing is lent: colocation is off, and nothing of it is left here",
@@ -84,7 +68,7 @@ class ColocationView:
 
 
 class Capacities:
-    """``now_s`` is the monotonic clock."""
+    """Of the nodes that ``publishing`` knows."""
 
     def __init__(self, state: ClusterState, publishing: Publishing) -> None:
         self._state, self._publishing = state, publishing
@@ -95,25 +79,16 @@ class Capacities:
         return self._capacity(kubernetes_name, node) if node is not None else None
 
     def view(self, nodes_max: int) -> ColocationView:
-        publishing = self._publishing
-        counts, shown = Counter[CapacityState](), list[NodeCapacity]()
-        lent, published = Counter[str](), Counter[str]()
-        for name, node in sorted(publishing.nodes.items()):
-            state = self._state_of(node)
-            counts[state] += 1
-            if node.lent is not None:
-                lent.update({CPU_MILLI: node.lent.cpu_milli, MEMORY_MIB: node.lent.memory_mib})
-            published.update({one: node.present(one) or 0 for one in node.ours})
-            if state not in (CapacityState.OFF, CapacityState.LENDING) and len(shown) < nodes_max:
-                shown.append(self._capacity(name, node))
+        publishing, tally = self._publishing, self._publishing.tally
+        shown = nsmallest(nodes_max, tally.remarkable)
         return ColocationView(
             colocation=publishing.colocation,
             names=publishing.names,
-            counts=counts,
-            nodes=shown,
+            counts={state: count for state, count in tally.counts.items() if count},
+            nodes=[self._capacity(name, publishing.nodes[name]) for name in shown],
             refused={str(node_id): why for node_id, why in publishing.refused.items()},
-            lent=lent,
-            published=published,
+            lent={resource: amount for resource, amount in tally.lent.items() if amount},
+            published={name: amount for name, amount in tally.published.items() if amount},
             patches=publishing.patches,
             put_backs=publishing.put_backs,
         )
@@ -121,7 +96,7 @@ class Capacities:
     @property
     def is_used(self) -> bool:
         """Something is lent, or left of a loan."""
-        return bool(self._publishing.names) or any(node.ours for node in self._publishing.nodes.values())
+        return bool(self._publishing.names) or not self._publishing.tally.is_empty
 
     def line(self, kubernetes_name: str) -> str:
         """One node for a table."""
@@ -133,51 +108,24 @@ class Capacities:
 
     def gauges(self) -> dict[str, float]:
         """None where nothing is lent and nothing is left of it."""
-        publishing = self._publishing
+        publishing, tally = self._publishing, self._publishing.tally
         if not self.is_used:
             return {}
-        found = self.view(nodes_max=0)
-
-        def count(state: CapacityState) -> int:
-            return found.counts.get(state, 0)
-
+        counts = tally.counts
         return {
-            "colocation_lent_cpu_milli": found.lent.get(CPU_MILLI, 0),
-            "colocation_lent_memory_mib": found.lent.get(MEMORY_MIB, 0),
-            "colocation_nodes_lending": count(CapacityState.LENDING),
-            "colocation_nodes_closed": count(CapacityState.CLOSED),
-            "colocation_nodes_silent": sum(
-                found.counts.get(one, 0) for one in (CapacityState.STALE, CapacityState.GOING)
-            ),
-            "colocation_nodes_others": sum(
-                found.counts.get(one, 0) for one in (CapacityState.OTHER, CapacityState.YIELDED)
-            ),
+            "colocation_lent_cpu_milli": tally.lent[CPU_MILLI],
+            "colocation_lent_memory_mib": tally.lent[MEMORY_MIB],
+            "colocation_nodes_lending": counts[CapacityState.LENDING],
+            "colocation_nodes_closed": counts[CapacityState.CLOSED],
+            "colocation_nodes_silent": counts[CapacityState.STALE] + counts[CapacityState.GOING],
+            "colocation_nodes_others": counts[CapacityState.OTHER] + counts[CapacityState.YIELDED],
             "colocation_reports_refused": len(publishing.refused),
             "colocation_patches_total": publishing.patches,
             "colocation_put_backs_total": publishing.put_backs,
         }
 
-    def _state_of(self, node: PublishedNode) -> CapacityState:
-        publishing = self._publishing
-        if node.has_yielded:
-            return CapacityState.YIELDED
-        if node.problem:
-            return CapacityState.FAILED
-        if publishing.names and node.other:
-            return CapacityState.OTHER
-        if node.is_awaited:
-            return CapacityState.WAITING
-        if node.publication is None:
-            return CapacityState.OFF
-        if node.lent is None:
-            is_there = any(amount is not None for amount in node.publication.amounts.values()) or node.ours
-            return CapacityState.GOING if is_there else CapacityState.OFF
-        if node.publication.is_closed:
-            return CapacityState.CLOSED
-        return CapacityState.STALE if node.silence is Silence.STALE else CapacityState.LENDING
-
     def _capacity(self, name: str, node: PublishedNode) -> NodeCapacity:
-        said, state = self._state.loans.of(name), self._state_of(node)
+        said, state = self._state.loans.of(name), node.state(is_on=bool(self._publishing.names))
         why = (
             _WHY.get(state)
             or {

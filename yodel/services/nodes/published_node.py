@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.ledger import is_older
@@ -19,6 +20,20 @@ PUT_BACKS_MAX = 5
 PUT_BACKS_WITHIN_S = 600.0
 NAMES_MAX = 16
 """Read of our annotation, which others may write."""
+
+
+class CapacityState(StrEnum):
+    """What is done about a node."""
+
+    OFF = "OFF"
+    LENDING = "LENDING"
+    CLOSED = "CLOSED"
+    STALE = "STALE"
+    GOING = "GOING"
+    WAITING = "WAITING"
+    OTHER = "OTHER"
+    YIELDED = "YIELDED"
+    FAILED = "FAILED"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,9 +95,30 @@ class PublishedNode:
         if self.has_yielded or self.is_writing:
             return
         if self.written and not is_older(node.resource_version, self.written_version):
+            self.written = {name: amount for name, amount in self.written.items() if self._is_owned(name, amount)}
             self._look_for_changes(now_s)
         if not self.has_yielded:
             self.other = self._other(names)
+
+    def state(self, *, is_on: bool) -> CapacityState:
+        """``is_on``: something is to be published, on nodes that are not others'."""
+        found = self.publication
+        if self.has_yielded:
+            return CapacityState.YIELDED
+        if self.problem:
+            return CapacityState.FAILED
+        if is_on and self.other:
+            return CapacityState.OTHER
+        if self.is_awaited:
+            return CapacityState.WAITING
+        if found is None:
+            return CapacityState.OFF
+        if self.lent is None:
+            is_there = any(amount is not None for amount in found.amounts.values()) or self.ours
+            return CapacityState.GOING if is_there else CapacityState.OFF
+        if found.is_closed:
+            return CapacityState.CLOSED
+        return CapacityState.STALE if self.silence is Silence.STALE else CapacityState.LENDING
 
     def note_written(self, amounts: Mapping[str, int | None], version: str) -> None:
         self.written |= amounts
@@ -92,6 +128,10 @@ class PublishedNode:
         """Something else is to be published: whoever writes there is looked at again."""
         self.has_yielded, self.put_back_s = False, []
         self.other = self._other(names)
+
+    def _is_owned(self, name: str, amount: int | None) -> bool:
+        """A name that was taken away, and is gone, is anybody's."""
+        return amount is not None or name in self.observed.capacity
 
     def _is_ours(self, name: str, known: Collection[str]) -> bool:
         if self.present(name) is None:

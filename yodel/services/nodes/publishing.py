@@ -22,7 +22,6 @@ from dataclasses import replace
 import structlog
 
 from yodel.domain.colocation.policy import Policy
-from yodel.domain.colocation.properties import DIALECT, ENABLED
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.ids import NodeId
@@ -32,7 +31,9 @@ from yodel.errors import Refused, Unavailable
 from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeObservation, NodeSink, NodeStatuses
 from yodel.ports.store import Row
+from yodel.services.nodes.lent_as import measures_of
 from yodel.services.nodes.published_node import PublishedNode
+from yodel.services.nodes.tally import Tally
 from yodel.services.writer.loan_book import Said, Taking
 from yodel.services.writer.state import ClusterState
 from yodel.translator.dialects import MIB, Measures
@@ -48,6 +49,8 @@ LOOK_S = 1.0
 AT_ONCE = 10
 PAUSE_S = 0.5
 """Between two rounds of at most ``AT_ONCE`` patches: twenty a second, and 40 changes within the two seconds."""
+GROWTH_WAITS_S = 15.0
+"""As long as others shrink."""
 RETRY_S = 5.0
 """After a patch that failed."""
 log = structlog.get_logger("yodel.colocation")
@@ -76,27 +79,14 @@ class Publishing:
         self.refused: dict[NodeId, str] = {}
         """Agents whose reports do not count, and why."""
         self.patches = self.put_backs = 0
-        self._due: dict[str, None] = {}
+        self.tally = Tally()
+        self._due: dict[str, float] = {}
+        """Nodes whose status is to be written, each with the time since when."""
         self._touched: dict[str, None] = {}
         self._woken = asyncio.Event()
         self._started_s = clock.monotonic_s()
         self._has_waited = False
         self._next_s = 0.0
-
-    async def require(self, wanted: Colocation, rules: PoolRules, lacking: Sequence[str]) -> None:
-        """Whether that can be put in force.  ``lacking`` are settings without which it cannot be.
-
-        Raises:
-            Refused: names the dialect, or each right that is missing.
-            Unavailable: the API server does not tell.
-        """
-        if not wanted.is_on or (self.colocation.is_on and wanted.dialect == self.colocation.dialect):
-            return
-        if measures_of(wanted, rules) is None:
-            raise Refused(_no_dialect(wanted.dialect, rules))
-        missing = [*lacking, *await self._statuses.missing_rights()]
-        if missing:
-            raise Refused(f"Property {ENABLED} cannot be true: {'; '.join(missing)} is missing")
 
     # --- what is told ----------------------------------------------------------------------------------------------
 
@@ -159,7 +149,8 @@ class Publishing:
 
     def held_changed(self, name: str) -> None:
         """The pods of a node ask for more, or less."""
-        if name in self.nodes:
+        node = self.nodes.get(name)
+        if node is not None and (self.names or node.counted):
             self._touched[name] = None
             self._woken.set()
 
@@ -209,7 +200,8 @@ class Publishing:
 
     async def run(self) -> None:
         while True:
-            left_s = self._next_s - self._clock.monotonic_s() if self._due else LOOK_S
+            now_s = self._clock.monotonic_s()
+            left_s = self._next_s - now_s if self._ready(now_s) else LOOK_S
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOK_S, max(0.001, left_s))):
                     await self._woken.wait()
@@ -228,7 +220,7 @@ class Publishing:
         if not ready or now_s < self._next_s:
             return
         self._next_s = now_s + PAUSE_S
-        some = sorted(ready, key=lambda name: not self._shrinks(self.nodes[name]))[:AT_ONCE]
+        some = sorted(ready, key=lambda name: self._turn(name, now_s))[:AT_ONCE]
         await asyncio.gather(*(self._write(name, self.nodes[name]) for name in some))
 
     def look(self) -> None:
@@ -252,6 +244,7 @@ class Publishing:
             version = await self._statuses.publish(name, wanted)
         except (Refused, Unavailable) as error:
             node.problem, node.not_before_s = str(error), self._clock.monotonic_s() + RETRY_S
+            self._count(name, node)
             log.warning("node status not published", node=name, error=str(error))
             return
         finally:
@@ -285,6 +278,7 @@ class Publishing:
     def _drop(self, name: str) -> None:
         self.nodes.pop(name, None)
         self._due.pop(name, None)
+        self.tally.drop(name)
         self._state.loans.drop(name)
 
     def _judge_by_name(self, name: str) -> None:
@@ -298,10 +292,11 @@ class Publishing:
         node.publication, node.counted = self._wanted(name, node)
         self._close(name, node)
         if self._difference(node):
-            self._due[name] = None
+            self._due.setdefault(name, self._clock.monotonic_s())
             self._woken.set()
         else:
             self._due.pop(name, None)
+        self._count(name, node)
         if node.counted != before and not is_told:
             self._following.node_seen(self._as_counted(node))
 
@@ -351,6 +346,11 @@ class Publishing:
         }
         self._state.loans.judge(name, pools)
 
+    def _count(self, name: str, node: PublishedNode) -> None:
+        self.tally.put(
+            name, node.state(is_on=bool(self.names)), node.lent, {one: node.present(one) for one in node.ours}
+        )
+
     def _difference(self, node: PublishedNode) -> dict[str, int | None]:
         """What of it is not there yet.  All names, where any differs: the annotation names those that are left."""
         if node.publication is None:
@@ -358,6 +358,12 @@ class Publishing:
         amounts = node.publication.amounts
         is_other = any(node.present(name) != amount for name, amount in amounts.items())
         return dict(amounts) if is_other else {}
+
+    def _turn(self, name: str, now_s: float) -> tuple[bool, float]:
+        """What shrinks is written before what grows, unless that has waited for long: it has its turn at some time."""
+        since_s = self._due[name]
+        is_first = now_s - since_s >= GROWTH_WAITS_S or self._shrinks(self.nodes[name])
+        return not is_first, since_s
 
     def _shrinks(self, node: PublishedNode) -> bool:
         return any((amount or 0) < (node.present(name) or 0) for name, amount in self._difference(node).items())
@@ -369,23 +375,6 @@ class Publishing:
         if not node.counted:
             return node.observed
         return replace(node.observed, allocatable=capped(node.observed.allocatable, node.counted))
-
-
-def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
-    """What is published; None where it is off, or no queue draws on such a dialect."""
-    if not colocation.is_on:
-        return None
-    kinds = [kind for name, kind in rules.kinds.items() if name != NATIVE]
-    if colocation.dialect:
-        kinds = [kind for kind in kinds if colocation.dialect in kind.dialects]
-    return kinds[0].measures if len(kinds) == 1 else None
-
-
-def _no_dialect(asked: str, rules: PoolRules) -> str:
-    known = sorted(name for pool, kind in rules.kinds.items() if pool != NATIVE for name in kind.dialects)
-    if not known:
-        return f"Property {ENABLED} cannot be true: no queue draws on a dialect other than native"
-    return f"Invalid {DIALECT}: {asked[:80]!r}; expected one of those that queues draw on: {', '.join(known)}"
 
 
 def _more(one: int | None, other: int | None) -> int | None:

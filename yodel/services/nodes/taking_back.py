@@ -5,6 +5,7 @@ It refuses to end anything while capacity is lent: what ends would start again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -21,7 +22,7 @@ from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 
 SLICE = 500
-"""Containers ended in one transaction."""
+"""Containers looked at in one turn of the loop, and ended in one transaction."""
 TEXT = "Container preempted by scheduler: what its node lends was switched off"
 log = structlog.get_logger("yodel.colocation")
 
@@ -42,7 +43,12 @@ class TakingBack:
             raise AccessDenied(f"User {user} is no administrator: containers on lent capacity are not ended")
         if self._publishing.colocation.is_on:
             raise Refused("Colocation is on: switch it off first, or what ends would start again")
-        wanted = [container.id for container in self._engine.state.live_containers() if self._is_on_loan(container)]
+        wanted: list[ContainerId] = []
+        for number, container in enumerate(list(self._engine.state.live_containers())):
+            if number % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+            if self._is_on_loan(container):
+                wanted.append(container.id)
         for first in range(0, len(wanted), SLICE):
             some = wanted[first : first + SLICE]
             await self._engine.do(lambda tx, some=some: _end(tx, some))  # type: ignore[misc]

@@ -12,7 +12,7 @@ import pytest_asyncio
 from nm_plugin.capacity.lender import Lender
 from nm_plugin.capacity.ticks import Most
 from nm_plugin.cgroups.counters import Counters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
@@ -72,7 +72,6 @@ class HandSource:
         used = self.cores * self.clock.now * 1000
         return Counters(
             machine_milli=10_000,
-            machine_mib=10_240,
             cpu_milli_size=10_000,
             memory_mib_size=10_240,
             cpu_us=Use(node=used, pods=used, best_effort=0),

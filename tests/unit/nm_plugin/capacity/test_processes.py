@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.capacity.processes import ProcessCounters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 
 TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
 PAGES_PER_MIB = (1 << 20) // os.sysconf("SC_PAGE_SIZE")

@@ -4,14 +4,13 @@ import pytest
 
 from nm_plugin.capacity.samples import Reading, kept, sample_of
 from nm_plugin.cgroups.counters import Counters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
 
 
 def _reading(at_ms: int, *, node: int, pods: int, best_effort: int) -> Reading:
     counters = Counters(
         machine_milli=2000,
-        machine_mib=16_384,
         cpu_milli_size=1500,
         memory_mib_size=8192,
         cpu_us=Use(node=node, pods=pods, best_effort=best_effort),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
 from nm_plugin.cgroups.counters import Counters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from yodel.domain.colocation.measured import Use
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Loan
@@ -31,7 +31,6 @@ class Node:
         self.cpu_us += int(cores * 1_000_000)
         counters = Counters(
             machine_milli=10_000,
-            machine_mib=10_240,
             cpu_milli_size=10_000,
             memory_mib_size=10_240,
             cpu_us=Use(node=self.cpu_us, pods=self.cpu_us, best_effort=0),
@@ -73,9 +72,9 @@ def test_a_shorter_window_is_watched_for_as_long_as_it_is() -> None:
 def test_a_burst_takes_its_room_in_the_second_it_is_seen_and_gives_it_back_step_by_step() -> None:
     node = Node()
     node.seconds(10, 2)
-    assert node.seconds(1, 5) == [5000]
-    assert node.seconds(9, 2) == [5000] * 9
-    assert node.seconds(4, 2) == [6000, 7000, 8000, 8000]
+    assert node.seconds(1, 4.5) == [5500]
+    assert node.seconds(9, 2) == [5500] * 9
+    assert node.seconds(4, 2) == [6500, 7500, 8000, 8000], "the last step is less than the dead band"
 
 
 def test_both_resources_are_lent_and_add_up() -> None:

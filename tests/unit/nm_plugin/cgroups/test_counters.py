@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.cgroups.counters import CgroupCounters
-from nm_plugin.cgroups.detect import LostReading
+from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.layout import BEST_EFFORT, PODS, V1, V2, Version
 from tests.support.cgroup_tree import CgroupTree
 from yodel.domain.colocation.measured import Use

@@ -2,7 +2,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from nm_plugin.cgroups.detect import LostReading, find_layout, mounted_version
+from nm_plugin.cgroups.detect import find_layout, mounted_version
+from nm_plugin.cgroups.files import LostReading
 from nm_plugin.cgroups.layout import V1, V2, Version
 from tests.support.cgroup_tree import CgroupTree
 

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.cgroups.detect import LostReading
-from nm_plugin.cgroups.files import Files, number_in, whole
+from nm_plugin.cgroups.files import Files, LostReading, number_in, whole
 
 
 def test_an_open_file_is_read_from_its_beginning_each_time(tmp_path: Path) -> None:

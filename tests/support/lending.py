@@ -1,0 +1,68 @@
+"""A world in which one node's agent may lend: what tests of lending have in common."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.support.fakes import NODE
+from tests.support.loans import POLICY, report
+from tests.support.playbook import World
+from tests.support.rm_options import Options
+from yodel.domain.colocation.properties import PREFIX
+from yodel.domain.colocation.switch import Colocation
+from yodel.domain.ids import NodeId
+from yodel.domain.queues.queue import Queue
+from yodel.domain.scheduler_conf import ConfUpdate
+
+CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
+QUEUES = (
+    Queue(path="root", is_leaf=False),
+    Queue(path="root.day", capacity_percent=50.0, user_limit_factor=-1.0),
+    Queue(path="root.batch", capacity_percent=50.0, user_limit_factor=-1.0),
+)
+ON = Colocation(policy=POLICY)
+GIB = 1 << 30
+
+
+@asynccontextmanager
+async def lending_world() -> AsyncIterator[World]:
+    """One node of sixteen cores, with an agent that has reported nothing."""
+    async with World(Options(queues=QUEUES, dialects={"root.batch": "koordinator"})) as world:
+        world.statuses.put(NODE.host)
+        await world.register_node()
+        world.rm.use_colocation(ON)
+        await world.settle()
+        yield world
+
+
+async def say(world: World, cores: int, node_id: NodeId = NODE, **changes: object) -> None:
+    """The agent's next beat, and what comes of it."""
+    fields = {"proved_name": node_id.host, "policy_version": "one", "capacity": report(cores), **changes}
+    await world.beat(node_id=node_id, **fields)
+    await quiet(world)
+
+
+async def quiet(world: World) -> None:
+    await world.settle()
+    await world.pass_time(1.0)  # what was to wait for its turn
+
+
+def published(world: World, node: str = NODE.host) -> tuple[int, int] | None:
+    """Cores and GiB; None: neither name is there."""
+    found = world.statuses.nodes[node]
+    assert {name: found.capacity.get(name) for name in (CPU, MEMORY)} == {
+        name: found.allocatable.get(name) for name in (CPU, MEMORY)
+    }
+    if CPU not in found.capacity and MEMORY not in found.capacity:
+        return None
+    return int(found.capacity[CPU]) // 1000, int(found.capacity[MEMORY]) // GIB
+
+
+def held(world: World) -> int:
+    use = world.rm.state.queue_use.by_queue.get("root.batch")
+    return use.resource.vcores if use is not None else 0
+
+
+def words(**said: str | None) -> ConfUpdate:
+    return ConfUpdate(overall={f"{PREFIX}{name.replace('_', '-')}": text for name, text in said.items()})

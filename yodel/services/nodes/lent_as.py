@@ -1,0 +1,49 @@
+"""As what a loan is published, and whether that can be switched on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yodel.domain.colocation.properties import DIALECT, ENABLED
+from yodel.domain.colocation.switch import Colocation
+from yodel.domain.queues.pools import NATIVE
+from yodel.errors import Refused
+from yodel.ports.kube_nodes import NodeStatuses
+from yodel.translator.dialects import Measures
+from yodel.translator.pools import PoolRules
+
+
+def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
+    """What is published; None where it is off, or no queue draws on such a dialect."""
+    if not colocation.is_on:
+        return None
+    # A name without a domain is Kubernetes' own, and its kubelets' to publish.
+    kinds = [kind for kind in rules.kinds.values() if "/" in kind.measures.cpu and "/" in kind.measures.memory]
+    if colocation.dialect:
+        kinds = [kind for kind in kinds if colocation.dialect in kind.dialects]
+    return kinds[0].measures if len(kinds) == 1 else None
+
+
+def _no_dialect(asked: str, rules: PoolRules) -> str:
+    known = sorted(name for pool, kind in rules.kinds.items() if pool != NATIVE for name in kind.dialects)
+    if not known:
+        return f"Property {ENABLED} cannot be true: no queue draws on a dialect other than native"
+    return f"Invalid {DIALECT}: {asked[:80]!r}; expected one of those that queues draw on: {', '.join(known)}"
+
+
+async def require_possible(
+    wanted: Colocation, present: Colocation, rules: PoolRules, lacking: Sequence[str], statuses: NodeStatuses
+) -> None:
+    """Whether that can be put in force.  ``lacking`` are settings without which it cannot be.
+
+    Raises:
+        Refused: names the dialect, or each right that is missing.
+        Unavailable: the API server does not tell.
+    """
+    if not wanted.is_on or (present.is_on and wanted.dialect == present.dialect):
+        return
+    if measures_of(wanted, rules) is None:
+        raise Refused(_no_dialect(wanted.dialect, rules))
+    missing = [*lacking, *await statuses.missing_rights()]
+    if missing:
+        raise Refused(f"Property {ENABLED} cannot be true: {'; '.join(missing)} is missing")
