@@ -13,7 +13,6 @@ import pytest
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
 from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster
-from tests.e2e.test_queues import yodel
 from tests.rigs.kubernetes.install import COLOCATION
 from yodel.translator.names import PUBLISHED
 
@@ -50,11 +49,11 @@ def lender(cluster: KubeCluster) -> Iterator[KubeCluster]:
     nobody = dict.fromkeys((CPU, MEMORY))
     for node in cluster.node_names():
         cluster.patch_node(node, {"status": {"capacity": nobody, "allocatable": nobody}}, "--subresource=status")
-    before = yodel(cluster, "queue", "export")
+    before = cluster.yodel("queue", "export")
     yield cluster
-    yodel(cluster, "colocation", "off", "--now")
+    cluster.yodel("colocation", "off", "--now")
     wait_for("no name of ours", lambda: all(published(cluster, one) is None for one in cluster.node_names()), TIMEOUT_S)
-    yodel(cluster, "queue", "import", "/dev/stdin", given=before)
+    cluster.yodel("queue", "import", "/dev/stdin", given=before)
     cluster.lend(COLOCATION)
 
 
@@ -87,7 +86,7 @@ def test_agents_see_the_cgroups_and_cannot_write_them(cluster: KubeCluster) -> N
 
 
 def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
-    yodel(lender, "colocation", "on", "--preset", "baidu", "--dialect", "koordinator", "window-s=3")
+    lender.yodel("colocation", "on", "--preset", "baidu", "--dialect", "koordinator", "window-s=3")
     names = lender.node_names()
     wait_for("loans of all nodes", lambda: all(published(lender, one) for one in names), TIMEOUT_S)
     found = explained(lender, "node1")
@@ -110,7 +109,7 @@ def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
 def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeCluster) -> None:
     """Loans fall to nothing under what runs: published stays at what its pods ask for, and nothing new starts."""
     static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
-    yodel(lender, *static, "cpu.static-milli=2000")
+    lender.yodel(*static, "cpu.static-milli=2000")
     wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()), TIMEOUT_S)
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 3, "-container_memory", 256)
     job = shell.start(lender.target, *words)
@@ -118,7 +117,7 @@ def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeClus
     tasks = lender.running_pods(application_id, "task", 3, 240)
     pods = {pod.name: pod.node for pod in lender.live_pods(application_id)}
 
-    yodel(lender, *static, "cpu.static-milli=0")
+    lender.yodel(*static, "cpu.static-milli=0")
     held = {one: 1000 * [*pods.values()].count(one) for one in lender.node_names()}
     wait_for("the floor", lambda: {one: published(lender, one) for one in held} == held, TIMEOUT_S)
     node = tasks[0].node
