@@ -1,7 +1,8 @@
 """A first look at Yodel: a cluster on this machine, two PySpark jobs on it, the pods they became, and a clean end.
 
 It uses what a user would use: ``yodel local``, unmodified spark-submit from PyPI, the REST API and kubectl.  Exit
-status 0 means that both jobs SUCCEEDED with the right answer and that everything was stopped.
+status 0 means that both jobs SUCCEEDED with the right answer and that everything was stopped.  At the end it shows what
+this machine lends before and while something else on it is busy; how much that is, is not judged.
 
 With KEEP=1 in the environment the cluster stays up, in ``$DIR`` or else /tmp/yodel, and it is told where to look at it,
 how to submit to it and how to end it.
@@ -35,6 +36,10 @@ VENV = pathlib.Path(sys.prefix)
 EXAMPLES = ROOT / "examples"
 SIDE = 3000
 START_TIMEOUT_S, JOB_TIMEOUT_S, STOP_TIMEOUT_S, CALL_TIMEOUT_S = 60, 150, 40, 20
+LOAN_TIMEOUT_S, BUSY_S = 30, 5
+QUICKLY = ("window-s=2", "dead-band-percent=0")
+"""A loan that follows sooner than one would have it in production: somebody is watching."""
+BURN = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
 LABEL = "yodel.io/"
 KEPT_DIR = "/tmp/yodel"
 COLUMNS = ("id", "name", "user", "queue", "state", "final status", "seconds")
@@ -156,6 +161,42 @@ class Demo:
         self.console.print("", applications, "", pods)
 
 
+def show_colocation(console: Console, directory: pathlib.Path) -> None:
+    """What the machine lends, and what is left of it while every core is busy."""
+    local = directory / "lending"
+    with local_cluster(directory, local, "--colocation", "koordinator", is_kept=False):
+        server = json.loads((local / "ready.json").read_text())["rest_url"]
+        yodel = [str(VENV / "bin" / "yodel")]
+        switch = [*yodel, "colocation", "on", *QUICKLY, "--server", server]
+        subprocess.run(switch, check=True, timeout=CALL_TIMEOUT_S, capture_output=True)
+        console.print("\n[bold]What is unused on this machine is lent[/bold]: yodel local --colocation koordinator")
+        before = _lent(server)
+        busy = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(os.cpu_count() or 1)]
+        try:
+            give_up_at, during = time.monotonic() + BUSY_S, before
+            while time.monotonic() < give_up_at and during["cpu_milli"] >= max(1, before["cpu_milli"]):
+                threading.Event().wait(0.2)
+                during = _lent(server)
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait(STOP_TIMEOUT_S)
+        for moment, lent in (("before", before), (f"while {len(busy)} processes are busy beside it", during)):
+            console.print(f"  {lent['cpu_milli'] / 1000:.1f} cores, {lent['memory_mib'] / 1024:.1f} GiB {moment}")
+
+
+def _lent(server: str) -> dict[str, int]:
+    """Once the agent has reported; RuntimeError when it does not."""
+    give_up_at = time.monotonic() + LOAN_TIMEOUT_S
+    while time.monotonic() < give_up_at:
+        with urllib.request.urlopen(f"{server}/api/v1/colocation", timeout=CALL_TIMEOUT_S) as answer:
+            lent: dict[str, int] = json.load(answer)["lent"]
+        if len(lent) > 1:
+            return lent
+        threading.Event().wait(0.2)
+    raise RuntimeError(f"nothing was lent within {LOAN_TIMEOUT_S} s")
+
+
 def jobs(folder: pathlib.Path) -> list[Job]:
     text = EXAMPLES / "river.txt"
     pi, words = folder / "pi", folder / "words"
@@ -190,13 +231,12 @@ def wrong_word_count(output: pathlib.Path) -> str | None:
 
 
 @contextlib.contextmanager
-def local_cluster(directory: pathlib.Path, local: pathlib.Path, *, is_kept: bool) -> Iterator[None]:
+def local_cluster(directory: pathlib.Path, local: pathlib.Path, *options: str, is_kept: bool) -> Iterator[None]:
     """``yodel local`` in ``local`` for as long as the block runs; RuntimeError when it does not start or does not stop.
 
     One that is kept goes on after a block that ended well.
     """
-    where = ["--dir", str(local), "--ports", "auto", "--nodes", "2"]
-    command = [str(VENV / "bin" / "yodel"), "local", *where]
+    command = [str(VENV / "bin" / "yodel"), "local", "--dir", str(local), "--ports", "auto", *options]
     log = (local.parent if is_kept else directory) / f"{local.name}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=is_kept)
@@ -267,11 +307,14 @@ def main() -> int:
     local = pathlib.Path(os.environ.get("DIR") or KEPT_DIR).absolute() if is_kept else directory / "local"
     try:
         console.print("Starting a ResourceManager, a small Kubernetes and two nodes: yodel local")
-        with local_cluster(directory, local, is_kept=is_kept):
+        with local_cluster(directory, local, "--nodes", "2", is_kept=is_kept):
             demo = Demo(console, directory, local, spark_home)
             console.print(f"Ready after {time.monotonic() - started:.1f} s: {demo.ready['rest_url']}")
             right = [demo.run(job) for job in jobs(directory)]
             demo.show()
+        since_s = time.monotonic()
+        show_colocation(console, directory)
+        console.print(f"  shown in {time.monotonic() - since_s:.0f} s")
         console.print(f"\n{sum(right)} of {len(right)} jobs right, {time.monotonic() - started:.0f} s in all.")
         print(f"\n{where_to_look(demo.ready, local)}" if is_kept else "Everything was stopped.")
     except RuntimeError as error:

@@ -72,9 +72,9 @@ def test_a_shorter_window_is_watched_for_as_long_as_it_is() -> None:
 def test_a_burst_takes_its_room_in_the_second_it_is_seen_and_gives_it_back_step_by_step() -> None:
     node = Node()
     node.seconds(10, 2)
-    assert node.seconds(1, 5) == [5000]
-    assert node.seconds(9, 2) == [5000] * 9
-    assert node.seconds(4, 2) == [6000, 7000, 8000, 8000]
+    assert node.seconds(1, 4.5) == [5500]
+    assert node.seconds(9, 2) == [5500] * 9
+    assert node.seconds(4, 2) == [6500, 7500, 8000, 8000], "the last step is less than the dead band"
 
 
 def test_both_resources_are_lent_and_add_up() -> None:
