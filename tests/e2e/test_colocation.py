@@ -15,6 +15,7 @@ from tests.conformance.cluster import wait_for
 from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster
 from tests.rigs.kubernetes.install import COLOCATION
 from yodel.translator.names import PUBLISHED
+from yodel.translator.publishing import whole
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 TIMEOUT_S = 120
@@ -61,7 +62,7 @@ def published(cluster: KubeCluster, node: str) -> int | None:
     """Milli of a core, in capacity and allocatable alike."""
     status = cluster.get("node", node)["status"]
     found = status["capacity"].get(CPU)
-    return int(found) if found is not None and status["allocatable"].get(CPU) == found else None
+    return whole(found) if found is not None and status["allocatable"].get(CPU) == found else None
 
 
 def explained(cluster: KubeCluster, node: str) -> Any:
