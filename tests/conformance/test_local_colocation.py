@@ -34,7 +34,7 @@ def _memory(cluster: Cluster) -> dict[str, Any] | None:
 def test_the_machine_lends_what_is_unused_and_less_while_something_else_is_busy() -> None:
     with running(colocation="koordinator") as cluster:
         _yodel(cluster, "colocation", "on", "window-s=2", "dead-band-percent=0", "dead-band-memory-mib=64")
-        before = wait_for("capacity is lent", lambda: _memory(cluster), WAIT_S)
+        before = wait_for("capacity is lent", lambda: _memory(cluster))
         assert before["source"] == "processes"
         assert before["problems"] == []
         steps = before["steps"]
@@ -48,6 +48,6 @@ def test_the_machine_lends_what_is_unused_and_less_while_something_else_is_busy(
             assert busy.stdout is not None
             busy.stdout.readline()
             least = before["published"] - HELD_MIB // 2 * MIB
-            wait_for("less is lent", lambda: (_memory(cluster) or before)["published"] < least, WAIT_S)
+            wait_for("less is lent", lambda: (_memory(cluster) or before)["published"] < least)
             busy.communicate(b"\n")
-        wait_for("it is lent again", lambda: (_memory(cluster) or {"published": 0})["published"] > least, WAIT_S)
+        wait_for("it is lent again", lambda: (_memory(cluster) or {"published": 0})["published"] > least)

@@ -14,7 +14,7 @@ from tests.conformance.cluster import Cluster
 from tests.conformance.spark_submit import Spark
 from tests.support.python_clients import clients_venv
 
-PACK_TIMEOUT_S = 120
+PACK_TIMEOUT_S = 600
 VERSION = "0.7.4"
 
 

@@ -21,7 +21,7 @@ from tests.support.python_clients import clients_venv
 
 LINE = "3.4"  # the newest release that streaming is published of
 STREAMING = "org.apache.hadoop.streaming.HadoopStreaming"
-COMPILE_TIMEOUT_S = 120
+COMPILE_TIMEOUT_S = 600
 WORDS = ["yodel mountain", "valley yodel", "yodel"]
 COUNTED = {"yodel": 3, "mountain": 1, "valley": 1}
 PARTITIONER = """

@@ -18,7 +18,6 @@ from yodel.translator.names import PUBLISHED
 from yodel.translator.publishing import whole
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
-TIMEOUT_S = 120
 OPEN = """
 import os, sys
 for path in sys.argv[1:]:
@@ -53,7 +52,7 @@ def lender(cluster: KubeCluster) -> Iterator[KubeCluster]:
     before = cluster.yodel("queue", "export")
     yield cluster
     cluster.yodel("colocation", "off", "--now")
-    wait_for("no name of ours", lambda: all(published(cluster, one) is None for one in cluster.node_names()), TIMEOUT_S)
+    wait_for("no name of ours", lambda: all(published(cluster, one) is None for one in cluster.node_names()))
     cluster.yodel("queue", "import", "/dev/stdin", given=before)
     cluster.lend(COLOCATION)
 
@@ -89,7 +88,7 @@ def test_agents_see_the_cgroups_and_cannot_write_them(cluster: KubeCluster) -> N
 def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
     lender.yodel("colocation", "on", "--preset", "baidu", "--dialect", "koordinator", "window-s=3")
     names = lender.node_names()
-    wait_for("loans of all nodes", lambda: all(published(lender, one) for one in names), TIMEOUT_S)
+    wait_for("loans of all nodes", lambda: all(published(lender, one) for one in names))
     found = explained(lender, "node1")
     assert found["source"] == "cgroup v1"
     node = lender.get("node", "node1")
@@ -100,18 +99,18 @@ def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
     image = agents["spec"]["template"]["spec"]["containers"][0]["image"]
     lender.kubectl("apply", "--filename=-", given=BURN.replace("IMAGE", image))
     try:
-        wait_for("less", lambda: (published(lender, "node1") or 0) <= before - 300, TIMEOUT_S)
+        wait_for("less", lambda: (published(lender, "node1") or 0) <= before - 300)
         explained(lender, "node1")
     finally:
         lender.kubectl("delete", "pod", "service", "--namespace=default", "--ignore-not-found", "--now")
-    wait_for("as much as before", lambda: (published(lender, "node1") or 0) > before - 300, TIMEOUT_S)
+    wait_for("as much as before", lambda: (published(lender, "node1") or 0) > before - 300)
 
 
 def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeCluster) -> None:
     """Loans fall to nothing under what runs: published stays at what its pods ask for, and nothing new starts."""
     static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
     lender.yodel(*static, "cpu.static-milli=2000")
-    wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()), TIMEOUT_S)
+    wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()))
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 3, "-container_memory", 256)
     job = shell.start(lender.target, *words)
     application_id = job.application_id()
@@ -120,13 +119,13 @@ def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeClus
 
     lender.yodel(*static, "cpu.static-milli=0")
     held = {one: 1000 * [*pods.values()].count(one) for one in lender.node_names()}
-    wait_for("the floor", lambda: {one: published(lender, one) for one in held} == held, TIMEOUT_S)
+    wait_for("the floor", lambda: {one: published(lender, one) for one in held} == held)
     node = tasks[0].node
     assert explained(lender, node)["state"] == "CLOSED"
     machine = lender.node(int(node.removeprefix("node")))
     machine.stop_kubelet()
     machine.start_kubelet()
-    wait_for("the node Ready", lambda: lender.node_is_ready(node), TIMEOUT_S)
+    wait_for("the node Ready", lambda: lender.node_is_ready(node))
     lender.hold(15)
     assert {pod.name: pod.node for pod in lender.live_pods(application_id)} == pods, "a pod was rejected"
     assert published(lender, node) == held[node]
@@ -134,4 +133,4 @@ def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeClus
     lender.tell_to_end(tasks)
     result = job.result(240)
     assert result.returncode == 0, result.text[-4000:]
-    wait_for("nothing to ask for", lambda: published(lender, node) == 0, TIMEOUT_S)
+    wait_for("nothing to ask for", lambda: published(lender, node) == 0)
