@@ -22,7 +22,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_plugin.host.users import OsUser, acting_as
+from nm_plugin.host.users import OsUser, acting_as, path_name
 from yodel.domain.ids import ApplicationId, ContainerId
 
 USER_DIR_MODE = 0o710
@@ -38,7 +38,7 @@ class Directories:
     log_dirs: tuple[Path, ...]
 
     def user_dir(self, local_dir: Path, user: str) -> Path:
-        return local_dir / "usercache" / user
+        return local_dir / "usercache" / path_name(user)
 
     def application_dir(self, local_dir: Path, user: str, application: ApplicationId) -> Path:
         return self.user_dir(local_dir, user) / "appcache" / str(application)

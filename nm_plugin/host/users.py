@@ -18,11 +18,13 @@ import ctypes
 import os
 import platform
 import pwd
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar
+from urllib.parse import unquote
 
 from yodel.errors import AccessDenied, NotFound, NotSupported
 
@@ -32,6 +34,7 @@ T = TypeVar("T")
 _SETGROUPS_NUMBER = {"x86_64": 116, "aarch64": 159, "riscv64": 159, "s390x": 206, "ppc64le": 81}
 _CAPABILITY_VERSION_3 = 0x20080522  # linux/capability.h: 64 bits in two halves
 USER_NAME_LENGTH_MAX = 255
+_MEANS_SOMETHING = re.compile(r"[^A-Za-z0-9._@+=\-\x80-\U0010ffff]")
 
 
 class UserNotFound(NotFound):
@@ -110,12 +113,26 @@ class SingleUser:
 
 
 def is_safe_name(name: str) -> bool:
-    """User names become one path component and a comma list's element."""
+    """User names become one path component (``path_name``) and a comma list's element."""
     return (
-        0 < len(name) <= USER_NAME_LENGTH_MAX
+        0 < len(name.encode("utf-8", "replace")) <= USER_NAME_LENGTH_MAX
         and name not in (".", "..")
-        and all(c.isprintable() and c not in "/,:\\\"'`$ " for c in name)
+        and not name.startswith("-")
+        and all(c.isprintable() and c not in "/,:" for c in name)
     )
+
+
+def path_name(user: str) -> str:
+    """Return the user's name as it stands in the agent's paths.
+
+    Commands have ``$PWD`` in them without quotes, so what means something to a shell is written as in a URL.
+    """
+    return _MEANS_SOMETHING.sub(lambda found: f"%{ord(found[0]):02X}", user)
+
+
+def user_of_path(name: str) -> str:
+    """Return whose ``path_name`` this is."""
+    return unquote(name)
 
 
 class FileThreads:

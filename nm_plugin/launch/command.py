@@ -125,8 +125,8 @@ def owned_environment(node: Node, launch: Launch) -> dict[str, str]:
         "LOCAL_DIRS": _comma(launch.local_dirs),
         "LOCAL_USER_DIRS": ",".join(f"{path}/" for path in launch.local_user_dirs),
         "LOG_DIRS": _comma(launch.log_dirs),
-        "USER": launch.user,
-        "LOGNAME": launch.user,
+        "USER": _escaped(launch.user),
+        "LOGNAME": _escaped(launch.user),
         "HOME": node.home,
         "PWD": str(launch.work_dir),
         "LOCALIZATION_COUNTERS": str(launch.counters),
@@ -232,8 +232,13 @@ def _debug_lines(log_dir: Path) -> list[str]:
 
 
 def _quoted(value: Path | str) -> str:
-    """Between double quotes, with what is special there escaped: for the agent's own paths and link names."""
-    return '"' + re.sub(r'([\\"$`])', r"\\\1", str(value)) + '"'
+    """Between double quotes: for the agent's own paths and link names."""
+    return f'"{_escaped(str(value))}"'
+
+
+def _escaped(value: str) -> str:
+    """With a backslash before what is special between double quotes."""
+    return re.sub(r'([\\"$`])', r"\\\1", value)
 
 
 def _comma(paths: Sequence[Path]) -> str:

@@ -25,7 +25,7 @@ import structlog
 from nm_plugin.host.atomic_file import write_atomically
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, USER_DIR_MODE, make_dir, make_user_dir, remove_tree
 from nm_plugin.host.tasks import TaskOwner
-from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as
+from nm_plugin.host.users import FileThreads, OsUser, UserDatabase, acting_as, user_of_path
 from nm_plugin.localization import archive
 from nm_plugin.localization.below import is_directory_below, names_below
 from nm_plugin.localization.fetch import FetchRequest, Sources, check_size, source_for
@@ -447,5 +447,5 @@ def _owner_name(directory: Path, local_dirs: tuple[Path, ...]) -> str:
     for root in local_dirs:
         if directory.is_relative_to(root):
             parts = directory.relative_to(root).parts
-            return parts[1] if parts[0] == "usercache" else ""
+            return user_of_path(parts[1]) if parts[0] == "usercache" else ""
     return ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import quote, urlsplit
 
+from nm_plugin.host.users import path_name
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.rpc_io.pieces import in_pieces
@@ -181,8 +182,8 @@ class Scope:
         if self.visibility is Visibility.PUBLIC:
             return "filecache"
         if self.visibility is Visibility.PRIVATE:
-            return f"usercache/{self.user}/filecache"
-        return f"usercache/{self.user}/appcache/{self.application}/filecache"
+            return f"usercache/{path_name(self.user)}/filecache"
+        return f"usercache/{path_name(self.user)}/appcache/{self.application}/filecache"
 
 
 def scope_of(visibility: Visibility, user: str, application: str) -> Scope:

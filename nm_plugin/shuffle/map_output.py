@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_plugin.host.users import OsUser, acting_as
+from nm_plugin.host.users import OsUser, acting_as, path_name
 from nm_plugin.shuffle.fetch import shuffle_header
 from nm_plugin.shuffle.spill_index import INDEX_BYTES_MAX, IndexCache, Partition, SpillIndex
 from yodel.domain.ids import ApplicationId
@@ -43,7 +43,7 @@ class JobFiles:
 
     @property
     def folder(self) -> tuple[str, ...]:
-        return ("usercache", self.user.name, "appcache", str(self.application_id), "output")
+        return ("usercache", path_name(self.user.name), "appcache", str(self.application_id), "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

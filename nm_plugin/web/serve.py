@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -342,7 +343,9 @@ class _Site:
             "totalMemoryNeededMB": container.resource.memory_mib,
             "totalVCoresNeeded": container.resource.vcores,
             "executionType": container.execution_type.name,
-            "containerLogsLink": f"http://{host}:{port}/node/containerlogs/{container.container_id}/{container.user}",
+            "containerLogsLink": (
+                f"http://{host}:{port}/node/containerlogs/{container.container_id}/{_in_path(container.user)}"
+            ),
             "nodeId": str(self._facts.node_id),
         }
         return {**content, "containerLogFiles": names} if names else content
@@ -363,7 +366,7 @@ class _Site:
 
     async def index(self, request: Request) -> Response:
         rows = "".join(
-            f'<tr><td><a href="/node/containerlogs/{c.container_id}/{html.escape(c.user)}">{c.container_id}</a></td>'
+            f'<tr><td><a href="/node/containerlogs/{c.container_id}/{_in_path(c.user)}">{c.container_id}</a></td>'
             f"<td>{c.state.value}</td><td>{html.escape(c.user)}</td></tr>"
             for c in self._manager.all()
         )
@@ -397,3 +400,8 @@ def agent_version() -> str:
 
 def _application_state(application: Application) -> str:
     return "FINISHING_CONTAINERS_WAIT" if application.finished else "RUNNING"
+
+
+def _in_path(user: str) -> str:
+    """A name as it stands in a page's path."""
+    return quote(user, safe="@/$+")

@@ -13,12 +13,15 @@ import hmac
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from urllib.parse import quote, unquote
 
 from yodel.errors import InvalidValue
 
 COOKIE_NAME = "hadoop.auth"
 COOKIE_LENGTH_MAX = 4096
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@/$+-]{0,254}")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@/$+-]{0,254}|(?!-)[^/:,\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+"""A Kerberos principal has a slash, and nothing unusual else."""
+_USER_BYTES_MAX = 255
 _COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}="?([^";]*)"?')
 
 
@@ -42,7 +45,7 @@ class CookieSigner:
     def issue(self, user: str, now_ms: int, *, principal: str = "", is_secure: bool = False) -> str:
         """The whole Set-Cookie value."""
         expires_ms = now_ms + self.validity_s * 1000
-        text = f"u={user}&p={principal or user}&t={self.token_type}&e={expires_ms}"
+        text = f"u={_encoded(user)}&p={_encoded(principal or user)}&t={self.token_type}&e={expires_ms}"
         return self._cookie(f'"{text}&s={self._signature(text)}"', expires_ms, is_secure)
 
     def cleared(self, *, is_secure: bool = False) -> str:
@@ -63,7 +66,7 @@ class CookieSigner:
         expires_ms = facts.get("e", "")
         if facts.get("t") != self.token_type or not expires_ms.isdecimal() or int(expires_ms) < now_ms:
             return None
-        return facts.get("u") or None
+        return unquote(facts.get("u", "")) or None
 
     def _cookie(self, value: str, expires_ms: int, is_secure: bool) -> str:
         parts = [f"{COOKIE_NAME}={value}", "Path=/"]
@@ -80,14 +83,20 @@ class CookieSigner:
 
 
 def checked_user(parameter: str, user: str) -> str:
-    """Ampersands and equal signs would forge cookie fields; control characters would split headers and logs.
+    """Control characters would split headers and logs, commas and colons the lists and paths that names stand in.
 
     Raises:
         InvalidValue: a user name no account could have.
     """
-    if _USER.fullmatch(user) is None:
-        raise InvalidValue(parameter, user[:80], "a user name of letters, digits and ._@/$+-")
+    if _USER.fullmatch(user) is None or len(user.encode()) > _USER_BYTES_MAX or user in (".", ".."):
+        expected = f"1 to {_USER_BYTES_MAX} bytes without control characters, colon, comma, slash, or - in front"
+        raise InvalidValue(parameter, user[:80], expected)
     return user
+
+
+def _encoded(name: str) -> str:
+    """Ampersands and equal signs would forge fields; a name without anything unusual stays as Hadoop writes it."""
+    return quote(name, safe="@/$+")
 
 
 def _is_same(given: str, expected: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from yodel.domain.application import Application
 from yodel.domain.ask_book import Ask, SchedulingAsk
@@ -188,9 +189,8 @@ def _am(view: ApplicationView) -> dict[str, str]:
     found: dict[str, str] = {}
     if view.am_container is not None and view.am_node is not None:
         address = view.am_node.http_address
-        found["amContainerLogs"] = (
-            f"http://{address}/node/containerlogs/{view.am_container.id}/{view.application.submission.user}"
-        )
+        user = quote(view.application.submission.user, safe="@/$+")
+        found["amContainerLogs"] = f"http://{address}/node/containerlogs/{view.am_container.id}/{user}"
         found["amHostHttpAddress"] = address
     if view.attempt is not None and view.attempt.rpc_port >= 0:
         found["amRPCAddress"] = f"{view.attempt.host}:{view.attempt.rpc_port}"

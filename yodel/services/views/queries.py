@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.application import Application
@@ -261,7 +262,7 @@ class Queries:
         node = self._state.nodes.get(container.node_id) if container.node_id is not None else None
         if node is None:
             return ""
-        return f"http://{node.http_address}/node/containerlogs/{container.id}/{container.user}"
+        return f"http://{node.http_address}/node/containerlogs/{container.id}/{quote(container.user, safe='@/$+')}"
 
     def _require_application(self, application_id: ApplicationId) -> None:
         if application_id not in self._state.applications:

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from nm_plugin.host.users import FileThreads, OsUser, PwdUsers, SingleUser, UserNotFound, is_safe_name
+from nm_plugin.host.users import (
+    FileThreads,
+    OsUser,
+    PwdUsers,
+    SingleUser,
+    UserNotFound,
+    is_safe_name,
+    path_name,
+    user_of_path,
+)
 from yodel.errors import AccessDenied
 
 
@@ -108,11 +117,17 @@ def test_single_user_mode_keeps_the_name() -> None:
         SingleUser(uid=5, gid=6).lookup("../bob")
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a,b", "a:b", 'a"b', "a$b", "a`b", "a b", "a\n", "x" * 256])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a,b", "a:b", "-a", "a\n", "a\x7f", "x" * 256, "ü" * 128])
 def test_names_that_could_be_something_else_are_refused(name: str) -> None:
     assert not is_safe_name(name)
 
 
-@pytest.mark.parametrize("name", ["alice", "a.b-c_d", "user@REALM.ORG", "ünï"])
+@pytest.mark.parametrize("name", ["alice", "a.b-c_d", "user@REALM.ORG", "ünï", "First Last", "DOM\\user", 'a"$`b'])
 def test_ordinary_names_are_taken(name: str) -> None:
     assert is_safe_name(name)
+    assert user_of_path(path_name(name)) == name
+    assert not {*path_name(name)} & {*" \\\"'$`;&|<>(){}[]*?!#~/"}
+
+
+def test_plain_names_are_themselves_in_paths() -> None:
+    assert [path_name(name) for name in ("a.b-c_d", "user@REALM", "ünï")] == ["a.b-c_d", "user@REALM", "ünï"]

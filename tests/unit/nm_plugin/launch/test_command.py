@@ -92,6 +92,14 @@ def test_whole_script(tmp_path: Path) -> None:
     )
 
 
+def test_name_of_a_user_says_nothing_to_the_shell(tmp_path: Path) -> None:
+    name = 'DOM\\us$HOME "`id`" x'
+    assert (
+        run(tmp_path, launch(tmp_path, user=name, command=["printenv USER LOGNAME 1><LOG_DIR>/stdout"]))
+        == f"{name}\n{name}\n"
+    )
+
+
 def run(tmp_path: Path, one: Launch, node: Node = NODE) -> str:
     (tmp_path / "work").mkdir()
     (tmp_path / "logs").mkdir()

@@ -89,7 +89,7 @@ async def test_who_gives_no_name_is_nobody(query: str) -> None:
         assert (answer.text, "set-cookie" in answer.headers) == ("/node", False)
 
 
-@pytest.mark.parametrize("query", ["user.name=a%26b", "user.name=a%0d%0ab", "user=1&" * 1001])
+@pytest.mark.parametrize("query", ["user.name=a%3Ab", "user.name=a%0d%0ab", "user=1&" * 1001])
 async def test_impossible_name_or_query_is_refused(query: str) -> None:
     async with client() as web:
         answer = await web.get(f"/node?{query}")
@@ -119,7 +119,7 @@ async def test_names_and_their_cookies_are_believed_where_one_has_to_be_given() 
         assert (await web.options("/ws/v1/node")).status_code == 401
 
 
-@pytest.mark.parametrize("query", [*NOBODYS, "user.name=alice", "user.name=a%26b", "delegation=x"])
+@pytest.mark.parametrize("query", [*NOBODYS, "user.name=alice", "user.name=a%3Ab", "delegation=x"])
 async def test_names_are_not_believed_with_kerberos(query: str) -> None:
     async with client(authentication="kerberos") as web:
         answer = await web.get(f"/node?{query}", headers={"Accept": "text/plain", "Authorization": "Negotiate YII="})
