@@ -114,7 +114,7 @@ def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeClus
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 3, "-container_memory", 256)
     job = shell.start(lender.target, *words)
     application_id = job.application_id()
-    tasks = lender.running_pods(application_id, "task", 3, 240)
+    tasks = lender.running_pods(application_id, "task", 3)
     pods = {pod.name: pod.node for pod in lender.live_pods(application_id)}
 
     lender.yodel(*static, "cpu.static-milli=0")
