@@ -134,3 +134,11 @@ def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeClus
     result = job.result(240)
     assert result.returncode == 0, result.text[-4000:]
     wait_for("nothing to ask for", lambda: published(lender, node) == 0)
+
+
+def test_spark_runs_on_measured_capacity(lender: KubeCluster) -> None:
+    lender.yodel("colocation", "on", "--preset", "baidu", "--dialect", "koordinator")
+    wait_for("loans of a vcore", lambda: all((published(lender, one) or 0) >= 1000 for one in lender.node_names()))
+    result = lender.spark().submit("cluster", "pi.py", 500, 2, "/tmp/report")
+    assert result.returncode == 0, result.text[-4000:]
+    assert lender.application(result.application_id)["finalStatus"] == "SUCCEEDED"
