@@ -6,7 +6,7 @@ grows beyond what the parent is guaranteed.  What queues there are, and how thei
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
 
 from yodel.domain.queues.history import TreeChange
 from yodel.domain.queues.limit_properties import PARALLEL, user_of
@@ -23,15 +23,23 @@ DELEGATED = frozenset(
 )
 
 
-def not_delegated(change: TreeChange, paths: set[str], administers: Callable[[str], bool]) -> str | None:
+def not_delegated(change: TreeChange, paths: Set[str], administers: Callable[[str], bool]) -> str | None:
     """The first property of a change that takes an administrator of the cluster; None: there is none.
 
     ``administers`` says whether the user administers a queue, by its path.
     """
-    for name in change.names:
+    return first_not_delegated(change.names, paths, administers)
+
+
+def first_not_delegated(names: Iterable[str], paths: Set[str], administers: Callable[[str], bool]) -> str | None:
+    """The same of properties by their full names.  Each queue is asked for once."""
+    known = dict[str, bool]()
+    for name in names:
         path, own = owner(name.removeprefix(PREFIX), paths)
         parent = path.rpartition(".")[0]
         is_kind = own in DELEGATED or bool(user_of(own)) or any(window_of(own))
-        if not parent or not is_kind or not administers(parent):
+        if parent and parent not in known:
+            known[parent] = administers(parent)
+        if not parent or not is_kind or not known[parent]:
             return name
     return None

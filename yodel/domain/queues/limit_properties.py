@@ -18,6 +18,8 @@ PARALLEL = "max-parallel-apps"
 """Of a queue, and of the whole scheduler for every queue that says nothing itself: not of the queue above it."""
 USERS_MAX = 1000
 """Users with a weight of their own in one queue."""
+USER_LENGTH_MAX = 256
+"""Of a user's name, as the RPC ports take it (``hadoop_rpc.server_connection``)."""
 PREEMPTION_PROPERTIES = {
     "disable_preemption": "is_preemption_disabled",
     "intra-queue-preemption.disable_preemption": "is_intra_queue_preemption_disabled",
@@ -34,17 +36,11 @@ def user_of(name: str) -> str:
     return name[len(before) : -len(after)]
 
 
-def weights_by_owner(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """By the prefix of a queue's properties and by user, the name of the property with his weight."""
-    found: dict[str, dict[str, str]] = {}
+def last_user_of(name: str) -> str:
+    """Likewise of a full name, whatever queue it is of: what is behind the last ``user-settings`` in it."""
     marker = f".{_USER[0]}"
-    for name in properties:
-        at = name.find(marker)
-        while at >= 0:
-            if user := user_of(name[at + 1 :]):
-                found.setdefault(name[: at + 1], {})[user] = name
-            at = name.find(marker, at + 1)
-    return found
+    at = name.rfind(marker)
+    return user_of(name[at + 1 :]) if at >= 0 else ""
 
 
 def limits(
@@ -52,18 +48,18 @@ def limits(
     own: str,
     path: str,
     parent: Queue | None,
-    weighed: Mapping[str, Mapping[str, str]],
+    words: Mapping[str, str],
     *,
     is_leaf: bool,
 ) -> dict[str, Any]:
-    """Fields of a ``Queue``.  ``own`` is the prefix of its properties, ``weighed`` is ``weights_by_owner`` of them.
+    """Fields of a ``Queue``.  ``own`` is the prefix of its properties, ``words`` what is said of it by its own names.
 
     Raises:
         Refused: a malformed value, or a limit of users on a queue that has none.
     """
     percent = _number(properties, own, "minimum-user-limit-percent", 100.0, 0.0, 100.0)
     weights = dict(parent.user_weights) if parent is not None else {}
-    weights |= _weights(properties, own, path, weighed.get(own, {}))
+    weights |= _weights(properties, own, path, words)
     if is_leaf:
         _require_weights(path, weights, percent)
     found: dict[str, Any] = {
@@ -78,7 +74,7 @@ def limits(
     }
     for name, attribute in PREEMPTION_PROPERTIES.items():
         above = parent is not None and getattr(parent, attribute)
-        found[attribute] = _is(own + name, properties.get(own + name, ""), default=above)
+        found[attribute] = _is(own + name, words.get(name, ""), default=above)
     if own + "maximum-am-resource-percent" in properties:
         found["am_share"] = _number(properties, own, "maximum-am-resource-percent", 0.0, 0.0, 1.0)
     for name, is_plain in (
@@ -166,12 +162,15 @@ def _is_by_priority(properties: Mapping[str, str], own: str, parent: Queue | Non
     return text == BY_PRIORITY if text else parent is not None and parent.is_by_priority
 
 
-def _weights(properties: Mapping[str, str], own: str, path: str, names: Mapping[str, str]) -> dict[str, float]:
+def _weights(properties: Mapping[str, str], own: str, path: str, words: Mapping[str, str]) -> dict[str, float]:
+    names = {user: name for name in words if (user := user_of(name))}
     if len(names) > USERS_MAX:
         raise Refused(f"Too many users with a weight in {path}: at most {USERS_MAX}")
-    return {
-        user: _number(properties, own, name.removeprefix(own), 1.0, -math.inf, math.inf) for user, name in names.items()
-    }
+    for user, name in names.items():
+        if len(user) > USER_LENGTH_MAX:
+            text = f"the name of a user of at most {USER_LENGTH_MAX} characters"
+            raise Refused(f"Invalid property: {(own + name)[:80]!r}; expected {text}")
+    return {user: _number(properties, own, name, 1.0, -math.inf, math.inf) for user, name in names.items()}
 
 
 def _require_weights(path: str, weights: Mapping[str, float], percent: float) -> None:

@@ -16,8 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from yodel.domain.queues.history import REASON_LENGTH_MAX, TreeChange
-from yodel.domain.queues.moving import moved
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange, assembled
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
 from yodel.rm_api.admin_network import require_network
 from yodel.rm_api.bodies import read_object
@@ -26,7 +25,7 @@ from yodel.rm_api.rim import reader, writer
 from yodel.rm_api.v1 import cursors, shapes
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
-from yodel.services.scheduling.configuration import Plan, SchedulerConfService, Wanted, assembling, replacing
+from yodel.services.scheduling.configuration import Plan, SchedulerConfService, Wanted, assembling, moving, replacing
 
 CONFIGURATION_BYTES_MAX = 4 * 1024 * 1024
 """As a body of scheduler-conf."""
@@ -117,9 +116,7 @@ async def move_queue(
     """Move or rename a queue with all below it: stopped, and without applications under way."""
     source = _path(api_of(request), path)
     update = ConfUpdate(updated=list(map(_edit, body.change)))
-    return await changed(
-        request, response, lambda now: assembled(moved(now, source, body.to), update), since, body.reason
-    )
+    return await changed(request, response, moving(source, body.to, update), since, body.reason)
 
 
 @router.get("/queue-configuration")
@@ -155,7 +152,7 @@ async def get_configuration(request: Request, response: Response) -> models.Queu
 async def replace_configuration(request: Request, response: Response, since: From) -> models.QueuesChanged:
     """Put these properties in the place of all that is said of the queues."""
     api = api_of(request)
-    writer(request, api)
+    api.services.scheduler_conf.require_administrator(writer(request, api))
     body = await read_object(request, min(CONFIGURATION_BYTES_MAX, api.services.settings.body_bytes_max))
     properties, reason = body.get("properties"), body.get("reason", "")
     if unknown := sorted(set(body) - {"properties", "reason"}):

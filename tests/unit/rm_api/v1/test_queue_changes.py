@@ -275,3 +275,17 @@ async def test_store_that_does_not_answer_is_503_and_nothing_changed(world: Rest
     world.store.commit = silent  # type: ignore[method-assign]
     answer = await call(world, "POST", "/queues", HALVES, since=1)
     assert (answer.status_code, world.rm.scheduler_conf.version) == (503, 1)
+
+
+async def test_configuration_is_read_of_administrators_only(world: RestWorld) -> None:
+    body = {"properties": 3}
+    assert (await call(world, "PUT", "/queue-configuration", body, since=1, user="alice")).status_code == 403
+    assert (await call(world, "PUT", "/queue-configuration", body, since=1)).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["." * 60_000, "user-settings." * 4_000 + "weight"])
+async def test_name_that_is_nobodys_is_refused_as_such(acls: RestWorld, name: str) -> None:
+    body = {"properties": {name: "1"}}
+    for user, status in (("alice", 403), ("bob", 403), ("admin", 400)):
+        answer = await call(acls, "PATCH", "/queues/root.default", body, since=2, user=user, dry_run="true")
+        assert (answer.status_code, len(answer.json()["detail"]) < 400) == (status, True)
