@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from yodel.domain.numerals import plain
 from yodel.domain.queues.queue import BY_PRIORITY, BY_USE, Ordering, Queue
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
@@ -189,10 +190,10 @@ def _number(properties: Mapping[str, str], own: str, name: str, default: float, 
     if text is None or not text.strip():
         return default
     try:
-        value = float(text)
+        value = float(plain(text))
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or not least <= value <= most or "_" in text:
+    if not math.isfinite(value) or not least <= value <= most:
         raise _refused(own + name, text, f"a number from {least:g} to {most:g}" if math.isfinite(least) else "a number")
     if name in ("maximum-applications", "priority", PARALLEL) and value != int(value):
         raise _refused(own + name, text, "a whole number")

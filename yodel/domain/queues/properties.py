@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from yodel.domain.numerals import plain
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.amounts import WEIGHT_MAX, is_by_resource, said_in, text_of
 from yodel.domain.queues.bounds import require_properties
@@ -367,7 +368,7 @@ def _percent(own: str, name: str, text: str, path: str) -> float:
 
 def _float(name: str, text: str) -> float:
     try:
-        value = float(_without_underscores(text))
+        value = float(plain(text))
     except ValueError as error:
         raise _refused(name, text, "a number, or by resource as [memory=10240,vcores=12]") from error
     if not math.isfinite(value):
@@ -375,14 +376,9 @@ def _float(name: str, text: str) -> float:
     return value
 
 
-def _without_underscores(text: str) -> str:
-    """Python reads ``1_0`` as ten; nobody else does."""
-    return "" if "_" in text else text
-
-
 def _lifetime_s(name: str, text: str) -> int:
     try:
-        value = int(_without_underscores(text))
+        value = int(plain(text))
     except ValueError as error:
         raise _refused(name, text, "whole seconds") from error
     if not -1 <= value <= LIFETIME_S_MAX:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from yodel.domain.numerals import plain
 from yodel.domain.queues.crontab import crontab, zone
 from yodel.domain.queues.queue import ROOT, Queue, is_name
 from yodel.domain.queues.window import (
@@ -125,7 +126,7 @@ def _whole(own: str, kind: str, said: Mapping[str, str], default: int, least: in
 
 def _percent(name: str, text: str) -> float:
     try:
-        value = float("" if "_" in text else text.removesuffix("%"))
+        value = float(plain(text.removesuffix("%")))
     except ValueError:
         value = math.nan
     if not 0.0 <= value <= 100.0:
