@@ -16,7 +16,7 @@ from itertools import accumulate
 import structlog
 
 from yodel.domain.queues.bounds import OutOfBounds, require_path, require_properties, require_update
-from yodel.domain.queues.delegation import first_not_delegated
+from yodel.domain.queues.delegation import IsRead, first_not_delegated, reading
 from yodel.domain.queues.history import TreeChange, change_between, undone
 from yodel.domain.queues.mapping import NO_RULES, MappingRules
 from yodel.domain.queues.mapping_properties import mapping_of
@@ -312,10 +312,16 @@ class SchedulerConfService:
             self._use_mapping(NO_RULES)
         log.info("scheduler configuration formatted", user=user, version=self.version)
 
-    def require_reader(self, user: str) -> None:
-        """Raises AccessDenied: the words of the configuration are for administrators where yarn.acl.enable is on."""
-        if self.are_acls_enabled and not self.is_admin(user) and not self._rights.administers_any_queue(user):
-            raise _denied(user, NOT_ADMIN)
+    def read_by(self, user: str) -> IsRead | None:
+        """Which properties somebody reads; None: all.  Where yarn.acl.enable is on, these are for administrators.
+
+        Raises:
+            AccessDenied: none.
+        """
+        if not self.are_acls_enabled or self.is_admin(user):
+            return None
+        self.require_administrator(user)
+        return reading(set(self._queues), self._rights.queue_administrator(user))
 
     @property
     def _queues(self) -> Mapping[str, Queue]:

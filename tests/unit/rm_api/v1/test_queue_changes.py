@@ -289,3 +289,38 @@ async def test_name_that_is_nobodys_is_refused_as_such(acls: RestWorld, name: st
     for user, status in (("alice", 403), ("bob", 403), ("admin", 400)):
         answer = await call(acls, "PATCH", "/queues/root.default", body, since=2, user=user, dry_run="true")
         assert (answer.status_code, len(answer.json()["detail"]) < 400) == (status, True)
+
+
+async def test_administrator_of_a_queue_reads_what_is_below_it_and_nothing_else(acls: RestWorld) -> None:
+    found = (await call(acls, "GET", "/queue-configuration", user="alice")).json()["properties"]
+    assert found == {f"{PREFIX}root.a.x.capacity": "50", f"{PREFIX}root.a.y.capacity": "50"}
+    body = {"properties": {"acl_submit_applications": "carol"}, "reason": "a secret"}
+    for path in ("root.default", "root.a", "root.default"):
+        assert (await call(acls, "PATCH", f"/queues/{path}", body, since="*")).status_code == 200
+        body["properties"] = {"acl_submit_applications": path}
+    own = {"properties": {"acl_submit_applications": "dave"}, "reason": "mine"}
+    assert (await call(acls, "PATCH", "/queues/root.a.x", own, since="*", user="alice")).status_code == 200
+
+    items = (await call(acls, "GET", "/queue-history", user="alice")).json()["items"]
+    assert [(item["version"], item["reason"], item["change_count"]) for item in items] == [(6, "mine", 1), (2, "", 2)]
+    assert "secret" not in repr(items)
+    assert {change["property"] for change in items[1]["changes"]} == set(found)
+    statuses = [(await call(acls, "GET", f"/queue-history/{n}", user="alice")).status_code for n in (2, 3, 4, 5, 6, 7)]
+    assert statuses == [200, 404, 404, 404, 200, 404]
+    first = (await call(acls, "GET", "/queue-history", user="alice", limit="1")).json()
+    rest = (await call(acls, "GET", "/queue-history", user="alice", cursor=first["next_cursor"])).json()
+    assert [[item["version"] for item in page["items"]] for page in (first, rest)] == [[6], [2]]
+    assert rest["next_cursor"] is None
+    everything = (await call(acls, "GET", "/queue-history")).json()["items"]
+    assert [item["version"] for item in everything] == [6, 5, 4, 3, 2]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 99])
+async def test_who_may_change_nothing_is_not_told_which_versions_are_kept(acls: RestWorld, version: int) -> None:
+    async def unread(*_: object) -> Any:
+        raise AssertionError("history was read")
+
+    acls.rm.scheduler_conf.as_of = unread  # type: ignore[method-assign]
+    for user in ("bob", "eve"):
+        answer = await call(acls, "POST", f"/queue-history/{version}/revert", {}, since="*", user=user)
+        assert (answer.status_code, answer.json()["detail"]) == (403, "User is not admin of all modified queues.")
