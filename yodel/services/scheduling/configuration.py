@@ -103,6 +103,8 @@ def _judged(asked: _Asked) -> _Judged:
         before, properties, version=asked.version + 1, author=asked.user, time_ms=0, reason=asked.reason
     )
     _require_delegated(asked, change.names)
+    if asked.administers is not None:
+        change = replace(change, since=asked.version)
     try:
         found = described(properties, asked.pools)
     except Refused as error:
@@ -278,10 +280,17 @@ class SchedulerConfService:
         reached = now
         while reached > version:
             page = await self._history.tree_changes(reached + 1, min(HISTORY_PAGE, reached - version))
-            if [change.version for change in page] != list(range(reached, reached - len(page), -1)) or not page:
+            if not page:
                 raise ChangeNotFound(version)
-            found = undone(found, page)
-            reached -= len(page)
+            way: list[TreeChange] = []
+            for change in page:
+                if reached == version:
+                    break
+                if change.version != reached or change.version_before < version:  # forgotten, or put together
+                    raise ChangeNotFound(version)
+                way.append(change)
+                reached = change.version_before
+            found = undone(found, way)
         return now, found
 
     async def format(self, user: str) -> None:

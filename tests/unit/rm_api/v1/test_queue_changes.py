@@ -13,8 +13,9 @@ from tests.support.api_rows import fill
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
-from yodel.domain.scheduler_conf import PREFIX
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
 from yodel.errors import Unavailable
+from yodel.services.scheduling.configuration import assembling
 
 HALVES = {
     "path": "root.a",
@@ -324,3 +325,18 @@ async def test_who_may_change_nothing_is_not_told_which_versions_are_kept(acls: 
     for user in ("bob", "eve"):
         answer = await call(acls, "POST", f"/queue-history/{version}/revert", {}, since="*", user=user)
         assert (answer.status_code, answer.json()["detail"]) == (403, "User is not admin of all modified queues.")
+
+
+async def test_administrator_of_a_queue_pushes_no_change_of_the_clusters_out_of_the_history(acls: RestWorld) -> None:
+    """Nor the way back to before it."""
+    conf, own = acls.rm.scheduler_conf, f"{PREFIX}root.a.x.user-limit-factor"
+    for number in range(1_010):
+        edit = ConfUpdate(overall={own: str(number + 2)})
+        await conf.change("alice", assembling(edit))
+    kept = [change.version for change in await acls.store.tree_changes(None, 10_000)]
+    assert (len(kept), kept[-1], kept[-2]) == (1_001, 2, 13)
+    assert (await call(acls, "GET", "/queue-history/2")).json()["reason"] == ""
+    assert (await call(acls, "GET", "/queue-history/12")).status_code == 404
+    assert (await call(acls, "POST", "/queue-history/12/revert", {}, since="*")).status_code == 404
+    back = await call(acls, "POST", "/queue-history/2/revert", {}, since="*", dry_run="true")
+    assert [(change["property"], change["after"]) for change in back.json()["changes"]] == [(own, None)]
