@@ -358,7 +358,7 @@ async def _read(connection: AsyncConnection, identity: Identity) -> Snapshot:
     key_rows = (await connection.execute(select(tables.master_keys).order_by(tables.master_keys.c.position))).mappings()
     return snapshot_of(
         identity,
-        queues=map(queue_rows.queue_from, read[rows.QUEUES]),
+        queues=queue_rows.linked(map(queue_rows.queue_from, read[rows.QUEUES])),
         nodes=map(rows.node_from, read[rows.NODES]),
         applications=map(rows.application_from, read[rows.APPLICATIONS]),
         attempts=map(rows.attempt_from, read[rows.ATTEMPTS]),

@@ -8,6 +8,7 @@ from typing import Any
 
 from yodel.domain.numerals import plain
 from yodel.domain.queues.queue import BY_PRIORITY, BY_USE, Ordering, Queue
+from yodel.domain.queues.user_weights import NO_WEIGHTS, UserWeights, below, weights_of
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
@@ -59,14 +60,14 @@ def limits(
         Refused: a malformed value, or a limit of users on a queue that has none.
     """
     percent = _number(properties, own, "minimum-user-limit-percent", 100.0, 0.0, 100.0)
-    weights = dict(parent.user_weights) if parent is not None else {}
-    weights |= _weights(properties, own, path, words)
+    inherited = weights_of(parent.user_weights) if parent is not None else NO_WEIGHTS
+    weights = below(inherited, _weights(properties, own, path, words).items())
     if is_leaf:
         _require_weights(path, weights, percent)
     found: dict[str, Any] = {
         "user_limit_factor": _factor(properties, own),
         "minimum_user_limit_percent": percent,
-        "user_weights": tuple(sorted(weights.items())),
+        "user_weights": weights,
         "ordering": _ordering(properties, own, is_leaf=is_leaf),
         "is_by_priority": not is_leaf and _is_by_priority(properties, own, parent),
         "priority": int(_number(properties, own, "priority", 0.0, -PRIORITY_MAX - 1, PRIORITY_MAX)),
@@ -174,10 +175,12 @@ def _weights(properties: Mapping[str, str], own: str, path: str, words: Mapping[
     return {user: _number(properties, own, name, 1.0, -math.inf, math.inf) for user, name in names.items()}
 
 
-def _require_weights(path: str, weights: Mapping[str, float], percent: float) -> None:
+def _require_weights(path: str, weights: UserWeights, percent: float) -> None:
     """UserWeights.validateForLeafQueue: of those that it has from above too."""
     most = min(WEIGHT_MAX, 100.0 / percent) if percent else WEIGHT_MAX
-    for user, weight in weights.items():
+    if not weights or 0.0 <= weights.least <= weights.most <= most:
+        return
+    for user, weight in weights:
         if not 0.0 <= weight <= most:
             raise Refused(
                 f'Weight ({weight}) for user "{user}" must be between 0 and 100 / {percent} (= {most}, the number of '
