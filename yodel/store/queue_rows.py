@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, cast
 
 from yodel.domain.queues.amounts import Amounts, Part, Unit
 from yodel.domain.queues.queue import Enforcement, Ordering, Queue, QueueState
@@ -47,10 +47,10 @@ def _limits(queue: Queue) -> dict[str, Any] | None:
     for name in _AMOUNTS:
         if amounts := getattr(queue, name):
             found[name] = [[part.name, part.value, part.unit.value] for part in amounts]
-    weights = weights_of(queue.user_weights)
-    if weights.own:
-        found["user_weights"] = [list(pair) for pair in weights.own]
-    if weights.above is not None:
+    weights = cast("UserWeights | Pairs", queue.user_weights)
+    if own := weights.own if isinstance(weights, UserWeights) else weights:
+        found["user_weights"] = [list(pair) for pair in own]
+    if isinstance(weights, UserWeights) and weights.above is not None:
         found["inherits_user_weights"] = True
     if queue.ordering is not plain.ordering:
         found["ordering"] = queue.ordering.value
@@ -84,7 +84,7 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
     )
 
 
-def _weights(limits: Mapping[str, Any]) -> UserWeights | Pairs:
+def _weights(limits: Mapping[str, Any]) -> Any:
     own = tuple((name, weight) for name, weight in limits.get("user_weights", ()))
     return UserWeights(own, NOT_LINKED) if limits.get("inherits_user_weights") else own
 
@@ -97,8 +97,8 @@ def linked(queues: Iterable[Queue]) -> list[Queue]:
         weights = weights_of(queue.user_weights)
         if weights.above is NOT_LINKED:
             weights = below(tables.get(queue.parent_path or "", NO_WEIGHTS), weights.own)
-        if weights is not queue.user_weights and (weights or isinstance(queue.user_weights, UserWeights)):
-            queue = replace(queue, user_weights=weights)
+        if queue.user_weights or weights.above is not None:
+            queue = replace(queue, user_weights=cast("Any", weights))
         tables[queue.path] = weights
         found.append(queue)
     return found
