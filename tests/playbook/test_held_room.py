@@ -160,14 +160,3 @@ async def test_bound_that_passes_while_limits_are_only_observed_wakes_nobody() -
         await world.pass_time(HOLD_S + 1)
         await world.run(world.rm.scheduler.tick())
         assert world.rm.scheduler.again_in_s > 0
-
-
-async def test_diagnostics_do_not_name_the_other_application() -> None:
-    """Whoever may see the one reads them, and may not see the other."""
-    async with World(with_holds()) as world:
-        other, busy = await waiting_large(world)
-        await world.pass_time(HOLD_S)
-        await end_one(world, busy)
-        text = world.rm.queries.application(busy.application_id).application.diagnostics
-        assert " is held for another application of queue root.a, which " in text
-        assert str(other.application_id) not in text

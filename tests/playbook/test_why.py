@@ -290,6 +290,21 @@ async def test_pod_that_kubernetes_finds_no_node_for_says_it_in_the_schedulers_w
         assert world.rm.queries.application(am.application_id).application.diagnostics == words
 
 
+async def test_diagnostics_do_not_name_other_applications() -> None:
+    """Whoever may see the one reads them, and may not see the other."""
+    async with World(options()) as world:
+        am, other = await world.running_am(queue="b"), await world.submit(queue="b")
+        await am.beat(ask(1))
+        await world.settle()
+        (task,) = [
+            c for c in world.rm.state.live_containers() if c.id.application_id == am.application_id and not c.is_am
+        ]
+        words = f"Held for {other} (priority 1, <memory:4096, vCores:4>) of queue root.b, before {am.application_id}."
+        world.rm.state.reasons.explain_wait(task.id, words)
+        text = world.rm.queries.application(am.application_id).application.diagnostics
+        assert text == f"Held for another application of queue root.b, before {am.application_id}."
+
+
 async def test_constraint_that_holds_nowhere_says_so() -> None:
     async with World() as world:
         am = await world.running_am()
