@@ -52,10 +52,10 @@ class OwnPages:
         if is_change and browser_rules.is_elsewhere(headers, self.hosts) and not self._is_let_in(headers):
             raise _other_page(headers)
         is_read = is_change and scope["method"] in browser_rules.READING
-        if is_read and is_by_browser and self._is_silent(headers):
-            raise _no_page(self._header)
         if self._is_forged("PUT" if is_read else scope["method"], headers, is_change=is_change):
             raise FilterRefusal(400, csrf.REFUSAL)
+        if is_read and is_by_browser and self._is_silent(headers):
+            raise _no_page(self._header)
 
     def _is_name_judged(self, is_change: bool, is_by_browser: bool, is_named: bool) -> bool:
         """A page whose name was made to lead here reads what it likes; where it needs no name, that is as bad."""
