@@ -377,7 +377,7 @@ class SchedulerConfService:
             am_share=found.am_share,
             mapping=found.mapping,
             change=replace(judged.change, time_ms=now_ms),
-            is_needed=bool(judged.change.names) or not are_said(self._queues.values()),
+            is_needed=bool(judged.change.before or judged.change.after) or not are_said(self._queues.values()),
         )
 
     def _require_version(self, expected: int | None) -> None:
