@@ -48,8 +48,10 @@ def whole_number(text: str, *, show_default: bool | str = True) -> Any:
 
 def _whole_number(text: str | int) -> int:
     """Raises typer.BadParameter.  Typer sends defaults, which are numbers already, through here too."""
+    from yodel.domain.numerals import plain
+
     try:
-        return int(text)
+        return int(text if isinstance(text, int) else plain(text))
     except ValueError:
         raise typer.BadParameter(f"{text!r}; expected an integer") from None
 

@@ -146,3 +146,16 @@ async def test_window_comes_back_after_a_restart_and_goes_with_the_version_befor
     await world.run(conf.change("admin", replacing(properties), expected=now))
     await world.restart()
     assert world.rm.state.queues["root.default"].windows == ()
+
+
+async def test_weights_that_a_queue_has_from_above_come_back_after_a_restart(world: Disturbed) -> None:
+    await world.change(("root", {"user-settings.bob.weight": "0.5"}))
+    await world.change(("root.default", {"user-settings.al.weight": "0.25"}))
+    queue = world.rm.state.queues["root.default"]
+    assert queue.user_weights == (("al", 0.25), ("bob", 0.5))
+    await world.restart()
+    assert world.rm.state.queues["root.default"] == queue
+    assert [queue.weight_of(user) for user in ("al", "bob", "eve")] == [0.25, 0.5, 1.0]
+    await world.change(("root", {"user-settings.bob.weight": None}))
+    await world.restart()
+    assert world.rm.state.queues["root.default"].user_weights == (("al", 0.25),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -80,3 +81,19 @@ async def test_other_commits_leave_the_history_alone(store: Store) -> None:
     await store.commit(Commit(tree_changes=[a_change(2), a_change(3)]))
     await store.commit(Commit(rows=[Queue(path="root.b")], tree_changes_kept=ChangesKept(count=1)))
     assert await kept(store) == [3, 2]
+
+
+async def test_changes_of_administrators_of_queues_are_put_together_and_no_others_go_for_them(store: Store) -> None:
+    limit = ChangesKept(count=3)
+    names = [SchedulerProperty("name", str(version)) for version in range(9)]
+    await store.commit(Commit(tree_changes=[a_change(2)], tree_changes_kept=limit))
+    for version in range(3, 9):
+        change = replace(
+            a_change(version), before=(names[version - 1],), after=(names[version],), since=version - 1, author="bob"
+        )
+        await store.commit(Commit(tree_changes=[change], tree_changes_kept=limit))
+    assert await kept(store) == [8, 7, 6, 2]
+    found = await store.tree_changes(None, 9)
+    assert [change.since for change in found] == [7, 6, 2, None]
+    assert (found[2].before, found[2].after) == ((names[2],), (names[6],))
+    assert found[3] == a_change(2)

@@ -181,6 +181,41 @@ async def test_master_over_a_share_says_whose_masters_hold_it(changes: dict[str,
         assert "Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:1024, vCores:1>; " in text
 
 
+async def test_of_applications_that_the_asker_may_not_see_only_the_number_is_told() -> None:
+    async with World(options(B)) as world:
+        await full(world, 16, "b")
+        ids = [await world.submit(queue="b", priority=priority) for priority in (3, 2, 1)]
+        await world.settle()
+        app, queries = world.application(ids[2]), world.rm.queries
+        text = only(queries.why.of(app, lambda other: other.id != ids[0])).chain[-1].text
+        assert text == f"Served before it in queue root.b, and waiting too: {ids[1]} (priority 2) and 1 more."
+        text = only(queries.why.of(app, lambda _: False)).chain[-1].text
+        assert text == "Served before it in queue root.b, and waiting too: 2 others."
+
+
+async def test_holders_that_the_asker_may_not_see_are_counted() -> None:
+    rules = PreemptionRules(is_enabled=True, total_per_round=1.0, natural_termination_factor=1.0)
+    queues = (replace(B, path="root.a"), B)
+    async with World(options(*queues, preemption=rules)) as world:
+        await full(world, 16, "a")
+        waiting = await world.submit(queue="b")
+        await world.settle()
+        await world.run(world.rm.preemption.look())
+        link = only(world.rm.queries.why.of(world.application(waiting), lambda _: False)).chain[-1]
+        assert (link.what, link.held_by, link.more_holders) == (What.PREEMPTION, (), 1)
+        assert "application_" not in repr(link)
+
+
+async def test_room_that_is_held_for_an_application_tells_which_to_whom_may_see_it() -> None:
+    async with World(options(B)) as world:
+        waiting, other = await world.submit(queue="b"), await world.submit(queue="b")
+        await world.settle()
+        why, said = world.rm.queries.why, f"Held for {other} (priority 1, <memory:4096, vCores:4>) of queue root.b."
+        assert why._hidden(said, lambda _: True) == said
+        assert why._hidden(said, lambda one: one.id == waiting) == "Held for another application of queue root.b."
+        assert why._hidden("Held for application_1_0001.", lambda _: True) == "Held for another application."
+
+
 async def test_full_cluster_names_the_queues_that_hold_it_and_who_is_served_before() -> None:
     async with World(options(B)) as world:
         await full(world, 16, "b")
@@ -266,6 +301,21 @@ async def test_pod_that_a_limit_range_keeps_out_names_it_and_what_would_help() -
         (found,) = why(world, am.application_id).asks
         assert found.chain[0].text == f"A LimitRange of the namespace does not let the pod in: {words}"
         assert "the LimitRange is changed" in found.chain[0].change
+
+
+async def test_diagnostics_do_not_name_other_applications() -> None:
+    """Whoever may see the one reads them, and may not see the other."""
+    async with World(options()) as world:
+        am, other = await world.running_am(queue="b"), await world.submit(queue="b")
+        await am.beat(ask(1))
+        await world.settle()
+        (task,) = [
+            c for c in world.rm.state.live_containers() if c.id.application_id == am.application_id and not c.is_am
+        ]
+        words = f"Held for {other} (priority 1, <memory:4096, vCores:4>) of queue root.b, before {am.application_id}."
+        world.rm.state.reasons.explain_wait(task.id, words)
+        text = world.rm.queries.application(am.application_id).application.diagnostics
+        assert text == f"Held for another application of queue root.b, before {am.application_id}."
 
 
 async def test_constraint_that_holds_nowhere_says_so() -> None:

@@ -9,6 +9,7 @@ import typer
 from yodel.client.change_queues import DryRun, Reason, Since, send
 from yodel.client.change_queues import queues as queues
 from yodel.client.invoking import AsJson, Server, run
+from yodel.domain.numerals import plain
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
@@ -23,6 +24,23 @@ windows = typer.Typer(
 queues.add_typer(windows)
 Path = Annotated[str, typer.Argument(metavar="QUEUE", help="Its path, or its name where only one has it.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The window's name.")]
+
+
+def _whole(text: str | int) -> int:
+    """As ``int``, in ASCII digits.  Typer sends defaults, which are numbers already, through here too."""
+    try:
+        return int(text if isinstance(text, int) else plain(text))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}; expected an integer") from None
+
+
+def _decimal(text: str | float) -> float:
+    try:
+        return float(text if isinstance(text, int | float) else plain(text))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}; expected a number") from None
+
+
 HEADS = ("WINDOW", "CRON", "ZONE", "SECONDS", "MAXIMUM", "NOTHING_NEW_BEFORE", "STAGES", "NOW")
 
 
@@ -50,11 +68,22 @@ def add_window(
     path: Path,
     name: Name,
     cron: Annotated[str, typer.Argument(metavar="CRON", help="When it opens: five fields of crontab(5), quoted.")],
-    duration: Annotated[int, typer.Option(help="Seconds that it stays open.")],
-    maximum: Annotated[float, typer.Option(help="Percent of the parent's maximum that the queue may hold meanwhile.")],
+    duration: Annotated[int, typer.Option(help="Seconds that it stays open.", parser=_whole, metavar="N")],
+    maximum: Annotated[
+        float,
+        typer.Option(
+            help="Percent of the parent's maximum that the queue may hold meanwhile.",
+            parser=_decimal,
+            metavar="PERCENT",
+        ),
+    ],
     time_zone: Annotated[str, typer.Option(help="The clock that is meant, as Europe/Berlin.")] = "UTC",
-    stop_new_before: Annotated[int, typer.Option(help="Seconds before it opens in which nothing starts.")] = 0,
-    stages: Annotated[int, typer.Option(help="Parts in which is asked back what is above; 0: nothing is.")] = 4,
+    stop_new_before: Annotated[
+        int, typer.Option(help="Seconds before it opens in which nothing starts.", parser=_whole, metavar="N")
+    ] = 0,
+    stages: Annotated[
+        int, typer.Option(help="Parts in which is asked back what is above; 0: nothing is.", parser=_whole, metavar="N")
+    ] = 4,
     dry_run: DryRun = False,
     reason: Reason = "",
     since: Since = None,

@@ -72,6 +72,17 @@ def is_own_page(headers: Mapping[str, str], known: HostNames) -> bool:
     return site == "same-origin" and known.knows(origin.partition("://")[2])
 
 
+def says_its_page(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says where the page which asks is from, or that no page asks."""
+    return "origin" in headers or "sec-fetch-site" in headers
+
+
+def is_referred_by_own_page(headers: Mapping[str, str]) -> bool:
+    """Whether a link or form of the very origin that is asked was followed.  A page can hide that, not invent it."""
+    scheme, _, rest = headers.get("referer", "").partition("://")
+    return _is_same(f"{scheme}://{rest.partition('/')[0]}", headers.get("host", ""))
+
+
 def is_elsewhere(headers: Mapping[str, str], known: HostNames) -> bool:
     """Whether a browser says that the page which asks is of another origin than the one that is asked."""
     if is_own_page(headers, known):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from yodel.domain.ids import NodeId
+from yodel.domain.numerals import plain
 from yodel.domain.resource import Resource
 from yodel.errors import InvalidValue
 
@@ -46,7 +47,7 @@ def node_resources(values: Mapping[str, str]) -> dict[str, Resource]:
 def _amount(values: Mapping[str, str], name: str, default: int) -> int:
     text = values.get(name, str(default))
     try:
-        amount = int(text)
+        amount = int(plain(text))
     except ValueError:
         amount = -1
     if amount < 0:

@@ -30,7 +30,7 @@ ENTRIES_MAX = 10_000
 """Entries of one map; the largest real ones are Spark's local resources, some hundreds.  ``submission_entries_max``,
 for all lists together, is at most this."""
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
-_RESERVATION = re.compile(r"reservation_(\d{1,19})_(\d{1,19})")
+_RESERVATION = re.compile(r"reservation_(\d{1,19})_(\d{1,19})", re.ASCII)
 _TYPES = {"FILE": pb.FILE, "ARCHIVE": pb.ARCHIVE, "PATTERN": pb.PATTERN}
 _VISIBILITIES = {"PUBLIC": pb.PUBLIC, "PRIVATE": pb.PRIVATE, "APPLICATION": pb.APPLICATION}
 _ACCESS_TYPES = {"VIEW_APP": pb.APPACCESS_VIEW_APP, "MODIFY_APP": pb.APPACCESS_MODIFY_APP}

@@ -10,7 +10,7 @@ from datetime import MAXYEAR, datetime
 
 from yodel.errors import Refused
 
-_ISO_8601 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{4}")
+_ISO_8601 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{4}", re.ASCII)
 
 
 def iso_8601(at_ms: int) -> str:

@@ -8,6 +8,7 @@ words of an error.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -19,8 +20,9 @@ from yodel.telemetry.audit import AUDIT, Act
 _NOTES = "yodel.audit"
 READS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 ERROR_BYTES_MAX = 4_096
-LOG_LEVEL = "/logLevel"
-"""A GET, and yet a change when it names a level."""
+LOG_LEVEL, FORMAT = "/logLevel", "/ws/v1/cluster/scheduler-conf/format"
+CHANGED_BY_READING: Mapping[str, str | None] = {LOG_LEVEL: "level", FORMAT: None}
+"""What Hadoop changes by GET, and the field that says so; None: it always does."""
 _APPLICATION = re.compile(r"/(application_[0-9]{1,19}_[0-9]{1,10})(?=/|$)")
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _APPS = "/(?:ws/v1/cluster/apps|api/v1/applications)"
@@ -38,6 +40,7 @@ _ACTS = tuple(
         *((method, r"/api/v1/queue.*", "Update Queues", audit.ADMIN_SERVICE) for method in _CHANGING),
         ("POST", r"/api/v1/colocation/end-containers", "Preempt Containers", audit.ADMIN_SERVICE),
         ("POST", r"/ws/v1/cluster/nodes/[^/]+/resource", "updateNodeResource", audit.ADMIN_SERVICE),
+        ("GET", FORMAT, "Format Scheduler Configuration", audit.ADMIN_SERVICE),
         ("GET", LOG_LEVEL, "Set Log Level", audit.ADMIN_SERVICE),
     )
 )
@@ -79,8 +82,10 @@ class Audited:
 
 
 def _is_change(scope: Scope) -> bool:
-    if scope["path"] == LOG_LEVEL:
-        return b"level=" in scope["query_string"]
+    path = scope["path"].rstrip("/")
+    if path in CHANGED_BY_READING:
+        field = CHANGED_BY_READING[path]
+        return field is None or f"{field}=".encode() in scope["query_string"]
     return scope["method"] not in READS and not scope["path"].startswith("/proxy/")
 
 

@@ -17,6 +17,7 @@ from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
 from yodel.hadoop_http.errors import RestError, forbidden, unsupported_media_type
 from yodel.rm_api import csrf
+from yodel.rm_api.audited import CHANGED_BY_READING
 from yodel.rm_api.authentication import Asked, FilterRefusal
 from yodel.rm_api.csrf import CsrfRules
 from yodel.rm_api.token_operations import is_operation
@@ -24,8 +25,6 @@ from yodel.rm_api.token_operations import is_operation
 PROXIED = "/proxy/"
 """Whose bodies are for an ApplicationMaster to judge."""
 HOST_SETTING = "web.host_names"
-_BY_READING = {"/logLevel": "level"}
-"""What Hadoop's servlets change by GET, and the field that says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +51,29 @@ class OwnPages:
             raise _not_our_name(headers.get("host", ""))
         if is_change and browser_rules.is_elsewhere(headers, self.hosts) and not self._is_let_in(headers):
             raise _other_page(headers)
-        if self._is_forged(scope["method"], headers, is_change=is_change):
+        is_read = is_change and scope["method"] in browser_rules.READING
+        if self._is_forged("PUT" if is_read else scope["method"], headers, is_change=is_change):
             raise FilterRefusal(400, csrf.REFUSAL)
+        if is_read and is_by_browser and self._is_silent(headers):
+            raise _no_page(self._header)
 
     def _is_name_judged(self, is_change: bool, is_by_browser: bool, is_named: bool) -> bool:
         """A page whose name was made to lead here reads what it likes; where it needs no name, that is as bad."""
         if not is_change:
             return is_by_browser and self.may_anonymous_write
         return is_by_browser or (self.may_anonymous_write and not is_named)
+
+    def _is_silent(self, headers: Mapping[str, str]) -> bool:
+        """Browsers name the page of a POST or PUT always, that of a GET over plain HTTP only in a Referer, which the
+        page may leave out but not invent.  So what changes something by GET has to say more than nothing."""
+        if browser_rules.says_its_page(headers) or browser_rules.is_referred_by_own_page(headers):
+            return False
+        return self._header.lower() not in headers
+
+    @property
+    def _header(self) -> str:
+        """Hadoop's header against forgery."""
+        return (self.csrf or CsrfRules()).header
 
     def _is_let_in(self, headers: Mapping[str, str]) -> bool:
         origin = headers.get("origin")
@@ -78,8 +92,12 @@ class OwnPages:
 def _is_change(scope: Scope, asked: Asked) -> bool:
     if scope["method"] not in browser_rules.READING:
         return True
-    field = _BY_READING.get(scope["path"])
-    return (field is not None and asked.parameter(field) is not None) or is_operation(scope["method"], asked)
+    path = scope["path"].rstrip("/")
+    if path in CHANGED_BY_READING:
+        field = CHANGED_BY_READING[path]
+        if field is None or asked.parameter(field) is not None:
+            return str(scope["method"]) != "OPTIONS"
+    return is_operation(scope["method"], asked)
 
 
 def _has_untyped_body(scope: Scope, headers: Mapping[str, str]) -> bool:
@@ -92,6 +110,13 @@ def _not_our_name(host: str) -> RestError:
     return forbidden(
         f"Host {browser_rules.shown(host)} is not a name of this ResourceManager; "
         f"expected an address, localhost, its own host name, or one of {HOST_SETTING}"
+    )
+
+
+def _no_page(header: str) -> RestError:
+    return forbidden(
+        f"A browser that does not say which page asks changes nothing by GET; expected a page of this ResourceManager, "
+        f"or the header {header}"
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Executable, Select, delete, func, or_, select
+from sqlalchemy import Executable, Select, delete, select
 
-from yodel.domain.queues.history import ChangesKept, TreeChange
+from yodel.domain.queues.history import TreeChange
 from yodel.domain.scheduler_conf import SchedulerProperty
 from yodel.store import tables
 
@@ -23,6 +23,7 @@ def change_values(change: TreeChange) -> dict[str, Any]:
         "before": _pairs(change.before),
         "after": _pairs(change.after),
         "size": change.size,
+        "since": change.since,
     }
 
 
@@ -34,6 +35,7 @@ def change_from(row: Mapping[Any, Any]) -> TreeChange:
         reason=row["reason"],
         before=_properties(row["before"]),
         after=_properties(row["after"]),
+        since=row["since"],
     )
 
 
@@ -43,17 +45,17 @@ def page(before: int | None, limit: int) -> Select[Any]:
     return found if before is None else found.where(_CHANGES.version < before)
 
 
-def surplus(kept: ChangesKept) -> Executable:
-    """Removes what ``yodel.domain.queues.history.outdated`` names."""
-    newest_first = _CHANGES.version.desc()
-    counted = select(
-        _CHANGES.version,
-        func.row_number().over(order_by=newest_first).label("place"),
-        func.sum(_CHANGES.size).over(order_by=newest_first).label("total"),
-    ).subquery()
-    is_outdated = or_(counted.c.place > kept.count, counted.c.total > kept.size)
-    gone = select(counted.c.version).where(counted.c.place > 1, is_outdated)
-    return delete(tables.queue_changes).where(_CHANGES.version.in_(gone))
+KEPT = select(_CHANGES.version, _CHANGES.size, _CHANGES.since)
+"""What of each change says whether it goes (``yodel.domain.queues.history.Kept``)."""
+
+
+def of_versions(versions: Iterable[int]) -> Select[Any]:
+    return select(tables.queue_changes).where(_CHANGES.version.in_(list(versions)))
+
+
+def without(versions: Iterable[int]) -> Executable:
+    """Removes these changes."""
+    return delete(tables.queue_changes).where(_CHANGES.version.in_(list(versions)))
 
 
 def _pairs(said: Iterable[SchedulerProperty]) -> list[list[str]]:

@@ -19,7 +19,7 @@ from yodel.domain.delegation_token import DelegationToken
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.past import PastUsage, PastUsageId
-from yodel.domain.queues.history import TreeChange, outdated
+from yodel.domain.queues.history import TreeChange, folded, surplus
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
 from yodel.domain.tokens import MasterKey
@@ -206,7 +206,9 @@ def _write(disk: MemoryDisk, rows: Sequence[Row]) -> None:
 
 def _write_changes(disk: MemoryDisk, commit: Commit) -> None:
     disk.tree_changes |= {change.version: change for change in commit.tree_changes}
-    for version in outdated(disk.tree_changes.values(), commit.tree_changes_kept) if commit.tree_changes else ():
+    gone = surplus(disk.tree_changes.values(), commit.tree_changes_kept) if commit.tree_changes else ()
+    disk.tree_changes |= {change.version: change for change in folded(disk.tree_changes, gone)}
+    for version, _ in gone:
         del disk.tree_changes[version]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, cast
 
 from yodel.domain.queues.amounts import Amounts, Part, Unit
 from yodel.domain.queues.queue import Enforcement, Ordering, Queue, QueueState
+from yodel.domain.queues.user_weights import NO_WEIGHTS, NOT_LINKED, Pairs, UserWeights, below, weights_of
 from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import tables
@@ -46,8 +47,11 @@ def _limits(queue: Queue) -> dict[str, Any] | None:
     for name in _AMOUNTS:
         if amounts := getattr(queue, name):
             found[name] = [[part.name, part.value, part.unit.value] for part in amounts]
-    if queue.user_weights:
-        found["user_weights"] = [list(pair) for pair in queue.user_weights]
+    weights = cast("UserWeights | Pairs", queue.user_weights)
+    if own := weights.own if isinstance(weights, UserWeights) else weights:
+        found["user_weights"] = [list(pair) for pair in own]
+    if isinstance(weights, UserWeights) and weights.above is not None:
+        found["inherits_user_weights"] = True
     if queue.ordering is not plain.ordering:
         found["ordering"] = queue.ordering.value
     if queue.enforcement is not plain.enforcement:
@@ -69,7 +73,7 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
         default_lifetime_s=row["default_lifetime_s"],
         submit_acl=row["submit_acl"],
         administer_acl=row["administer_acl"],
-        user_weights=tuple((name, weight) for name, weight in limits.get("user_weights", ())),
+        user_weights=_weights(limits),
         ordering=Ordering(limits.get("ordering", Ordering.FIFO.value)),
         enforcement=Enforcement(limits.get("enforcement", Enforcement.LIMIT.value)),
         windows=tuple(Window(**window) for window in limits.get("windows", ())),
@@ -78,6 +82,26 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
         capacity_amounts=_amounts(limits.get("capacity_amounts", ())),
         maximum_amounts=_amounts(limits.get("maximum_amounts", ())),
     )
+
+
+def _weights(limits: Mapping[str, Any]) -> Any:
+    own = tuple((name, weight) for name, weight in limits.get("user_weights", ()))
+    return UserWeights(own, NOT_LINKED) if limits.get("inherits_user_weights") else own
+
+
+def linked(queues: Iterable[Queue]) -> list[Queue]:
+    """All rows of the tree, with the weights that they have from above: only a queue's own are in its row."""
+    tables = dict[str, UserWeights]()
+    found = []
+    for queue in sorted(queues, key=lambda queue: queue.path.count(".")):
+        weights = weights_of(queue.user_weights)
+        if weights.above is NOT_LINKED:
+            weights = below(tables.get(queue.parent_path or "", NO_WEIGHTS), weights.own)
+        if queue.user_weights or weights.above is not None:
+            queue = replace(queue, user_weights=cast("Any", weights))
+        tables[queue.path] = weights
+        found.append(queue)
+    return found
 
 
 def _amounts(kept: Sequence[tuple[str, float, str]]) -> Amounts:

@@ -25,7 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncTransaction
 
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
-from yodel.domain.queues.history import TreeChange
+from yodel.domain.queues.history import ChangesKept, TreeChange, folded, surplus
 from yodel.domain.queues.queue import Queue
 from yodel.domain.tokens import MasterKey
 from yodel.errors import Unavailable
@@ -244,7 +244,19 @@ class SqlStore:
     async def _write_changes(self, connection: AsyncConnection, commit: Commit) -> None:
         if commit.tree_changes:
             await connection.execute(self._upsert_change, list(map(change_rows.change_values, commit.tree_changes)))
-            await connection.execute(change_rows.surplus(commit.tree_changes_kept))
+            await self._remove_surplus(connection, commit.tree_changes_kept)
+
+    async def _remove_surplus(self, connection: AsyncConnection, kept: ChangesKept) -> None:
+        """The oldest changes; what is put together with a newer one is read first."""
+        gone = surplus((await connection.execute(change_rows.KEPT)).all(), kept)
+        if not gone:
+            return
+        versions = {number for version, into in gone if into is not None for number in (version, into)}
+        found = (await connection.execute(change_rows.of_versions(versions))).mappings().all() if versions else []
+        by_version = {row["version"]: change_rows.change_from(row) for row in found}
+        if made := folded(by_version, gone):
+            await connection.execute(self._upsert_change, list(map(change_rows.change_values, made)))
+        await connection.execute(change_rows.without(version for version, _ in gone))
 
     async def _write_master_keys(self, connection: AsyncConnection, keys: Iterable[tuple[str, MasterKey]]) -> None:
         values = [{"purpose": purpose, "key_id": key.key_id, "secret": key.secret} for purpose, key in keys]
@@ -346,7 +358,7 @@ async def _read(connection: AsyncConnection, identity: Identity) -> Snapshot:
     key_rows = (await connection.execute(select(tables.master_keys).order_by(tables.master_keys.c.position))).mappings()
     return snapshot_of(
         identity,
-        queues=map(queue_rows.queue_from, read[rows.QUEUES]),
+        queues=queue_rows.linked(map(queue_rows.queue_from, read[rows.QUEUES])),
         nodes=map(rows.node_from, read[rows.NODES]),
         applications=map(rows.application_from, read[rows.APPLICATIONS]),
         attempts=map(rows.attempt_from, read[rows.ATTEMPTS]),

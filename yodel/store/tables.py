@@ -93,6 +93,8 @@ class QueueChangeColumns(TypedColumns):
     after = Column(JSON, nullable=False)
     size = Column(BigInteger, nullable=False)
     """Characters of all of it: the oldest go when all together have too many."""
+    since = Column(BigInteger)
+    """Of a change by an administrator of queues: the version before it; null of all others."""
 
 
 class NodeColumns(TypedColumns):

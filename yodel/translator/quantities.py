@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from yodel.errors import InvalidValue
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([eE][+-]?\d{1,3}|[KMGTPE]i|[numkMGTPE]|)")
+_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([eE][+-]?\d{1,3}|[KMGTPE]i|[numkMGTPE]|)", re.ASCII)
 _SUFFIXES: dict[str, Decimal] = {
     "": Decimal(1),
     "n": Decimal("1e-9"),

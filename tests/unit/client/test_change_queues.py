@@ -219,3 +219,14 @@ def test_window_is_made_listed_and_removed(served: Served) -> None:
     served.done("window", "remove", "default", "day", "--reason", "over")
     assert served.world.rm.state.queues["root.default"].windows == ()
     assert "Windows" not in served.run("show", "default").stdout
+
+
+@pytest.mark.parametrize("option", ["--duration", "--maximum", "--stop-new-before", "--stages"])
+@pytest.mark.parametrize("number", ["１２", "٤٠", "1_0", "ten"])
+def test_numbers_of_a_window_are_in_ascii_digits(served: Served, option: str, number: str) -> None:
+    words = {"--duration": "36000", "--maximum": "40", option: number}
+    result = served.run(
+        "window", "add", "default", "day", "0 8 * * 1-5", *(word for pair in words.items() for word in pair)
+    )
+    assert (result.exit_code, served.version) == (2, 1)
+    assert number in result.output

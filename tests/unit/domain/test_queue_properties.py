@@ -435,3 +435,18 @@ def test_queues_with_long_names_may_be_as_many_as_there_may_be() -> None:
     found = properties_of(tree, 0.5)
     assert len(found[f"{PREFIX}root.queues"]) > 4096
     assert described(found).queues[1:] == tree[1:]
+
+
+def test_property_counts_for_the_queue_it_is_of_where_one_is_called_as_it_begins() -> None:
+    tree = {
+        "root.queues": "user-settings,intra-queue-preemption",
+        "root.user-settings.capacity": "50",
+        "root.user-settings.user-settings.bob.weight": "0.5",
+        "root.intra-queue-preemption.capacity": "50",
+        "root.intra-queue-preemption.disable_preemption": "true",
+    }
+    found = {queue.path: queue for queue in described({PREFIX + name: text for name, text in tree.items()}).queues}
+    weights = {path: queue.user_weights for path, queue in found.items() if queue.user_weights}
+    assert weights == {"root.user-settings": (("bob", 0.5),)}
+    assert [path for path, queue in found.items() if queue.is_preemption_disabled] == ["root.intra-queue-preemption"]
+    assert not any(queue.is_intra_queue_preemption_disabled for queue in found.values())

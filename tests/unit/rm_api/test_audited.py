@@ -120,3 +120,12 @@ async def test_what_is_said_of_a_token_is_not_written(audit: AuditLines, status:
 async def test_proxied_calls_of_applications_are_theirs(audit: AuditLines) -> None:
     await audited("POST", "/proxy/application_1_0001/kill", 200, b"")
     assert audit() == []
+
+
+async def test_queues_that_are_put_back_by_get_leave_a_line(world: RestWorld, audit: AuditLines) -> None:
+    path = "/ws/v1/cluster/scheduler-conf/format"
+    assert (await world.client.get(f"{path}?user.name=admin")).status_code == 200
+    (line,) = audit()
+    assert shown(line, "USER", "OPERATION", "TARGET", "RESULT") == [
+        *("admin", "Format Scheduler Configuration", "AdminService", "SUCCESS")
+    ]

@@ -8,10 +8,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from starlette.routing import Route
 
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.browser_rules import HostNames
 from yodel.domain.cross_origin import CrossOriginRules
+from yodel.rm_api import app
+from yodel.rm_api.csrf import CsrfRules
 
 NEW = "/ws/v1/cluster/apps/new-application"
 APPS = "/ws/v1/cluster/apps"
@@ -159,3 +162,61 @@ async def test_links_from_elsewhere_lead_here(local: RestWorld) -> None:
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Referer": "http://wiki.example/", **BROWSER}
     for path in ("/cluster", "/proxy/application_1_0001/?op=show"):
         assert (await local.client.get(path, headers=link)).status_code in (200, 302, 404)
+
+
+CHANGED_BY_GET = sorted(
+    route.path
+    for module in app.ROUTES
+    for route in module.ROUTES
+    if isinstance(route, Route) and "GET" in (route.methods or ()) and hasattr(route.endpoint, "is_administrative")
+)
+"""What administers by GET, each asked so that it changes something."""
+AS_ADMIN = "?log=yodel&level=INFO&user.name=admin"
+IMAGE = {"Referer": "http://evil.example/", **BROWSER}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image", **BROWSER},
+        {"Origin": "http://evil.example", **BROWSER},
+        {"Origin": "null", **BROWSER},
+        {"Origin": "http://evil.example:8088", "Host": "evil.example:8088", **BROWSER},
+        {"Sec-Fetch-Site": "same-origin", "Host": "evil.example:8088", **BROWSER},
+        IMAGE,
+        BROWSER,
+        {**IMAGE, "Referer": "http://rm-host:8088.evil.example/"},
+    ],
+    ids=["an image", "a fetch", "a sandbox", "rebound", "rebound image", "over HTTP", "without Referer", "alike"],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("path", CHANGED_BY_GET)
+async def test_page_of_another_site_administers_nothing_by_get(
+    world: RestWorld, path: str, method: str, page: dict[str, str]
+) -> None:
+    answer = await world.client.request(method, path + AS_ADMIN, headers=page)
+    assert answer.status_code == 403
+    assert (await world.json("/scheduler-conf/version"))["configversion"]["versionID"] == 1
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        {"User-Agent": "curl/8.5.0"},
+        {"Sec-Fetch-Site": "none", **BROWSER},
+        {"Referer": f"{HERE}/logLevel?log=yodel", **BROWSER},
+        {"X-XSRF-Header": "", **BROWSER},
+    ],
+)
+@pytest.mark.parametrize("path", CHANGED_BY_GET)
+async def test_programs_and_own_pages_administer_by_get(world: RestWorld, path: str, caller: dict[str, str]) -> None:
+    answer = await world.client.get(path + AS_ADMIN, headers={"Host": "rm-host:8088", **caller})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("path", CHANGED_BY_GET)
+async def test_header_against_forgery_is_asked_of_a_get_that_changes_something(path: str) -> None:
+    page = {"Host": "rm-host:8088", "Sec-Fetch-Site": "same-origin", **BROWSER}
+    async with rest_world(csrf=CsrfRules(), host_names=HostNames.of(("rm-host",))) as world:
+        assert (await world.client.get(path + AS_ADMIN, headers=page)).status_code == 400
+        assert (await world.client.get(path + AS_ADMIN, headers={**page, "X-XSRF-Header": "x"})).status_code == 200

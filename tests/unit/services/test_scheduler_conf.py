@@ -18,11 +18,18 @@ from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described
 from yodel.domain.queues.queue import Queue, QueueState, leaves_under_root
 from yodel.domain.queues.words import are_said
-from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, SchedulerProperty, assembled
 from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion, Unavailable
 from yodel.services.access.rights import Rights
 from yodel.services.scheduling import configuration
-from yodel.services.scheduling.configuration import Consequences, Plan, SchedulerConfService, assembling, replacing
+from yodel.services.scheduling.configuration import (
+    Consequences,
+    Plan,
+    SchedulerConfService,
+    assembling,
+    moving,
+    replacing,
+)
 
 
 class Shares(list[float]):
@@ -316,19 +323,26 @@ async def test_administrators_of_a_queue_change_what_is_below_it(world: World) -
         await service(world).planned("alice", assembling(ConfUpdate(updated=shares)))
 
 
-async def test_large_tree_is_described_once_and_beside_the_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_large_tree_is_put_together_and_described_once_and_beside_the_loop(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     threads = list[int]()
 
     def counting(properties: Mapping[str, str], pools: Pools) -> Described:
         threads.append(threading.get_ident())
         return described(properties, pools)
 
+    def putting_together(properties: Mapping[str, str], update: ConfUpdate) -> Mapping[str, str]:
+        threads.append(threading.get_ident())
+        return assembled(properties, update)
+
     monkeypatch.setattr(configuration, "described", counting)
+    monkeypatch.setattr(configuration, "assembled", putting_together)
     conf = service(world)
     await conf.planned("admin", assembling(HALVES))
     await conf.validated(HALVES)
     await change(world, HALVES)
-    assert len(threads) == 3
+    assert len(threads) == 6
     assert threading.get_ident() not in threads
 
 
@@ -338,6 +352,8 @@ async def test_what_has_changed_since_it_was_described_is_described_anew(world: 
 
     def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
         asked.append(HALVES if asked else ConfUpdate())
+        if len(asked) == 1:
+            world.rm.state.standing.queue_changed()
         return assembling(asked[-1])(present)
 
     await world.run(service(world).change("admin", wanted))
@@ -347,9 +363,70 @@ async def test_what_has_changed_since_it_was_described_is_described_anew(world: 
 
 async def test_nothing_is_described_for_who_may_not_change_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configuration, "described", None)
+    monkeypatch.setattr(configuration, "assembled", None)
     for work in (
         service(world).planned("bob", assembling(HALVES)),
         service(world).change("bob", assembling(HALVES)),
     ):
         with pytest.raises(AccessDenied):
             await world.run(work)
+
+
+LONG_USER = f"user-settings.{'.' * 3_900}.weight"
+
+
+async def test_what_is_stored_too_long_is_refused_by_its_name_until_it_goes(world: World) -> None:
+    await change(world, HALVES)
+    row, copy = world.rm.state.queues["root.a"], world.rm.state.scheduler_conf
+    stored = SchedulerProperty(f"{PREFIX}root.a.{LONG_USER}", "1")
+    await world.stop()
+    world.disk.queues["root.a"] = replace(row, said=(*row.said, (LONG_USER, "1")))
+    world.disk.scheduler_conf = replace(copy, properties=(*copy.properties, stored))
+    await world.start()
+    conf = service(world)
+    assert f"{PREFIX}root.a.{LONG_USER}" in conf.properties()
+    acl = ConfUpdate(updated=[added("root.default", acl_submit_applications="alice")])
+    with pytest.raises(InvalidQueues, match=r"root\.a\.user-settings\..*a user of at most 256 characters"):
+        await change(world, acl)
+    await change(world, ConfUpdate(overall={f"{PREFIX}root.a.{LONG_USER}": ""}))
+    await change(world, acl)
+
+
+async def test_long_name_is_refused_before_it_is_put_together(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await change(world, HALVES)
+    monkeypatch.setattr(configuration, "assembled", None)
+    monkeypatch.setattr(configuration, "moved", None)
+    long = ConfUpdate(updated=[added("root.a", **{"." * 60_000: "1"})])
+    conf, deep = service(world), "root" + ".a" * 20
+    for wanted in (
+        assembling(long),
+        assembling(ConfUpdate(removed=[deep])),
+        moving("root.a", deep, ConfUpdate()),
+        moving("root.a", "root.b", long),
+        replacing({f"{PREFIX}root.a.{LONG_USER}": "1"}),
+    ):
+        with pytest.raises(InvalidQueues):
+            await conf.planned("admin", wanted)
+        with pytest.raises(InvalidQueues):
+            await world.run(conf.change("admin", wanted))
+
+
+async def test_rights_come_before_what_is_wrong_with_a_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever administers a queue is told of what is his."""
+    below = [added("root.a.x", capacity="100")]
+    await change(world, HALVES)
+    await change(world, STOP)
+    await change(world, ConfUpdate(added=below, updated=[added("root.a", acl_administer_queue="alice")]))
+    monkeypatch.setattr(configuration, "described", None)
+    conf = service(world, are_acls_enabled=True)
+    for path, name, error in (
+        ("root.default", "." * 60_000, AccessDenied),
+        ("root.a.x", "." * 60_000, AccessDenied),
+        ("root.default", LONG_USER, AccessDenied),
+        ("root.default", "capacity", AccessDenied),
+        ("root.a.x", LONG_USER, InvalidQueues),
+    ):
+        wanted = assembling(ConfUpdate(updated=[added(path, **{name: "1"})]))
+        with pytest.raises(error) as refused:
+            await conf.planned("alice", wanted)
+        assert len(str(refused.value)) < 400

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from yodel.domain.queues.queue import Queue
+from yodel.domain.queues.user_weights import NO_WEIGHTS, below, weights_of
 from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
 from yodel.store import queue_rows, tables
@@ -23,3 +24,24 @@ def test_configuration_is_one_row() -> None:
     values = queue_rows.scheduler_conf_values(conf)
     assert values["id"] == tables.IDENTITY_ROW
     assert queue_rows.scheduler_conf_from(values) == conf
+
+
+def test_row_has_a_queues_own_weights_and_those_from_above_are_linked() -> None:
+    top = below(NO_WEIGHTS, [(f"u{number}", 2.0) for number in range(100)])
+    middle = below(top, ())
+    tree = [
+        Queue(path="root.a.b", user_weights=below(middle, [("bob", 0.5)])),
+        Queue(path="root.a.c", user_weights=below(middle, ())),
+        Queue(path="root.a", is_leaf=False, user_weights=middle),
+        Queue(path="root", is_leaf=False, user_weights=top),
+        Queue(path="root.z", user_weights=(("al", 1.5),)),
+    ]
+    values = {queue.path: queue_rows.queue_values(queue) for queue in tree}
+    assert values["root.a.b"]["limits"] == {"user_weights": [["bob", 0.5]], "inherits_user_weights": True}
+    assert values["root.a.c"]["limits"] == {"inherits_user_weights": True}
+    assert values["root.z"]["limits"] == {"user_weights": [["al", 1.5]]}
+    found = {queue.path: queue for queue in queue_rows.linked(map(queue_rows.queue_from, values.values()))}
+    assert found == {queue.path: queue for queue in tree}
+    tables = [weights_of(found[path].user_weights) for path in ("root", "root.a", "root.a.c")]
+    assert tables[1].above is tables[0]
+    assert tables[2].above is tables[1]

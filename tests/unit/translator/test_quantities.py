@@ -34,3 +34,9 @@ def test_everything_else_is_refused(text: object) -> None:
 
 def test_whole_numbers_print_without_suffix() -> None:
     assert (format_milli(2000), format_milli(1500)) == ("2", "1500m")
+
+
+@pytest.mark.parametrize("text", ["１２", "٤Gi", "1e٣", "1.５"])
+def test_digits_of_other_scripts_are_none(text: str) -> None:
+    with pytest.raises(InvalidValue):
+        parse_milli(text)

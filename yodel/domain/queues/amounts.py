@@ -21,7 +21,7 @@ COUNT_MAX = 2**31 - 1
 KINDS_MAX = 20
 """Resources named of one queue."""
 _MIB: Mapping[str, int] = {"": 1, "Mi": 1, "Gi": 2**10, "Ti": 2**20, "Pi": 2**30}
-_ENTRY = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,127})=(\d{1,16}(?:\.\d{1,16})?)(%|[A-Za-z]*)")
+_ENTRY = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,127})=(\d{1,16}(?:\.\d{1,16})?)(%|[A-Za-z]*)", re.ASCII)
 
 
 class Unit(StrEnum):

@@ -1,17 +1,20 @@
 """A crontab(5) expression: which minutes by the clock on the wall it names, and at which moments these are.  Pure.
 
-Next times are APScheduler's, of its ``CronTrigger``.  It is asked on a wall that knows no zone, for three rules are not
-its own: weekdays count from Sunday, which is 0 and 7; of a day of the month and a day of the week that both begin
-without ``*`` either one is enough; and a time that the clock skips is the moment when the clock goes on, one that it
-shows twice is the first of both.
+The next of the days that it names is APScheduler's, of its ``CronTrigger``; the times of a day are the same on all of
+them.  It is asked on a wall that knows no zone, for three rules are not its own: weekdays count from Sunday, which is 0
+and 7; of a day of the month and a day of the week that both begin without ``*`` either one is enough; and a time that
+the clock skips is the moment when the clock goes on, one that it shows twice is the first of both.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apscheduler.triggers.cron import CronTrigger
@@ -23,7 +26,10 @@ FIVE_FIELDS = (
     "five fields (minute, hour, day of the month, month, day of the week), as '0 8 * * 1-5', or @hourly, @daily, "
     f"@weekly, @monthly or @yearly; at most {LENGTH_MAX} characters"
 )
-MINUTE = timedelta(minutes=1)
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+MINUTES_OF_DAY = 1440
+DAYS_KEPT_MAX = 40
+"""Of one expression, after each of which it is known which day comes next."""
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -77,7 +83,7 @@ class Crontab:
         is_day = any(min(days) <= _DAYS[month - 1] for month in months)
         if not is_either and not is_day:
             raise _refused(text, "a day that some year has")
-        common = {"minute": _said(minutes), "hour": _said(hours), "month": _said(months), "second": 0, "timezone": UTC}
+        common = {"minute": 0, "hour": 0, "month": _said(months), "second": 0, "timezone": UTC}
         day, weekday = _said(days), _said({(number - 1) % 7 for number in weekdays})
         if is_either:
             # One that never comes is looked for to the end of all years.
@@ -85,12 +91,60 @@ class Crontab:
             self._triggers.append(CronTrigger(day_of_week=weekday, **common))
         else:
             self._triggers = [CronTrigger(day=day, day_of_week=weekday, **common)]
+        self._times = array("H", sorted(60 * hour + minute for hour in hours for minute in minutes))
+        self._gap_max = max((late - early for early, late in pairwise(self._times)), default=0)
+        """Minutes without a time on a day, between the first and the last."""
+        self._is_daily = len(months) == 12 and (len(days) == 31 or is_either) and len(weekdays) == 7
+        self._named, self._is_either = (months, days, weekdays), is_either
+        self._after: dict[date, date] = {}
 
     def next_wall(self, after: datetime) -> datetime:
         """The first minute that it names, later than ``after``; both by the clock on the wall, without a zone."""
-        from_ = after.replace(second=0, microsecond=0, tzinfo=UTC) + MINUTE
-        found: list[datetime] = [trigger.get_next_fire_time(None, from_) for trigger in self._triggers]
-        return min(found).replace(tzinfo=None)
+        day, today = after.date(), self._day(after.date())
+        place = bisect_right(self._times, 60 * after.hour + after.minute) if today == day else 0
+        if place == len(self._times):
+            today, place = self._day(day + DAY), 0
+        return datetime.combine(today, time(*divmod(self._times[place], 60)))
+
+    def last_wall(self, start: datetime, gap: timedelta) -> datetime:
+        """The last time of the day that is reached from one without a ``gap`` longer than this; both on the wall."""
+        times, place, gap_min = (
+            self._times,
+            bisect_right(self._times, 60 * start.hour + start.minute) - 1,
+            gap // MINUTE,
+        )
+        if place < 0 or times[place] != 60 * start.hour + start.minute:
+            return start
+        if self._gap_max <= gap_min:
+            place = len(times) - 1
+        while place + 1 < len(times) and times[place + 1] - times[place] <= gap_min:
+            place += 1
+        return datetime.combine(start.date(), time(*divmod(times[place], 60)))
+
+    def last_wall_until(self, wall: datetime) -> datetime:
+        """The last time of a day that is not later."""
+        place = bisect_right(self._times, 60 * wall.hour + wall.minute) - 1
+        return datetime.combine(wall.date(), time(*divmod(self._times[place], 60)))
+
+    def is_endless(self, gap: timedelta) -> bool:
+        """Whether no two times that follow each other are further apart than this, on no day."""
+        over_night = MINUTES_OF_DAY - self._times[-1] + self._times[0]
+        return self._is_daily and max(self._gap_max, over_night) <= gap // MINUTE
+
+    def _day(self, day: date) -> date:
+        """The first day that it names, this one or later."""
+        months, days, weekdays = self._named
+        of_both = day.day in days, day.isoweekday() % 7 in weekdays
+        if day.month in months and (any(of_both) if self._is_either else all(of_both)):
+            return day
+        found = self._after.get(day)
+        if found is None:
+            if len(self._after) >= DAYS_KEPT_MAX:
+                self._after.clear()
+            from_ = datetime.combine(day, time(), UTC)
+            moments: list[datetime] = [trigger.get_next_fire_time(None, from_) for trigger in self._triggers]
+            found = self._after[day] = min(moments).date()
+        return found
 
 
 @lru_cache(maxsize=2048)
@@ -119,6 +173,23 @@ def next_start(cron: Crontab, where: ZoneInfo, after: datetime) -> datetime:
         found = _moment(wall, where)
         if found > after:  # where the clock shows an hour again, its times were already
             return found
+
+
+def last_start(cron: Crontab, where: ZoneInfo, start: datetime, gap: timedelta) -> datetime:
+    """The last moment of a start's day that is reached from it without a longer ``gap``, and before the clock there is
+    changed; both in UTC."""
+    wall = start.astimezone(where).replace(tzinfo=None)
+    last = cron.last_wall(wall, gap)
+    low, high = 0, (last - wall) // MINUTE
+    if _moment(last, where) != start + (last - wall):
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _moment(wall + middle * MINUTE, where) == start + middle * MINUTE:
+                low = middle
+            else:
+                high = middle
+        last = cron.last_wall_until(wall + low * MINUTE)
+    return start + (last - wall)
 
 
 def _moment(wall: datetime, where: ZoneInfo) -> datetime:

@@ -1,17 +1,21 @@
 """Changes of the queue tree: who made which, when and why, and how to go back.  Pure.
 
 A change says of every property that changed what it was and what it became; what was not there has no text.  The
-version is the tree's after it.
+version is the tree's after it.  Only so many are kept.  Those of the cluster's administrators outlive those of
+administrators of queues, which are put together instead, so that the way back does not end there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from yodel.domain.scheduler_conf import SchedulerProperty
 
 REASON_LENGTH_MAX = 1000
+AUTHORS_MAX = 10
+"""Named of changes that were put together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,13 @@ class TreeChange:
     reason: str = ""
     before: tuple[SchedulerProperty, ...] = ()
     after: tuple[SchedulerProperty, ...] = ()
+    since: int | None = None
+    """Of a change by somebody who administers queues and not the cluster: the version before it, and before those that
+    were put together with it.  None of all others."""
+
+    @property
+    def version_before(self) -> int:
+        return self.version - 1 if self.since is None else self.since
 
     @property
     def size(self) -> int:
@@ -44,6 +55,8 @@ class ChangesKept:
     count: int = 1000
     size: int = 64 * 1024 * 1024
     """Of all together, in characters: one import of 5,000 queues has some five million."""
+    of_administrators: int = 200
+    """The last so many of the cluster's administrators are kept whatever others do, within the size."""
 
 
 def change_between(
@@ -74,11 +87,81 @@ def undone(properties: Mapping[str, str], changes: Iterable[TreeChange]) -> dict
     return found
 
 
-def outdated(changes: Iterable[TreeChange], kept: ChangesKept) -> list[int]:
-    """Versions of the changes that go, of these."""
-    gone, size = [], 0
-    for place, change in enumerate(sorted(changes, key=lambda change: -change.version)):
+class Kept(Protocol):
+    """What of a change says whether it goes."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def since(self) -> int | None: ...
+
+
+def outdated(changes: Iterable[Kept], kept: ChangesKept) -> list[int]:
+    """Versions of the changes that go, of these, the newest first."""
+    return [version for version, _ in surplus(changes, kept)]
+
+
+def surplus(changes: Iterable[Kept], kept: ChangesKept) -> list[tuple[int, int | None]]:
+    """The same, each with the version of the change that it is put together with; None: there is no way back behind
+    it, as nothing older is kept.
+
+    A change goes when there are too many that are newer, or too large ones.  One that has to stay is of a cluster's
+    administrator, or stands alone between two of these.
+    """
+    newest_first = sorted(changes, key=lambda change: -change.version)
+    size, own_count, own_size = 0, 0, 0
+    goes: list[bool] = []
+    for place, change in enumerate(newest_first):
         size += change.size
-        if place and (place >= kept.count or size > kept.size):
-            gone.append(change.version)
-    return gone
+        is_protected = False
+        if change.since is None:
+            own_count, own_size = own_count + 1, own_size + change.size
+            is_protected = own_count <= min(kept.of_administrators, kept.count) and own_size <= kept.size
+        goes.append(place > 0 and not is_protected and (place >= kept.count or size > kept.size))
+    last = max(
+        (place for place, change in enumerate(newest_first) if change.since is None and not goes[place]), default=0
+    )
+    found: list[tuple[int, int | None]] = []
+    into: int | None = None
+    reached = 0
+    for place, change in enumerate(newest_first):
+        if goes[place] and place > last:
+            found.append((change.version, None))
+        elif goes[place] and into is not None and reached == change.version:
+            found.append((change.version, into))
+        else:
+            into = change.version if change.since is not None else None
+        reached = change.version - 1 if change.since is None else change.since
+    return found
+
+
+def folded(changes: Mapping[int, TreeChange], gone: Iterable[tuple[int, int | None]]) -> list[TreeChange]:
+    """Changes that others are put together with.  ``gone`` is as ``surplus`` says it."""
+    made: dict[int, TreeChange] = {}
+    for version, into in gone:
+        if into is not None:
+            made[into] = together(changes[version], made.get(into, changes[into]))
+    return list(made.values())
+
+
+def together(older: TreeChange, newer: TreeChange) -> TreeChange:
+    """Two changes that follow each other as one, by both authors.  What came and went in between is not in it."""
+    was = {one.name: one for one in newer.before} | {one.name: one for one in older.before}
+    for name in {one.name for one in older.after} - {one.name for one in older.before}:
+        was.pop(name, None)
+    became = {one.name: one for one in older.after} | {one.name: one for one in newer.after}
+    for name in {one.name for one in newer.before} - {one.name for one in newer.after}:
+        became.pop(name, None)
+    same = {name for name in was if became.get(name) == was[name]}
+    authors = dict.fromkeys((*newer.author.split(", "), *older.author.split(", ")))
+    return replace(
+        newer,
+        author=", ".join(list(authors)[:AUTHORS_MAX]),
+        before=tuple(was[name] for name in sorted(was) if name not in same),
+        after=tuple(became[name] for name in sorted(became) if name not in same),
+        since=older.version_before,
+    )

@@ -7,10 +7,11 @@ A file with one refusal is refused whole, so nothing of it is lost without a wor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from yodel.domain.colocation.properties import PREFIX as COLOCATION
+from yodel.domain.queues.bounds import OutOfBounds, require_properties
 from yodel.domain.queues.limit_properties import PARALLEL, user_of
 from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES
 from yodel.domain.queues.properties import (
@@ -23,9 +24,9 @@ from yodel.domain.queues.properties import (
 )
 from yodel.domain.queues.queue import APPLICATIONS_MAX, ROOT
 from yodel.domain.queues.window_properties import window_of
-from yodel.domain.queues.words import owner
+from yodel.domain.queues.words import owner, tree_of
 from yodel.domain.queues.xml_file import Entry
-from yodel.domain.scheduler_conf import PREFIX, children
+from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
 REFUSALS_MAX = 100
@@ -120,7 +121,12 @@ def understood(entries: Iterable[Entry]) -> Understood:
     found = Understood()
     once = _once(entries, found)
     told = {name: entry.value for name, entry in once.items()}
-    paths = _paths(told)
+    try:
+        below = tree_of(told)
+    except Refused as error:
+        found.refusals.append(Said(_line(str(error), _named(str(error), told), once, {}), str(error)))
+        return found
+    paths = below.keys()
     if paths == {ROOT}:
         names = once.get(f"{PREFIX}root.queues")
         found.refusals.append(Said(names.line if names else 1, f"{PREFIX}root.queues names no queue"))
@@ -136,21 +142,26 @@ def understood(entries: Iterable[Entry]) -> Understood:
             found.properties[entry.name] = verdict.value
         if verdict.of_leaves:
             of_leaves[verdict.of_leaves] = entry.value.strip()
-    leaves = [path for path in paths if not children(told, path)] if of_leaves else []
+    leaves = [path for path, names in below.items() if not names] if of_leaves else []
     for leaf in leaves:
         for name, value in of_leaves.items():
             found.properties.setdefault(f"{PREFIX}{leaf}.{name}", value)
     if not found.refusals:
-        _judge(found, once)
+        _judge(found, once, below)
     found.notes.sort()
     found.refusals.sort()
     return found
 
 
 def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
-    """By name; what is said twice, where Hadoop takes the last, is refused."""
+    """By name; what is said twice, where Hadoop takes the last, is refused, and so is what is too long to look at."""
     once: dict[str, Entry] = {}
     for entry in entries:
+        try:
+            require_properties([(entry.name, " ".join(entry.value.split()))])
+        except OutOfBounds as error:
+            found.refusals.append(Said(entry.line, str(error)))
+            continue
         value = entry.value if entry.value.isprintable() else " ".join(entry.value.split())
         if (first := once.get(entry.name)) is not None:
             found.refusals.append(Said(entry.line, f"{entry.name} is said twice, in line {first.line} too"))
@@ -159,18 +170,7 @@ def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
     return once
 
 
-def _paths(properties: Mapping[str, str]) -> set[str]:
-    """The root and all queues that are named."""
-    paths, waiting = {ROOT}, [ROOT]
-    while waiting:
-        path = waiting.pop()
-        below = {f"{path}.{name}" for name in children(properties, path)}
-        paths |= below
-        waiting += below
-    return paths
-
-
-def _verdict(entry: Entry, paths: set[str]) -> _Verdict:
+def _verdict(entry: Entry, paths: Set[str]) -> _Verdict:
     if entry.name.startswith(COLOCATION):
         return _Verdict(entry.value)
     if not entry.name.startswith(PREFIX):
@@ -234,7 +234,7 @@ def _listed(names: Mapping[str, str], name: str) -> str:
     return next((said for start, said in names.items() if start.endswith(".") and name.startswith(start)), "")
 
 
-def _judge(found: Understood, once: Mapping[str, Entry]) -> None:
+def _judge(found: Understood, once: Mapping[str, Entry], below: Mapping[str, Sequence[str]]) -> None:
     """Refusals of the whole, one after another: what is wrong with one property is told, and looked away from."""
     properties = dict(found.properties)
     while len(found.refusals) < REFUSALS_MAX:
@@ -244,7 +244,7 @@ def _judge(found: Understood, once: Mapping[str, Entry]) -> None:
             text = " ".join((str(error), *getattr(error, "__notes__", ())))
             name = _named(text, properties)
             if name or not found.refusals:  # a sum may be wrong because of what was taken out
-                found.refusals.append(Said(_line(text, name, once), text))
+                found.refusals.append(Said(_line(text, name, once, below), text))
             if not name or name.endswith(".queues"):
                 return
             del properties[name]
@@ -258,15 +258,14 @@ def _named(text: str, properties: Mapping[str, str]) -> str:
     return max(named, key=len, default="")
 
 
-def _line(text: str, name: str, once: Mapping[str, Entry]) -> int:
+def _line(text: str, name: str, once: Mapping[str, Entry], below: Mapping[str, Sequence[str]]) -> int:
     """Of the property, or of the first that is said of a queue that the text names."""
     if name in once:
         return once[name].line
-    told = {said: entry.value for said, entry in once.items()}
     for path in re.findall(r"\broot(?:\.[A-Za-z0-9_-]+)*", text.replace("label=", " label=")):
         own = f"{PREFIX}{path}."
         about = ("maximum-capacity", "capacity") if "maximum" in text else ("capacity",)
-        names = [*(own + kind for kind in about), *(f"{own}{child}.capacity" for child in children(told, path))]
+        names = [*(own + kind for kind in about), *(f"{own}{child}.capacity" for child in below.get(path, ()))]
         for said in (*names, f"{own}queues"):
             if said in once:
                 return once[said].line

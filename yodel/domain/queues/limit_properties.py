@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from yodel.domain.numerals import plain
 from yodel.domain.queues.queue import BY_PRIORITY, BY_USE, Ordering, Queue
+from yodel.domain.queues.user_weights import NO_WEIGHTS, UserWeights, below, weights_of
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
 
@@ -18,6 +20,8 @@ PARALLEL = "max-parallel-apps"
 """Of a queue, and of the whole scheduler for every queue that says nothing itself: not of the queue above it."""
 USERS_MAX = 1000
 """Users with a weight of their own in one queue."""
+USER_LENGTH_MAX = 256
+"""Of a user's name, as the RPC ports take it (``hadoop_rpc.server_connection``)."""
 PREEMPTION_PROPERTIES = {
     "disable_preemption": "is_preemption_disabled",
     "intra-queue-preemption.disable_preemption": "is_intra_queue_preemption_disabled",
@@ -34,17 +38,11 @@ def user_of(name: str) -> str:
     return name[len(before) : -len(after)]
 
 
-def weights_by_owner(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """By the prefix of a queue's properties and by user, the name of the property with his weight."""
-    found: dict[str, dict[str, str]] = {}
+def last_user_of(name: str) -> str:
+    """Likewise of a full name, whatever queue it is of: what is behind the last ``user-settings`` in it."""
     marker = f".{_USER[0]}"
-    for name in properties:
-        at = name.find(marker)
-        while at >= 0:
-            if user := user_of(name[at + 1 :]):
-                found.setdefault(name[: at + 1], {})[user] = name
-            at = name.find(marker, at + 1)
-    return found
+    at = name.rfind(marker)
+    return user_of(name[at + 1 :]) if at >= 0 else ""
 
 
 def limits(
@@ -52,24 +50,24 @@ def limits(
     own: str,
     path: str,
     parent: Queue | None,
-    weighed: Mapping[str, Mapping[str, str]],
+    words: Mapping[str, str],
     *,
     is_leaf: bool,
 ) -> dict[str, Any]:
-    """Fields of a ``Queue``.  ``own`` is the prefix of its properties, ``weighed`` is ``weights_by_owner`` of them.
+    """Fields of a ``Queue``.  ``own`` is the prefix of its properties, ``words`` what is said of it by its own names.
 
     Raises:
         Refused: a malformed value, or a limit of users on a queue that has none.
     """
     percent = _number(properties, own, "minimum-user-limit-percent", 100.0, 0.0, 100.0)
-    weights = dict(parent.user_weights) if parent is not None else {}
-    weights |= _weights(properties, own, path, weighed.get(own, {}))
+    inherited = weights_of(parent.user_weights) if parent is not None else NO_WEIGHTS
+    weights = below(inherited, _weights(properties, own, path, words).items())
     if is_leaf:
         _require_weights(path, weights, percent)
     found: dict[str, Any] = {
         "user_limit_factor": _factor(properties, own),
         "minimum_user_limit_percent": percent,
-        "user_weights": tuple(sorted(weights.items())),
+        "user_weights": weights,
         "ordering": _ordering(properties, own, is_leaf=is_leaf),
         "is_by_priority": not is_leaf and _is_by_priority(properties, own, parent),
         "priority": int(_number(properties, own, "priority", 0.0, -PRIORITY_MAX - 1, PRIORITY_MAX)),
@@ -78,7 +76,7 @@ def limits(
     }
     for name, attribute in PREEMPTION_PROPERTIES.items():
         above = parent is not None and getattr(parent, attribute)
-        found[attribute] = _is(own + name, properties.get(own + name, ""), default=above)
+        found[attribute] = _is(own + name, words.get(name, ""), default=above)
     if own + "maximum-am-resource-percent" in properties:
         found["am_share"] = _number(properties, own, "maximum-am-resource-percent", 0.0, 0.0, 1.0)
     for name, is_plain in (
@@ -166,18 +164,23 @@ def _is_by_priority(properties: Mapping[str, str], own: str, parent: Queue | Non
     return text == BY_PRIORITY if text else parent is not None and parent.is_by_priority
 
 
-def _weights(properties: Mapping[str, str], own: str, path: str, names: Mapping[str, str]) -> dict[str, float]:
+def _weights(properties: Mapping[str, str], own: str, path: str, words: Mapping[str, str]) -> dict[str, float]:
+    names = {user: name for name in words if (user := user_of(name))}
     if len(names) > USERS_MAX:
         raise Refused(f"Too many users with a weight in {path}: at most {USERS_MAX}")
-    return {
-        user: _number(properties, own, name.removeprefix(own), 1.0, -math.inf, math.inf) for user, name in names.items()
-    }
+    for user, name in names.items():
+        if len(user) > USER_LENGTH_MAX:
+            text = f"the name of a user of at most {USER_LENGTH_MAX} characters"
+            raise Refused(f"Invalid property: {(own + name)[:80]!r}; expected {text}")
+    return {user: _number(properties, own, name, 1.0, -math.inf, math.inf) for user, name in names.items()}
 
 
-def _require_weights(path: str, weights: Mapping[str, float], percent: float) -> None:
+def _require_weights(path: str, weights: UserWeights, percent: float) -> None:
     """UserWeights.validateForLeafQueue: of those that it has from above too."""
     most = min(WEIGHT_MAX, 100.0 / percent) if percent else WEIGHT_MAX
-    for user, weight in weights.items():
+    if not weights or 0.0 <= weights.least <= weights.most <= most:
+        return
+    for user, weight in weights:
         if not 0.0 <= weight <= most:
             raise Refused(
                 f'Weight ({weight}) for user "{user}" must be between 0 and 100 / {percent} (= {most}, the number of '
@@ -190,10 +193,10 @@ def _number(properties: Mapping[str, str], own: str, name: str, default: float, 
     if text is None or not text.strip():
         return default
     try:
-        value = float(text)
+        value = float(plain(text))
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or not least <= value <= most or "_" in text:
+    if not math.isfinite(value) or not least <= value <= most:
         raise _refused(own + name, text, f"a number from {least:g} to {most:g}" if math.isfinite(least) else "a number")
     if name in ("maximum-applications", "priority", PARALLEL) and value != int(value):
         raise _refused(own + name, text, "a whole number")

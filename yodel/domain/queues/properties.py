@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from yodel.domain.colocation import properties as colocation
 from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.numerals import plain
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.amounts import WEIGHT_MAX, is_by_resource, said_in, text_of
+from yodel.domain.queues.bounds import require_properties
 from yodel.domain.queues.limit_properties import (
     PARALLEL,
     PREEMPTION_PROPERTIES,
@@ -24,24 +27,17 @@ from yodel.domain.queues.limit_properties import (
     parallel_of,
     preemption_of,
     user_of,
-    weights_by_owner,
 )
 from yodel.domain.queues.mapping import NO_RULES, MappingRules
-from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES, TEXT_LENGTH_MAX, mapping_of
+from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES, mapping_of
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_one_kind, require_together
 from yodel.domain.queues.window_properties import window_of, windows_said, with_windows
-from yodel.domain.queues.words import owner
-from yodel.domain.scheduler_conf import PREFIX, children
+from yodel.domain.queues.words import owner, tree_of, words_of
+from yodel.domain.scheduler_conf import DEPTH_MAX, PREFIX, QUEUES_MAX
 from yodel.errors import Refused
 
-QUEUES_MAX = 5000
-"""Queues in the tree: all are shown in one answer (decision 0066)."""
-DEPTH_MAX = 10
-VALUE_LENGTH_MAX = 4096
-NAMES_LENGTH_MAX = QUEUES_MAX * 129
-"""Of the names of queues below one, with the commas between them."""
 ONE_POOL = Pools()
 LEGACY_MODE = f"{PREFIX}legacy-queue-mode.enabled"
 MAXIMUM_AM_SHARE = f"{PREFIX}maximum-am-resource-percent"
@@ -139,9 +135,12 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
     Raises:
         Refused: a property that would have no effect, a malformed value, capacities that do not add up.
     """
+    require_properties(properties.items())
     queues: list[Queue] = []
-    _walk(properties, ROOT, None, queues, weights_by_owner(properties), pools)
-    _require_known(properties, {queue.path for queue in queues})
+    below = tree_of(properties)
+    words = words_of(below.keys(), properties)
+    _walk(properties, ROOT, None, queues, _Said(below, words), pools)
+    _require_known(properties, below.keys())
     share = properties.get(MAXIMUM_AM_SHARE)
     am_share = None if share is None else _float(MAXIMUM_AM_SHARE, share)
     if am_share is not None and not 0 < am_share <= 1:
@@ -149,11 +148,18 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
     leaves = [queue.path for queue in queues if queue.is_leaf]
     mapping = mapping_of(properties, leaves, [queue.path for queue in queues if not queue.is_leaf])
     return Described(
-        queues=tuple(with_windows(queues, properties)),
+        queues=tuple(with_windows(queues, words)),
         am_share=am_share,
         mapping=mapping,
         colocation=colocation.colocation_of(properties),
     )
+
+
+class _Said(NamedTuple):
+    """By path: the names of the queues below one, and what is said of it by its own names."""
+
+    below: Mapping[str, Sequence[str]]
+    words: Mapping[str, Mapping[str, str]]
 
 
 def _walk(
@@ -161,11 +167,11 @@ def _walk(
     path: str,
     parent: Queue | None,
     found: list[Queue],
-    weighed: Mapping[str, Mapping[str, str]],
+    said: _Said,
     pools: Pools | None,
 ) -> None:
-    names = children(properties, path)
-    queue = _queue(properties, path, parent, weighed, is_leaf=not names)
+    names = said.below[path]
+    queue = _queue(properties, path, parent, said.words[path], is_leaf=not names)
     found.append(queue)
     require_amounts(queue, is_legacy=not found[0].is_free_mix)
     if len(found) > QUEUES_MAX or path.count(".") >= DEPTH_MAX:
@@ -177,7 +183,7 @@ def _walk(
         return
     below = len(found)
     for name in names:
-        _walk(properties, f"{path}.{name}", queue, found, weighed, pools)
+        _walk(properties, f"{path}.{name}", queue, found, said, pools)
     places = [place for place in range(below, len(found)) if found[place].parent_path == path]
     is_legacy = not found[0].is_free_mix
     families = _families(queue, [found[place] for place in places], pools)
@@ -197,7 +203,7 @@ def _queue(
     properties: Mapping[str, str],
     path: str,
     parent: Queue | None,
-    weighed: Mapping[str, Mapping[str, str]],
+    words: Mapping[str, str],
     *,
     is_leaf: bool,
 ) -> Queue:
@@ -235,7 +241,7 @@ def _queue(
         capacity_amounts=amounts,
         maximum_amounts=maximum_amounts,
         is_free_mix=parent is None and not _is_legacy(properties),
-        **limits(properties, own, path, parent, weighed, is_leaf=is_leaf),
+        **limits(properties, own, path, parent, words, is_leaf=is_leaf),
     )
 
 
@@ -342,15 +348,8 @@ def _wrong_sum(parent: Queue, total: float) -> Refused | None:
     return Refused(text)
 
 
-def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
+def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
     for name, value in properties.items():
-        length_max = NAMES_LENGTH_MAX if name.endswith(".queues") else VALUE_LENGTH_MAX
-        if name in MAPPING_PROPERTIES:
-            length_max, value = TEXT_LENGTH_MAX, " ".join(value.split())
-        if len(name) > VALUE_LENGTH_MAX or not name.isprintable():
-            raise _refused("property", name[:80], f"a printable name of at most {VALUE_LENGTH_MAX} characters")
-        if len(value) > length_max or not value.isprintable():
-            raise _refused(name, value[:80], f"printable text of at most {length_max} characters")
         short = name.removeprefix(PREFIX)
         if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL, *MAPPING_PROPERTIES):
             continue
@@ -379,7 +378,7 @@ def _percent(own: str, name: str, text: str, path: str) -> float:
 
 def _float(name: str, text: str) -> float:
     try:
-        value = float(_without_underscores(text))
+        value = float(plain(text))
     except ValueError as error:
         raise _refused(name, text, "a number, or by resource as [memory=10240,vcores=12]") from error
     if not math.isfinite(value):
@@ -387,14 +386,9 @@ def _float(name: str, text: str) -> float:
     return value
 
 
-def _without_underscores(text: str) -> str:
-    """Python reads ``1_0`` as ten; nobody else does."""
-    return "" if "_" in text else text
-
-
 def _lifetime_s(name: str, text: str) -> int:
     try:
-        value = int(_without_underscores(text))
+        value = int(plain(text))
     except ValueError as error:
         raise _refused(name, text, "whole seconds") from error
     if not -1 <= value <= LIFETIME_S_MAX:

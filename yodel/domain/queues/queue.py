@@ -14,6 +14,7 @@ from enum import Enum, IntEnum
 from typing import Any
 
 from yodel.domain.queues.amounts import Amounts
+from yodel.domain.queues.user_weights import Pairs, weights_of
 from yodel.domain.queues.window import Window
 
 ROOT = "root"
@@ -86,8 +87,9 @@ class Queue:
     """A user holds at most this many times the queue's guarantee (user-limit-factor); -1: no limit of users."""
     minimum_user_limit_percent: float = 100.0
     """Of the queue, what each of its active users may have at least (minimum-user-limit-percent)."""
-    user_weights: tuple[tuple[str, float], ...] = ()
-    """user-settings.NAME.weight by user, sorted; 1 where nothing is said."""
+    user_weights: Pairs = ()
+    """user-settings.NAME.weight by user, sorted; 1 where nothing is said.  Or what equals these pairs, the table that
+    many queues have together (``yodel.domain.queues.user_weights``)."""
     am_share: float | None = None
     """maximum-am-resource-percent, a part of 0 to 1; None: the scheduler's."""
     maximum_applications: int = -1
@@ -120,7 +122,7 @@ class Queue:
         return BY_PRIORITY if self.is_by_priority else BY_USE
 
     def weight_of(self, user: str) -> float:
-        return dict(self.user_weights).get(user, 1.0)
+        return weights_of(self.user_weights).get(user)
 
     @property
     def name(self) -> str:

@@ -8,12 +8,13 @@ by resource, or amounts, percents and weights stand beside each other, ``amounts
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from yodel.domain.queues.amounts import Unit, amount_of, kinds_of, most_of, resource_of, shared_out, wanted
 from yodel.domain.queues.pools import Wholes
 from yodel.domain.queues.queue import ROOT, Queue
 from yodel.domain.queues.siblings import is_plain
+from yodel.domain.queues.user_weights import NO_WEIGHTS, UserWeights, weights_of
 from yodel.domain.queues.windows import NO_WINDOWS, Hold, InForce
 from yodel.domain.resource import NONE, Resource, part_of
 
@@ -31,7 +32,7 @@ class Share:
     path: tuple[str, ...]
     """Its own path and those above it, last the root, or what stands for it among the queues of one pool."""
     whole: Resource
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: UserWeights = NO_WEIGHTS
     """Of users, where they are not 1."""
     is_by_resource: bool = False
     """It is no product of percents along the path, so what is below it is counted by resource too."""
@@ -154,7 +155,6 @@ class Tree:
         *,
         is_by_resource: bool = False,
     ) -> None:
-        weights = queue.user_weights
         if above is not None:
             self.below.setdefault(above.queue.path, []).append(queue.path)
         self.shares[queue.path] = Share(
@@ -163,8 +163,7 @@ class Tree:
             *amounts,
             (queue.path, *(above.path if above is not None else ())),
             above.whole if above is not None else self.total,
-            # Passed down the tree, they are mostly the same.
-            above.weights if above is not None and above.queue.user_weights == weights else dict(weights),
+            weights_of(queue.user_weights),
             is_by_resource,
         )
 

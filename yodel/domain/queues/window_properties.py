@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from yodel.domain.numerals import plain
 from yodel.domain.queues.crontab import crontab, zone
 from yodel.domain.queues.queue import ROOT, Queue, is_name
 from yodel.domain.queues.window import (
@@ -38,21 +39,19 @@ def window_of(name: str) -> tuple[str, str]:
     return (window, kind) if kind in _KINDS and is_name(window) else ("", "")
 
 
-def with_windows(queues: Iterable[Queue], properties: Mapping[str, str]) -> list[Queue]:
-    """The queues with the windows that are said of them.
+def with_windows(queues: Iterable[Queue], words: Mapping[str, Mapping[str, str]]) -> list[Queue]:
+    """The queues with the windows that are said of them.  ``words`` is what is said of each, by its own names.
 
     Raises:
         Refused: a malformed value, one that is missing, too many, or one of the root.
     """
     rows = list(queues)
     said: dict[str, dict[str, dict[str, str]]] = {}
-    paths = {queue.path for queue in rows}
-    for name, text in properties.items():
-        at = name.find(f".{_MARKER}")
-        path, own = name[:at].removeprefix(PREFIX), name[at + 1 :]
-        if at > 0 and path in paths and all(window_of(own)):
+    for path, own_words in words.items():
+        for own, text in own_words.items():
             window, kind = window_of(own)
-            said.setdefault(path, {}).setdefault(window, {})[kind] = text.strip()
+            if window:
+                said.setdefault(path, {}).setdefault(window, {})[kind] = text.strip()
     if not said:
         return rows
     if ROOT in said:
@@ -127,7 +126,7 @@ def _whole(own: str, kind: str, said: Mapping[str, str], default: int, least: in
 
 def _percent(name: str, text: str) -> float:
     try:
-        value = float("" if "_" in text else text.removesuffix("%"))
+        value = float(plain(text.removesuffix("%")))
     except ValueError:
         value = math.nan
     if not 0.0 <= value <= 100.0:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import inf
 
-from yodel.domain.queues.crontab import crontab, next_start, zone
+from yodel.domain.queues.crontab import crontab, last_start, next_start, zone
 from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.window import WINDOWS_MAX, Window
 
-OPENINGS_MAX = 60
-"""Of one window that are put together to tell when it ends: one that opens every minute may never."""
+DAYS_MAX = 14
+"""Of one window whose openings are put together to tell when it ends: some never do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,22 +132,28 @@ def _binds_more(window: Window, phase: Phase, than: Hold) -> bool:
 
 def phase_of(window: Window, now_ms: int) -> Phase:
     cron, where = crontab(window.cron), zone(window.zone)
-    duration_ms, before_ms = window.duration_s * 1000, window.stop_new_before_s * 1000
+    duration, before_ms = timedelta(seconds=window.duration_s), window.stop_new_before_s * 1000
+    duration_ms = window.duration_s * 1000
 
     def start_after(moment_ms: int) -> int:
         return _ms(next_start(cron, where, _utc(moment_ms)))
+
+    def last_of_day(start_ms: int) -> int:
+        return _ms(last_start(cron, where, _utc(start_ms), duration))
 
     start_ms = start_after(now_ms - duration_ms)
     if start_ms > now_ms:
         is_near = start_ms - before_ms <= now_ms
         until_ms = start_ms if is_near else start_ms - before_ms
         return Phase(until_ms=until_ms, is_near=is_near and before_ms > 0, begins_ms=start_ms)
-    ends_ms = start_ms + duration_ms
-    for _ in range(OPENINGS_MAX):
-        start_ms = start_after(start_ms)
+    last_ms = last_of_day(start_ms)
+    ends_ms = last_ms + duration_ms
+    for _ in range(0 if cron.is_endless(duration) else DAYS_MAX):
+        start_ms = start_after(last_ms)
         if start_ms > ends_ms:
             break
-        ends_ms = start_ms + duration_ms
+        last_ms = last_of_day(start_ms)
+        ends_ms = last_ms + duration_ms
     return Phase(until_ms=ends_ms, is_open=True, ends_ms=ends_ms)
 
 

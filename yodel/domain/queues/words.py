@@ -7,12 +7,13 @@ Of the root are the words of the whole scheduler too, by their full names: no qu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
 from yodel.domain.colocation.properties import PREFIX as COLOCATION
-from yodel.domain.queues.queue import ROOT, Queue
-from yodel.domain.scheduler_conf import PREFIX
+from yodel.domain.queues.queue import ROOT, Queue, is_name
+from yodel.domain.scheduler_conf import DEPTH_MAX, PREFIX, QUEUES_MAX, children, dots
+from yodel.errors import Refused
 
 _FULL = (PREFIX, COLOCATION)
 """How names begin that are kept whole."""
@@ -35,22 +36,40 @@ def said_properties(queues: Iterable[Queue]) -> dict[str, str]:
 def with_words(queues: Iterable[Queue], properties: Mapping[str, str]) -> list[Queue]:
     """The queues with what the properties say of each; what is of none of them is the root's."""
     rows = list(queues)
-    paths = {queue.path for queue in rows}
-    words: dict[str, list[tuple[str, str]]] = {path: [] for path in paths}
-    for name, text in sorted(properties.items()):
+    words = words_of({queue.path for queue in rows}, dict(sorted(properties.items())))
+    return [replace(queue, said=tuple(words[queue.path].items())) for queue in rows]
+
+
+def words_of(paths: Set[str], properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """By queue, what the properties say of it by its own names; what is of none is the root's, by full names."""
+    words: dict[str, dict[str, str]] = {path: {} for path in paths}
+    for name, text in properties.items():
         path, own = owner(name.removeprefix(PREFIX), paths)
         if path and name.startswith(PREFIX):
-            words[path].append((own, text))
+            words[path][own] = text
         elif ROOT in words:
-            words[ROOT].append((name, text))
-    return [replace(queue, said=tuple(words[queue.path])) for queue in rows]
+            words[ROOT][name] = text
+    return words
 
 
-def owner(short: str, paths: set[str]) -> tuple[str, str]:
+def owner(short: str, paths: Set[str]) -> tuple[str, str]:
     """The queue that a property is of, the deepest there is, and the property's own name."""
-    parts = short.split(".")
-    for count in range(len(parts) - 1, 0, -1):
-        path = ".".join(parts[:count])
-        if path in paths:
-            return path, ".".join(parts[count:])
-    return "", short
+    found = max((at for at in dots(short) if short[:at] in paths), default=0)
+    return (short[:found], short[found + 1 :]) if found else ("", short)
+
+
+def tree_of(properties: Mapping[str, str]) -> dict[str, list[str]]:
+    """Names of the queues below each queue that there is, its parent before it.
+
+    Raises:
+        Refused: more queues than a tree may have.
+    """
+    below: dict[str, list[str]] = {}
+    waiting = [ROOT]
+    for path in waiting:  # grows meanwhile
+        names = below[path] = children(properties, path)
+        if path.count(".") < DEPTH_MAX:
+            waiting += [f"{path}.{name}" for name in dict.fromkeys(names) if is_name(name)]
+        if len(waiting) > QUEUES_MAX:
+            raise Refused(f"Too many queues: at most {QUEUES_MAX}, in at most {DEPTH_MAX} levels")
+    return below

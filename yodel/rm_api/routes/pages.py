@@ -68,11 +68,12 @@ async def application(request: Request) -> Response:
         return _page("Invalid application id", f"<p>{text(asked[:128])}</p>", 400)
     except ApplicationNotFound as error:
         return _page("Application not found", f"<p>{text(error)}</p>", 404)
-    may_view = api.services.rights.may_view(view.application, reader(request, api))
+    viewer = api.services.rights.viewer(reader(request, api))
+    may_view = viewer(view.application)
     body = _facts(view, may_view=may_view)
     if may_view:
         body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
-        body += why_section(await api.services.queries.why.asked(view.application))
+        body += why_section(await api.services.queries.why.asked(view.application, viewer))
         body += _attempts(api.services.queries, view)
         try:
             body += await _containers(api, view.application, request.query_params.get("containers"))

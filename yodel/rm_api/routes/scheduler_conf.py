@@ -59,9 +59,9 @@ async def put(request: Request) -> Response:
     require_acceptable(request)
     if not is_given(request):
         raise RestError(HTTPStatus.SERVICE_UNAVAILABLE, "java.lang.NullPointerException", NO_UPDATE)
-    update = await _update(request, api)
     try:
-        await api.services.scheduler_conf.update(user, update)
+        api.services.scheduler_conf.require_administrator(user)
+        await api.services.scheduler_conf.update(user, await _update(request, api))
     except (Refused, AccessDenied) as error:
         return answer_text(request, str(error), HTTPStatus.BAD_REQUEST)
     return answer_text(request, CHANGED)
@@ -70,11 +70,14 @@ async def put(request: Request) -> Response:
 async def validate(request: Request) -> Response:
     """What the configuration would be after the change; nothing is changed."""
     api = api_of(request)
-    _require_admin(api, writer(request, api))
+    user = writer(request, api)
+    _require_admin(api, user)
     require_acceptable(request)
-    update = await _update(request, api)
     try:
-        found = await api.services.scheduler_conf.validated(update)
+        api.services.scheduler_conf.require_administrator(user)
+        found = await api.services.scheduler_conf.validated(await _update(request, api))
+    except AccessDenied as error:
+        return answer_text(request, str(error), HTTPStatus.BAD_REQUEST)
     except Refused as error:
         return answer_text(request, INVALID + str(error), HTTPStatus.BAD_REQUEST)
     return await answer_many(request, wire.properties(found))

@@ -7,7 +7,8 @@ administrators of a queue for what is theirs below it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -15,9 +16,9 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from yodel.domain.queues.delegation import IsRead, told
 from yodel.domain.queues.history import REASON_LENGTH_MAX, TreeChange
-from yodel.domain.queues.moving import moved
-from yodel.domain.scheduler_conf import ConfUpdate, QueueChange, assembled
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
 from yodel.rm_api.admin_network import require_network
 from yodel.rm_api.bodies import read_object
@@ -26,7 +27,7 @@ from yodel.rm_api.rim import reader, writer
 from yodel.rm_api.v1 import cursors, shapes
 from yodel.rm_api.v1 import queue_models as models
 from yodel.rm_api.v1.callers import LIMIT_DEFAULT, TEXT_LENGTH_MAX, Cursor
-from yodel.services.scheduling.configuration import Plan, SchedulerConfService, Wanted, assembling, replacing
+from yodel.services.scheduling.configuration import Plan, Wanted, assembling, moving, replacing
 
 CONFIGURATION_BYTES_MAX = 4 * 1024 * 1024
 """As a body of scheduler-conf."""
@@ -117,17 +118,18 @@ async def move_queue(
     """Move or rename a queue with all below it: stopped, and without applications under way."""
     source = _path(api_of(request), path)
     update = ConfUpdate(updated=list(map(_edit, body.change)))
-    return await changed(
-        request, response, lambda now: assembled(moved(now, source, body.to), update), since, body.reason
-    )
+    return await changed(request, response, moving(source, body.to, update), since, body.reason)
 
 
 @router.get("/queue-configuration")
 async def get_configuration(request: Request, response: Response) -> models.QueueConfiguration:
     """All that is said of the queues, as in capacity-scheduler.xml."""
-    service = _readable(request)
-    response.headers["ETag"] = etag(service.version)
-    return models.QueueConfiguration(version=service.version, properties=dict(service.properties()))
+    is_read, service = _read_by(request), api_of(request).services.scheduler_conf
+    version, properties = service.version, dict(service.properties())
+    if is_read is not None:
+        properties = await asyncio.to_thread(_read, properties, is_read)
+    response.headers["ETag"] = etag(version)
+    return models.QueueConfiguration(version=version, properties=properties)
 
 
 @router.put(
@@ -155,7 +157,7 @@ async def get_configuration(request: Request, response: Response) -> models.Queu
 async def replace_configuration(request: Request, response: Response, since: From) -> models.QueuesChanged:
     """Put these properties in the place of all that is said of the queues."""
     api = api_of(request)
-    writer(request, api)
+    api.services.scheduler_conf.require_administrator(writer(request, api))
     body = await read_object(request, min(CONFIGURATION_BYTES_MAX, api.services.settings.body_bytes_max))
     properties, reason = body.get("properties"), body.get("reason", "")
     if unknown := sorted(set(body) - {"properties", "reason"}):
@@ -174,9 +176,9 @@ async def list_changes(
     cursor: Cursor = None,
 ) -> models.QueueChangePage:
     """What was changed of the queues, the newest first."""
-    _readable(request)
+    is_read = _read_by(request)
     key = cursors.decoded("queue-history", cursor, int)
-    found = await api_of(request).services.tree_changes(None if key is None else int(key[0]), limit + 1)
+    found = await _told(api_of(request), None if key is None else int(key[0]), limit + 1, is_read)
     shown, next_cursor = cursors.page(found, limit, lambda change: cursors.encoded("queue-history", change.version))
     items = [models.QueueChange(**_change(change, SHORT_CHANGES_SHOWN_MAX)) for change in shown]
     return models.QueueChangePage(items=items, next_cursor=next_cursor)
@@ -185,11 +187,14 @@ async def list_changes(
 @router.get("/queue-history/{version}")
 async def get_change(request: Request, version: Version) -> models.QueueChange:
     """One change."""
-    _readable(request)
+    is_read = _read_by(request)
     found = await api_of(request).services.tree_changes(version + 1, 1)
-    if not found or found[0].version != version:
+    change = found[0] if found and found[0].version == version else None
+    if change is not None and is_read is not None:
+        change = await asyncio.to_thread(told, change, is_read)
+    if change is None:
         raise ChangeNotFound(version)
-    return models.QueueChange(**_change(found[0], CHANGES_SHOWN_MAX))
+    return models.QueueChange(**_change(change, CHANGES_SHOWN_MAX))
 
 
 @router.post("/queue-history/{version}/revert", dependencies=ADMINISTERED)
@@ -198,7 +203,7 @@ async def revert(
 ) -> models.QueuesChanged:
     """Make the queues what they were at a version; the history goes on."""
     api = api_of(request)
-    writer(request, api)
+    api.services.scheduler_conf.require_administrator(writer(request, api))
     now, properties = await api.services.scheduler_conf.as_of(version)
     expected, is_dry_run = since
     reason = body.reason or f"as at version {version}"
@@ -268,9 +273,27 @@ def _path(api: Api, name: str) -> str:
     return queue.path
 
 
-def _readable(request: Request) -> SchedulerConfService:
-    """The service, for who may read the words of the configuration.  Raises AccessDenied."""
+def _read_by(request: Request) -> IsRead | None:
+    """Which properties the caller reads; None: all.  Raises AccessDenied: none."""
     api = api_of(request)
-    service = api.services.scheduler_conf
-    service.require_reader(reader(request, api))
-    return service
+    return api.services.scheduler_conf.read_by(reader(request, api))
+
+
+def _read(properties: Mapping[str, str], is_read: IsRead) -> dict[str, str]:
+    return {name: text for name, text in properties.items() if is_read(name)}
+
+
+async def _told(api: Api, before: int | None, count: int, is_read: IsRead | None) -> Sequence[TreeChange]:
+    """So many changes that the caller reads something of, the newest first.  All that are kept may be looked through,
+    and each may have thousands of properties, so a thread does that."""
+    if is_read is None:
+        return await api.services.tree_changes(before, count)
+    found: list[TreeChange] = []
+    while len(found) < count and (page := await api.services.tree_changes(before, HISTORY_LIMIT_MAX)):
+        before = page[-1].version
+        found += await asyncio.to_thread(_all_told, page, is_read)
+    return found[:count]
+
+
+def _all_told(changes: Sequence[TreeChange], is_read: IsRead) -> list[TreeChange]:
+    return [one for one in (told(change, is_read) for change in changes) if one is not None]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.requests import Request
 
-from yodel.rm_api.context import api_of
 from yodel.rm_api.v1 import why_models as models
-from yodel.rm_api.v1.callers import ApplicationPath, visible_application
+from yodel.rm_api.v1.callers import ApplicationPath, viewer, visible_application
 from yodel.rm_api.v1.shapes import amount
 from yodel.services.views.why import AskView, Holder, Link, WhyView
 
@@ -21,8 +20,8 @@ async def why_it_waits(request: Request, application_id: ApplicationPath) -> mod
     It is what the scheduler found when it last looked, at most a second ago.  Of an application that has ended, or has
     all that it asked for, it is said that it waits for nothing.
     """
-    _, view = visible_application(request, application_id)
-    found = await api_of(request).services.queries.why.asked(view.application)
+    api, view = visible_application(request, application_id)
+    found = await api.services.queries.why.asked(view.application, viewer(request, api))
     return shape(found)
 
 

@@ -85,6 +85,13 @@ class Rights:
         is_admin = self._rules.admin_acl.allows(user, groups)
         return is_admin or queue_access.may_administer(self._state.queues, path, user, groups)
 
+    def administers_any_queue(self, user: str) -> bool:
+        """Whether somebody named the user an administrator of any queue."""
+        if not self.are_acls_enabled:
+            return False
+        groups, said = self._groups.groups_of(user), {queue.administer_acl for queue in self._state.queues.values()}
+        return any(text is not None and Acl.parse(text).allows(user, groups) for text in said)
+
     def queue_administrator(self, user: str) -> Callable[[str], bool]:
         """Whether somebody named the user an administrator of a queue, by its path; nobody is one where
         ``yarn.acl.enable`` is off.  The user's groups are asked for once."""

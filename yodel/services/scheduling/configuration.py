@@ -9,8 +9,7 @@ and here for every change, as Hadoop's QueueAdminConfigurationMutationACLPolicy 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -18,16 +17,18 @@ import structlog
 
 from yodel.domain.colocation.properties import colocation_of
 from yodel.domain.colocation.switch import OFF, Colocation
-from yodel.domain.queues.delegation import not_delegated
+from yodel.domain.queues.bounds import OutOfBounds, require_path, require_properties, require_update
+from yodel.domain.queues.delegation import IsRead, first_not_delegated, reading
 from yodel.domain.queues.history import TreeChange, change_between, undone
 from yodel.domain.queues.mapping import NO_RULES, MappingRules
 from yodel.domain.queues.mapping_properties import mapping_of
+from yodel.domain.queues.moving import moved
 from yodel.domain.queues.pools import Pools
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE, Described, described, properties_of, require_passable
 from yodel.domain.queues.queue import Queue, differing, with_enforcement
 from yodel.domain.queues.words import are_said, said_properties, with_words
 from yodel.domain.scheduler_conf import ConfUpdate, assembled
-from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion, YodelError
+from yodel.errors import AccessDenied, ChangeNotFound, InvalidQueues, Refused, StaleVersion
 from yodel.ports.store import QueueHistory
 from yodel.services.access.rights import Rights
 from yodel.services.writer.engine import Engine
@@ -37,6 +38,8 @@ NOT_ADMIN = "User is not admin of all modified queues."
 NOT_PASSABLE = "Failed to re-init queues : "
 """CapacityScheduler.reinitialize puts it before what is wrong with the queues."""
 HISTORY_PAGE = 100
+NAME_SHOWN_MAX = 200
+"""Of a property, in what its author is told."""
 log = structlog.get_logger("yodel.scheduler_conf")
 
 Wanted = Callable[[Mapping[str, str]], Mapping[str, str]]
@@ -57,20 +60,111 @@ class Plan:
     """Something would be different afterwards."""
 
 
-def _description(properties: Mapping[str, str], pools: Pools) -> Described:
-    """With the words of each queue.  Raises Refused."""
-    found = described(properties, pools)
-    return replace(found, queues=tuple(with_words(found.queues, properties)))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """Who wants which change, and what it is made from: all that a thread needs to put it together."""
+
+    user: str
+    wanted: Wanted
+    reason: str
+    version: int
+    rows: Sequence[Queue]
+    queues_version: int
+    """Grows with every row of a queue."""
+    pools: Pools
+    am_share: float
+    administers: Callable[[str], bool] | None
+    """Which queues are the user's; None: all of the configuration is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What a change comes to.  ``change`` has no time yet."""
+
+    asked: _Asked
+    properties: Mapping[str, str]
+    found: Described
+    change: TreeChange
+
+
+def _judged(asked: _Asked) -> _Judged:
+    """Puts a change together, asks whose it is, and only then describes the queues that it makes: a large tree takes
+    longer than others should wait, so this runs in a thread.
+
+    Raises:
+        AccessDenied: not for this user.
+        Refused, InvalidQueues: what is wanted is no configuration.
+    """
+    before = _properties(asked.rows, asked.am_share)
+    try:
+        properties = asked.wanted(before)
+    except OutOfBounds as error:
+        if error.name:  # what is wrong with a property that is not his is not told
+            _require_delegated(asked, [error.name])
+        raise
+    change = change_between(
+        before, properties, version=asked.version + 1, author=asked.user, time_ms=0, reason=asked.reason
+    )
+    _require_delegated(asked, change.names)
+    if asked.administers is not None:
+        change = replace(change, since=asked.version)
+    try:
+        found = described(properties, asked.pools)
+    except Refused as error:
+        text = " ".join((str(error), *getattr(error, "__notes__", ())))
+        raise InvalidQueues(NOT_PASSABLE + text) from error
+    found = replace(found, queues=tuple(with_words(found.queues, properties)))
+    return _Judged(asked=asked, properties=properties, found=found, change=change)
+
+
+def _properties(rows: Sequence[Queue], am_share: float) -> Mapping[str, str]:
+    return said_properties(rows) if are_said(rows) else properties_of(rows, am_share)
+
+
+def _require_delegated(asked: _Asked, names: Iterable[str]) -> None:
+    """Raises AccessDenied."""
+    if asked.administers is None:
+        return
+    name = first_not_delegated(names, {queue.path for queue in asked.rows}, asked.administers)
+    if name is not None:
+        text = f"{NOT_ADMIN} It takes an administrator of the cluster to change {name[:NAME_SHOWN_MAX]}."
+        raise _denied(asked.user, text)
+
+
+def _denied(user: str, text: str) -> AccessDenied:
+    log.warning("change of the scheduler configuration refused", user=user)
+    return AccessDenied(text)
 
 
 def assembling(update: ConfUpdate) -> Wanted:
     """As scheduler-conf changes it."""
-    return lambda present: assembled(present, update)
+
+    def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
+        require_update(update)
+        return assembled(present, update)
+
+    return wanted
+
+
+def moving(path: str, to: str, update: ConfUpdate) -> Wanted:
+    """A queue with all below it to another place, and then the rest of the change."""
+
+    def wanted(present: Mapping[str, str]) -> Mapping[str, str]:
+        require_path(to)
+        require_update(update)
+        return assembled(moved(present, path, to), update)
+
+    return wanted
 
 
 def replacing(properties: Mapping[str, str]) -> Wanted:
     """These properties and nothing else."""
-    return lambda _: properties
+
+    def wanted(_: Mapping[str, str]) -> Mapping[str, str]:
+        require_properties(properties.items())
+        return properties
+
+    return wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +194,6 @@ class SchedulerConfService:
         self._engine, self._history, self._initial, self._am_share = engine, history, initial, am_share
         self._use, self._rights = consequences, rights
         self._turn = asyncio.Lock()
-        self._ahead: tuple[Mapping[str, str], Pools, Described | Refused] | None = None
-        """What was described last, of which pools, and what came of it."""
 
     def start(self) -> None:
         """Put in force what is stored."""
@@ -128,19 +220,18 @@ class SchedulerConfService:
 
     def properties(self) -> Mapping[str, str]:
         """By full names, what is in force."""
-        rows = self._queues.values()
-        return said_properties(rows) if are_said(rows) else properties_of(rows, self._am_share)
+        return _properties(list(self._queues.values()), self._am_share)
 
     async def validated(self, update: ConfUpdate) -> Mapping[str, str]:
-        """What the configuration would be.
+        """What the configuration would be.  Who may ask is asked before (``require_administrator``).
 
         Raises:
             Refused: it would be refused.
         """
-        async with self._turn, self._described_ahead(assembling(update)):
-            wanted = assembling(update)(self.properties())
-            self._judged(wanted)
-        return wanted
+        async with self._turn:
+            judged = await self._judge(self._asked("", assembling(update), "", None))
+            self._require_passable(judged.found.queues)
+        return judged.properties
 
     async def update(self, user: str, update: ConfUpdate) -> None:
         """Raises AccessDenied, Refused, Unavailable: nothing is changed."""
@@ -148,9 +239,7 @@ class SchedulerConfService:
 
     async def planned(self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "") -> Plan:
         """What the change would be; nothing is changed.  Raises as ``change``."""
-        self._require_administrator(user)
-        async with self._turn, self._described_ahead(wanted):
-            return self._plan(user, wanted, expected, reason, self._engine.clock.now_ms())
+        return await self._plan(user, wanted, expected, reason)
 
     async def change(
         self,
@@ -173,13 +262,19 @@ class SchedulerConfService:
         """
 
         def work(tx: Transaction) -> Plan:
-            plan = self._plan(user, wanted, expected, reason, tx.now_ms)
+            self._require_version(expected)
+            found = judged
+            if not self._is_fresh(judged.asked):  # settings or pools have changed while the thread was at it
+                found = _judged(self._asked(user, wanted, reason, self._whose(user)))
+            plan = self._planned(found, tx.now_ms)
             if plan.is_needed or is_always_new:
                 self._write(tx, plan)
             return plan
 
-        self._require_administrator(user)
-        async with self._turn, self._described_ahead(wanted):
+        self.require_administrator(user)
+        async with self._turn:
+            self._require_version(expected)
+            judged = await self._judge(self._asked(user, wanted, reason, self._whose(user)))
             plan = await self._engine.do(work)
             self._use.am_share(plan.am_share or self._am_share)
             self._use.mapping(plan.mapping)
@@ -200,10 +295,17 @@ class SchedulerConfService:
         reached = now
         while reached > version:
             page = await self._history.tree_changes(reached + 1, min(HISTORY_PAGE, reached - version))
-            if [change.version for change in page] != list(range(reached, reached - len(page), -1)) or not page:
+            if not page:
                 raise ChangeNotFound(version)
-            found = undone(found, page)
-            reached -= len(page)
+            way: list[TreeChange] = []
+            for change in page:
+                if reached == version:
+                    break
+                if change.version != reached or change.version_before < version:  # forgotten, or put together
+                    raise ChangeNotFound(version)
+                way.append(change)
+                reached = change.version_before
+            found = undone(found, way)
         return now, found
 
     async def format(self, user: str) -> None:
@@ -213,7 +315,7 @@ class SchedulerConfService:
             AccessDenied, InvalidValue, Refused, Unavailable: nothing is changed.
         """
         if not self.is_admin(user):
-            raise self._denied(user, NOT_ADMIN)
+            raise _denied(user, NOT_ADMIN)
         initial = await self._initial()
 
         def work(tx: Transaction) -> None:
@@ -235,78 +337,88 @@ class SchedulerConfService:
             self._use.colocation(OFF)
         log.info("scheduler configuration formatted", user=user, version=self.version)
 
-    def require_reader(self, user: str) -> None:
-        """Raises AccessDenied: the words of the configuration are for administrators where yarn.acl.enable is on."""
-        if self.are_acls_enabled and not self.is_admin(user) and not self._administers_any(user):
-            raise self._denied(user, NOT_ADMIN)
+    def read_by(self, user: str) -> IsRead | None:
+        """Which properties somebody reads; None: all.  Where yarn.acl.enable is on, these are for administrators.
+
+        Raises:
+            AccessDenied: none.
+        """
+        if not self.are_acls_enabled or self.is_admin(user):
+            return None
+        self.require_administrator(user)
+        return reading(set(self._queues), self._rights.queue_administrator(user))
 
     @property
     def _queues(self) -> Mapping[str, Queue]:
         return self._engine.state.queues
 
-    def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, now_ms: int) -> Plan:
-        self._require_administrator(user)
-        if expected is not None and expected != self.version:
-            raise StaleVersion(expected, self.version)
-        before = self.properties()
-        properties = wanted(before)
-        change = change_between(
-            before, properties, version=self.version + 1, author=user, time_ms=now_ms, reason=reason
+    async def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str) -> Plan:
+        self.require_administrator(user)
+        async with self._turn:
+            self._require_version(expected)
+            judged = await self._judge(self._asked(user, wanted, reason, self._whose(user)))
+            self._require_version(expected)
+            return self._planned(judged, self._engine.clock.now_ms())
+
+    async def _judge(self, asked: _Asked) -> _Judged:
+        """What comes of a change, described by a thread, and whether colocation can be put in force.
+
+        Raises:
+            InvalidQueues, Refused: it cannot be.
+            Unavailable: it is not known.
+        """
+        judged = await asyncio.to_thread(_judged, asked)
+        try:
+            await self._use.require_colocation(judged.found.colocation)
+        except Refused as error:
+            raise InvalidQueues(f"{NOT_PASSABLE}{error}") from error
+        return judged
+
+    def _asked(self, user: str, wanted: Wanted, reason: str, administers: Callable[[str], bool] | None) -> _Asked:
+        state = self._engine.state
+        return _Asked(
+            user=user,
+            wanted=wanted,
+            reason=reason,
+            version=self.version,
+            rows=tuple(self._queues.values()),
+            queues_version=state.standing.queues,
+            pools=state.pools.pools,
+            am_share=self._am_share,
+            administers=administers,
         )
-        if not self.is_admin(user):
-            self._require_delegated(user, change)
-        found = self._judged(properties)
-        is_needed = bool(change.names) or not are_said(self._queues.values())
+
+    def _whose(self, user: str) -> Callable[[str], bool] | None:
+        """Which queues are the user's; None: all."""
+        return None if self.is_admin(user) else self._rights.queue_administrator(user)
+
+    def _is_fresh(self, asked: _Asked) -> bool:
+        """Whether what the change was made from is as it was."""
+        state = self._engine.state
+        is_same_tree = (asked.version, asked.queues_version) == (self.version, state.standing.queues)
+        return is_same_tree and asked.pools is state.pools.pools
+
+    def _planned(self, judged: _Judged, now_ms: int) -> Plan:
+        found = judged.found
+        self._require_passable(found.queues)
         return Plan(
-            properties=properties,
+            properties=judged.properties,
             queues=found.queues,
             am_share=found.am_share,
             mapping=found.mapping,
             colocation=found.colocation,
-            change=change,
-            is_needed=is_needed,
+            change=replace(judged.change, time_ms=now_ms),
+            is_needed=bool(judged.change.before or judged.change.after) or not are_said(self._queues.values()),
         )
 
-    def _judged(self, properties: Mapping[str, str]) -> Described:
-        pools = self._engine.state.pools.pools
-        try:
-            if self._ahead is not None and self._ahead[1] is pools and self._ahead[0] == properties:
-                found = self._ahead[2]
-            else:
-                found = _description(properties, pools)
-            if isinstance(found, Refused):
-                raise found
-        except Refused as error:
-            text = " ".join((str(error), *getattr(error, "__notes__", ())))
-            raise InvalidQueues(NOT_PASSABLE + text) from error
-        self._require_passable(found.queues)
-        return found
+    def _require_version(self, expected: int | None) -> None:
+        if expected is not None and expected != self.version:
+            raise StaleVersion(expected, self.version)
 
-    @asynccontextmanager
-    async def _described_ahead(self, wanted: Wanted) -> AsyncIterator[None]:
-        """A large tree takes longer than others should wait, so a thread describes it before the transaction begins,
-        which finds it here; what has changed since is described there."""
-        try:
-            properties, pools = wanted(self.properties()), self._engine.state.pools.pools
-        except YodelError:  # said by the transaction
-            yield
-            return
-        try:
-            described_now = await asyncio.to_thread(_description, properties, pools)
-            await self._use.require_colocation(described_now.colocation)
-            found: Described | Refused = described_now
-        except Refused as error:
-            found = error
-        self._ahead = properties, pools, found
-        try:
-            yield
-        finally:
-            self._ahead = None
-
-    def _require_administrator(self, user: str) -> None:
-        """Of the cluster or of some queue."""
-        if not self.is_admin(user) and not self._administers_any(user):
-            raise self._denied(user, NOT_ADMIN)
+    def require_administrator(self, user: str) -> None:
+        """Of the cluster or of some queue: nothing is read or put together for anybody else.  Raises AccessDenied."""
+        if not self.is_admin(user) and not self._rights.administers_any_queue(user):
+            raise _denied(user, NOT_ADMIN)
 
     def _require_passable(self, queues: Sequence[Queue]) -> None:
         """Only the rows are looked at: a queue that goes is stopped since an earlier commit, so nothing comes to it."""
@@ -329,16 +441,3 @@ class SchedulerConfService:
         tx.queues.rows += [conf, *differing(stay, queues)]
         tx.queues.removed += [path for path in present if path not in wanted]
         tx.queues.history.append(plan.change)
-
-    def _administers_any(self, user: str) -> bool:
-        administers = self._rights.queue_administrator(user)
-        return any(queue.administer_acl is not None and administers(path) for path, queue in self._queues.items())
-
-    def _require_delegated(self, user: str, change: TreeChange) -> None:
-        name = not_delegated(change, set(self._queues), self._rights.queue_administrator(user))
-        if name is not None:
-            raise self._denied(user, f"{NOT_ADMIN} It takes an administrator of the cluster to change {name}.")
-
-    def _denied(self, user: str, text: str) -> AccessDenied:
-        log.warning("change of the scheduler configuration refused", user=user)
-        return AccessDenied(text)

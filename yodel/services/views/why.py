@@ -1,13 +1,15 @@
 """Why applications wait, for all who show it: of the last decision, and of what Kubernetes says of pods without a node.
 
 Reads committed state and the book of what waits; never waits itself.  Who holds what is read from the same books that
-the decision read, at most one look later.
+the decision read, at most one look later.  Of an application that the asker may not see nothing is told but that there
+is one more.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -22,6 +24,7 @@ from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 from yodel.domain.waiting import Hindrance, Told
 from yodel.domain.waiting_words import What, change_of, what_of
+from yodel.errors import InvalidValue
 from yodel.pb_convert.reports import diagnostics_of
 from yodel.pb_convert.times import user_time
 from yodel.services.writer.quotas import Quotas
@@ -37,6 +40,10 @@ AHEAD_MAX = 5
 SAID_MAX = 3
 """Different words of Kubernetes' scheduler about pods of one ask."""
 DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
+MayView = Callable[[Application], bool]
+"""Whether the asker may see an application."""
+_NAMED = re.compile(r"(application_[0-9]{1,19}_[0-9]{1,10})(?: \([^()]{1,200}\))?")
+"""An application in a reason, with what is said of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +119,13 @@ class Why:
         if attempt is None:
             return ""
         waits, told = reasons.waits, reasons.waiting.told(attempt_id)
-        own = [c for c in self._state.containers_of(attempt_id) if c.id in waits] if waits else []
+        # Whoever may see this one reads it, and maybe no other: of those `why` tells.
+        return self._hidden(self._diagnostics(app, attempt, waits, told), lambda other: other.id == app.id)
+
+    def _diagnostics(
+        self, app: Application, attempt: Attempt, waits: Mapping[ContainerId, str], told: Sequence[Told]
+    ) -> str:
+        own = [c for c in self._state.containers_of(attempt.id) if c.id in waits] if waits else []
         if app.state is ApplicationState.ACCEPTED:
             return next((waits[c.id] for c in own if c.is_am), self._of_master(app, attempt, told[0]) if told else "")
         lines = [one.reason for one in told if one.is_placeless]
@@ -150,13 +163,13 @@ class Why:
 
     # --- the whole answer -------------------------------------------------------------------------------------------
 
-    async def asked(self, app: Application) -> WhyView:
+    async def asked(self, app: Application, may_view: MayView = lambda _: True) -> WhyView:
         """The chain of what is in the way of all that an application waits for, as it was within the last second."""
         if not app.state.is_final:
             await self.look()
-        return self.of(self._state.applications.get(app.id, app))
+        return self.of(self._state.applications.get(app.id, app), may_view)
 
-    def of(self, app: Application) -> WhyView:
+    def of(self, app: Application, may_view: MayView = lambda _: True) -> WhyView:
         """The same of the last look."""
         attempt = self._state.attempts.get(app.current_attempt_id)
         waiting = self._state.reasons.waiting
@@ -164,7 +177,7 @@ class Why:
         kept = None
         if attempt is not None and not app.state.is_final and not attempt.state.is_final:
             kept = waiting.of(attempt.id)
-            asks = [*self._not_planned(app, waiting.told(attempt.id)), *self._under_way(attempt)]
+            asks = [*self._not_planned(app, waiting.told(attempt.id), may_view), *self._under_way(attempt)]
         return WhyView(
             application=app,
             summary=self._summary(app, attempt, asks),
@@ -187,13 +200,15 @@ class Why:
             return "It waits for nothing: it is ending."
         return "It waits for nothing: it has all that its ApplicationMaster asked for."
 
-    def _not_planned(self, app: Application, all_told: Sequence[Told]) -> Iterator[AskView]:
+    def _not_planned(self, app: Application, all_told: Sequence[Told], may_view: MayView) -> Iterator[AskView]:
         """Who holds a limit, and who comes before, is looked for once however many asks wait for the same."""
         held: dict[tuple[What, str, str], Sequence[Holder]] = {}
         is_limited = any(told.unserved.own is None for told in all_told)
-        beside = [*self._ahead(app), *self._queues_ahead(app), *self._given_back(app)] if is_limited else []
+        beside = list[Link]()
+        if is_limited:
+            beside = [*self._ahead(app, may_view), *self._queues_ahead(app), *self._given_back(app, may_view)]
         for told in all_told:
-            chain = [self._link(app, hindrance, held) for hindrance in told.chain]
+            chain = [self._link(app, hindrance, held, may_view) for hindrance in told.chain]
             yield self._ask(told, [*chain, *beside] if told.unserved.own is None else chain)
 
     def _ask(self, told: Told, chain: Sequence[Link]) -> AskView:
@@ -209,25 +224,46 @@ class Why:
         )
 
     def _link(
-        self, app: Application, hindrance: Hindrance, held: dict[tuple[What, str, str], Sequence[Holder]]
+        self,
+        app: Application,
+        hindrance: Hindrance,
+        held: dict[tuple[What, str, str], Sequence[Holder]],
+        may_view: MayView,
     ) -> Link:
         what = what_of(hindrance)
         which = what, hindrance.path, hindrance.user
         if which not in held:
             held[which] = sorted(self._holders(app, what, hindrance), key=_size, reverse=True)
-        holders = held[which]
+        shown = self._shown(held[which], may_view)
         has_figures = what is What.POOL_FULL or (hindrance.path != "" and what is not What.PARALLEL_APPLICATIONS)
         return Link(
             what=what,
-            text=hindrance.reason.strip(),
+            text=self._hidden(hindrance.reason.strip(), may_view),
             change=change_of(what, hindrance.path, hindrance.user),
             queue=hindrance.path,
             user=hindrance.user,
             limit=hindrance.limit if has_figures else None,
             used=hindrance.used if has_figures else None,
-            held_by=tuple(holders[:HOLDERS_MAX]),
-            more_holders=max(0, len(holders) - HOLDERS_MAX),
+            held_by=shown,
+            more_holders=len(held[which]) - len(shown),
         )
+
+    def _shown(self, holders: Sequence[Holder], may_view: MayView) -> tuple[Holder, ...]:
+        """Those that hold most, without applications that the asker may not see."""
+        return tuple(
+            one for one in holders[:HOLDERS_MAX] if one.kind != "application" or self._is_seen(one.name, may_view)
+        )
+
+    def _is_seen(self, name: str, may_view: MayView) -> bool:
+        try:
+            other = self._state.applications.get(ApplicationId.parse(name))
+        except InvalidValue:
+            return False
+        return other is not None and may_view(other)
+
+    def _hidden(self, text: str, may_view: MayView) -> str:
+        """A reason without what it says of applications that the asker may not see."""
+        return _NAMED.sub(lambda one: one[0] if self._is_seen(one[1], may_view) else "another application", text)
 
     # --- who holds it -----------------------------------------------------------------------------------------------
 
@@ -260,7 +296,7 @@ class Why:
             if held != NONE and f"{submission.queue}.".startswith(f"{queue}.") and user in ("", submission.user):
                 yield Holder(kind="application", name=str(application_id), queue=submission.queue, held=held)
 
-    def _ahead(self, app: Application) -> Iterator[Link]:
+    def _ahead(self, app: Application, may_view: MayView) -> Iterator[Link]:
         """Applications of the queue that wait too, and are served before."""
         path = app.submission.queue
         row = self._state.queues.get(path)
@@ -271,9 +307,11 @@ class Why:
         before = [one for one in waiting if one.submission.queue == path and _turn(one) < _turn(app)]
         if not before:
             return
-        first = heapq.nsmallest(AHEAD_MAX, before, key=_turn)
+        first = [one for one in heapq.nsmallest(AHEAD_MAX, before, key=_turn) if may_view(one)]
         names = ", ".join(f"{one.id} (priority {one.submission.priority})" for one in first)
         more = f" and {len(before) - len(first)} more" if len(before) > len(first) else ""
+        if not first:
+            more = f"{len(before)} {'other' if len(before) == 1 else 'others'}"
         text = f"Served before it in queue {path}, and waiting too: {names}{more}."
         yield Link(what=What.PRIORITY, text=text, change=change_of(What.PRIORITY), queue=path)
 
@@ -307,7 +345,7 @@ class Why:
                     what=What.QUEUE_PRIORITY, text=text, change=change_of(What.QUEUE_PRIORITY, above), queue=above
                 )
 
-    def _given_back(self, app: Application) -> Iterator[Link]:
+    def _given_back(self, app: Application, may_view: MayView) -> Iterator[Link]:
         """Containers of others that are to go for its queue."""
         path = app.submission.queue
         notices = self.on_notice(path)
@@ -324,14 +362,15 @@ class Why:
             Holder(kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount)
             for one, amount in held.items()
         ]
+        shown = self._shown(heapq.nlargest(HOLDERS_MAX, holders, key=_size), may_view)
         text = f"{len(notices)} containers of others are on notice for queue {path}, and ended within {last_s:.0f} s."
         yield Link(
             what=What.PREEMPTION,
             text=text,
             change=change_of(What.PREEMPTION),
             queue=path,
-            held_by=tuple(heapq.nlargest(HOLDERS_MAX, holders, key=_size)),
-            more_holders=max(0, len(holders) - HOLDERS_MAX),
+            held_by=shown,
+            more_holders=len(holders) - len(shown),
         )
 
     # --- what is planned --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from yodel.domain.queues.importing import Understood, understood
 from yodel.domain.queues.properties import described, properties_of
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.queues.words import with_words
-from yodel.domain.queues.xml_file import NotReadable, entries, text_of
+from yodel.domain.queues.xml_file import Entry, NotReadable, entries, text_of
 from yodel.domain.scheduler_conf import PREFIX
 
 STOCK = {
@@ -392,3 +392,30 @@ def test_any_file_is_read_or_refused_and_never_lost(said: dict[str, str], data: 
     for name, value in printable.items() if not found.refusals else ():
         is_there = found.properties.get(PREFIX + name) == value
         assert is_there or any(f"{PREFIX}{name} " in text or f"{PREFIX}{name}:" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("root" + "." * 100_000, "1", "expected a printable name of at most 4096 bytes"),
+        ("root.default" + ".a" * 100, "1", "expected at most"),
+        ("root.default.user-settings." + "." * 3_900 + ".weight", "1", "the name of a user of at most 256 characters"),
+        ("root.queues", "a," * 400_000, "characters; expected at most"),
+        ("root.default.queues", "a," * 6_000, "Too many queues"),
+    ],
+)
+def test_what_is_too_long_is_refused_with_its_line(name: str, value: str, text: str) -> None:
+    stock = [
+        Entry(PREFIX + said, words, number) for number, (said, words) in enumerate(STOCK.items(), 1) if said != name
+    ]
+    found = understood([*stock, Entry(PREFIX + name, value, 99)])
+    told = [refusal for refusal in found.refusals if refusal.line == 99]
+    assert [text in refusal.text for refusal in told] == [True]
+    assert len(told[0].text) < 300
+
+
+def test_more_queues_than_a_tree_may_have_are_refused() -> None:
+    tree = {"root.queues": "a,b"} | {f"root.{q}.queues": ",".join(f"q{n}" for n in range(3_000)) for q in "ab"}
+    found = understood(Entry(PREFIX + name, text, line) for line, (name, text) in enumerate(tree.items(), 1))
+    (refusal,) = found.refusals
+    assert "Too many queues: at most 5000" in refusal.text

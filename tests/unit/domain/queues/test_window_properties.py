@@ -95,3 +95,14 @@ def test_windows_of_root_bad_names_and_too_many_are_refused() -> None:
         many |= said(DAY, name=f"w{number}")
     with pytest.raises(Refused, match=f"Too many windows in root.a: at most {WINDOWS_OF_QUEUE_MAX}"):
         described(many)
+
+
+def test_window_is_of_the_queue_that_it_is_said_of_whatever_that_is_called() -> None:
+    """Also of one that is called as properties begin."""
+    for path in ("root.window", "root.window.window", "root.user-settings.window", "root.window.day"):
+        names = path.split(".")
+        tree = {f"{PREFIX}{'.'.join(names[:n])}.queues": names[n] for n in range(1, len(names))}
+        tree |= {f"{PREFIX}{'.'.join(names[:n])}.capacity": "100" for n in range(2, len(names) + 1)}
+        windows = {f"{PREFIX}{path}.window.day.{kind}": text for kind, text in DAY.items()}
+        found = {queue.path: queue.windows for queue in described(tree | windows).queues if queue.windows}
+        assert {path: [window.name for window in said] for path, said in found.items()} == {path: ["day"]}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from math import inf
 
 import pytest
 
+from yodel.domain.queues import windows
+from yodel.domain.queues.crontab import crontab, next_start, zone
 from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.window import Window
-from yodel.domain.queues.windows import NO_WINDOWS, Calendar, Phase, phase_of, said_at
+from yodel.domain.queues.window import WINDOWS_OF_QUEUE_MAX, Window
+from yodel.domain.queues.windows import DAYS_MAX, NO_WINDOWS, Calendar, Phase, phase_of, said_at
 
 OFFICE = Window(
     name="office",
@@ -95,3 +97,78 @@ def test_it_is_in_force_from_then_to_the_next_edge_of_any() -> None:
 
 def test_moment_for_people() -> None:
     assert said_at(at("23T18:00"), "America/New_York") == "2026-11-23T12:00-05:00"
+
+
+@pytest.mark.parametrize(
+    ("cron", "duration_s", "asked"),
+    [
+        ("* * * * *", 60, 1),
+        ("*/5 * * * *", 300, 1),
+        ("0-58 * * * *", 120, 1),
+        ("0 */6 * * *", 21_600, 1),
+        ("0 0 1-31 * 0-6", 86_400, 1),
+        ("* 8-17 * * 1-5", 60, 2),
+        ("* 8-17 * * *", 60, 2),
+        ("*/2 * * * *", 60, 2),
+        ("0 0 * 1-11 *", 86_400, DAYS_MAX + 1),
+    ],
+)
+def test_window_that_opens_again_before_it_closes_is_one_opening(
+    cron: str, duration_s: int, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it opens on a day, the next time is asked for once or twice, and once a day where days touch."""
+    calls = list[datetime]()
+
+    def counted(*arguments: object) -> datetime:
+        calls.append(found := next_start(*arguments))  # type: ignore[arg-type]
+        return found
+
+    monkeypatch.setattr(windows, "next_start", counted)
+    window = replace(OFFICE, cron=cron, duration_s=duration_s, zone="UTC")
+    assert phase_of(window, at("23T09:00")).is_open
+    assert len(calls) <= asked
+    calls.clear()
+    queues = [
+        Queue(path=f"root.q{n}", windows=tuple(replace(window, duration_s=duration_s + n * 20 + k) for k in range(20)))
+        for n in range(24)
+    ]
+    Calendar().in_force(queues, at("23T09:00"))
+    assert len(calls) <= asked * 24 * WINDOWS_OF_QUEUE_MAX
+
+
+@pytest.mark.parametrize("where", ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+@pytest.mark.parametrize(
+    ("cron", "duration_s"),
+    [
+        ("* 8-17 * * 1-5", 60),
+        ("*/7 0-5,22,23 * * *", 420),
+        ("*/7 0-5,22,23 * * *", 60),
+        ("0,20,40 1-3 * * *", 1_200),
+        ("30 0-4 * * *", 3_600),
+        ("5-59/9 * * * *", 540),
+        ("0 8,18 * * *", 36_000),
+        ("0 0 * * 6,0", 86_400),
+        ("* 1-2 * * 0", 90),
+    ],
+)
+def test_openings_are_put_together_as_one_after_the_other_would_be(cron: str, duration_s: int, where: str) -> None:
+    """Also on the days on which clocks are changed."""
+    window = replace(OFFICE, cron=cron, duration_s=duration_s, zone=where, stop_new_before_s=0)
+    duration = timedelta(seconds=duration_s)
+    for day in ("2026-10-03T14:31", "2026-10-25T00:10", "2026-11-01T04:59", "2026-11-24T12:01", "2027-03-28T00:00"):
+        now = datetime.fromisoformat(f"{day}+00:00")
+        for moment in (now + timedelta(minutes=37 * step) for step in range(20)):
+            start = next_start(crontab(cron), zone(where), moment - duration)
+            found = phase_of(window, round(moment.timestamp() * 1000))
+            assert found.is_open == (start <= moment)
+            if not found.is_open:
+                assert found.begins_ms == start.timestamp() * 1000
+                continue
+            ends, horizon = start + duration, moment + timedelta(days=DAYS_MAX // 2)
+            while ends < horizon and (start := next_start(crontab(cron), zone(where), start)) <= ends:
+                ends = start + duration
+            told = datetime.fromtimestamp(found.ends_ms / 1000, UTC)
+            if ends < horizon and not crontab(cron).is_endless(duration):
+                assert told == ends
+            else:  # it ends no earlier than is told
+                assert moment < told <= max(ends, moment + timedelta(days=DAYS_MAX + 1))

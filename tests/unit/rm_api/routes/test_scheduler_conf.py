@@ -279,3 +279,38 @@ async def test_time_of_logs_is_a_number_of_seconds(world: RestWorld, form: dict[
     refused = await logs(world, **form)
     assert refused.status_code == 400
     assert text in refused.json()["RemoteException"]["message"]
+
+
+@pytest.mark.parametrize("route", ["PUT /scheduler-conf", "POST /scheduler-conf/validate"])
+async def test_change_and_its_validation_ask_for_an_administrator_before_they_read(
+    world: RestWorld, route: str
+) -> None:
+    method, path = route.split()
+    for content in ("{", '{"add-queue": 3}', "{}"):
+        world.client.cookies.clear()
+        answer = await world.client.request(
+            method,
+            f"/ws/v1/cluster{path}",
+            params={"user.name": "mallory"},
+            content=content,
+            headers={"Content-Type": "application/json"},
+        )
+        assert (answer.status_code, answer.text) == (400, "User is not admin of all modified queues.")
+
+
+@pytest.mark.parametrize("path", ["/scheduler-conf", "/scheduler-conf/validate"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"global-updates": [{"entry": [{"key": f"{PREFIX}root{'.user-settings' * 9_000}.weight", "value": "1"}]}]},
+        {"add-queue": [{"queue-name": f"root.q{number}"} for number in range(9_000)]},
+        {"update-queue": [{"queue-name": "root", "params": {"entry": {"key": "queues", "value": "a," * 20_000}}}]},
+        {"remove-queue": ["root" + ".a" * 30_000]},
+    ],
+)
+async def test_what_is_too_long_or_too_many_is_refused_in_few_words(world: RestWorld, path: str, body: Any) -> None:
+    method = "POST" if path.endswith("validate") else "PUT"
+    answer = await world.client.request(method, f"/ws/v1/cluster{path}", params=ADMIN, json=body)
+    assert answer.status_code == 400
+    assert len(answer.text) < 400
+    assert "expected" in answer.text

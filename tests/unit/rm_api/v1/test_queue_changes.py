@@ -13,8 +13,9 @@ from tests.support.api_rows import fill
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
-from yodel.domain.scheduler_conf import PREFIX
+from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
 from yodel.errors import Unavailable
+from yodel.services.scheduling.configuration import assembling
 
 HALVES = {
     "path": "root.a",
@@ -275,3 +276,67 @@ async def test_store_that_does_not_answer_is_503_and_nothing_changed(world: Rest
     world.store.commit = silent  # type: ignore[method-assign]
     answer = await call(world, "POST", "/queues", HALVES, since=1)
     assert (answer.status_code, world.rm.scheduler_conf.version) == (503, 1)
+
+
+async def test_configuration_is_read_of_administrators_only(world: RestWorld) -> None:
+    body = {"properties": 3}
+    assert (await call(world, "PUT", "/queue-configuration", body, since=1, user="alice")).status_code == 403
+    assert (await call(world, "PUT", "/queue-configuration", body, since=1)).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["." * 60_000, "user-settings." * 4_000 + "weight"])
+async def test_name_that_is_nobodys_is_refused_as_such(acls: RestWorld, name: str) -> None:
+    body = {"properties": {name: "1"}}
+    for user, status in (("alice", 403), ("bob", 403), ("admin", 400)):
+        answer = await call(acls, "PATCH", "/queues/root.default", body, since=2, user=user, dry_run="true")
+        assert (answer.status_code, len(answer.json()["detail"]) < 400) == (status, True)
+
+
+async def test_administrator_of_a_queue_reads_what_is_below_it_and_nothing_else(acls: RestWorld) -> None:
+    found = (await call(acls, "GET", "/queue-configuration", user="alice")).json()["properties"]
+    assert found == {f"{PREFIX}root.a.x.capacity": "50", f"{PREFIX}root.a.y.capacity": "50"}
+    body = {"properties": {"acl_submit_applications": "carol"}, "reason": "a secret"}
+    for path in ("root.default", "root.a", "root.default"):
+        assert (await call(acls, "PATCH", f"/queues/{path}", body, since="*")).status_code == 200
+        body["properties"] = {"acl_submit_applications": path}
+    own = {"properties": {"acl_submit_applications": "dave"}, "reason": "mine"}
+    assert (await call(acls, "PATCH", "/queues/root.a.x", own, since="*", user="alice")).status_code == 200
+
+    items = (await call(acls, "GET", "/queue-history", user="alice")).json()["items"]
+    assert [(item["version"], item["reason"], item["change_count"]) for item in items] == [(6, "mine", 1), (2, "", 2)]
+    assert "secret" not in repr(items)
+    assert {change["property"] for change in items[1]["changes"]} == set(found)
+    statuses = [(await call(acls, "GET", f"/queue-history/{n}", user="alice")).status_code for n in (2, 3, 4, 5, 6, 7)]
+    assert statuses == [200, 404, 404, 404, 200, 404]
+    first = (await call(acls, "GET", "/queue-history", user="alice", limit="1")).json()
+    rest = (await call(acls, "GET", "/queue-history", user="alice", cursor=first["next_cursor"])).json()
+    assert [[item["version"] for item in page["items"]] for page in (first, rest)] == [[6], [2]]
+    assert rest["next_cursor"] is None
+    everything = (await call(acls, "GET", "/queue-history")).json()["items"]
+    assert [item["version"] for item in everything] == [6, 5, 4, 3, 2]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 99])
+async def test_who_may_change_nothing_is_not_told_which_versions_are_kept(acls: RestWorld, version: int) -> None:
+    async def unread(*_: object) -> Any:
+        raise AssertionError("history was read")
+
+    acls.rm.scheduler_conf.as_of = unread  # type: ignore[method-assign]
+    for user in ("bob", "eve"):
+        answer = await call(acls, "POST", f"/queue-history/{version}/revert", {}, since="*", user=user)
+        assert (answer.status_code, answer.json()["detail"]) == (403, "User is not admin of all modified queues.")
+
+
+async def test_administrator_of_a_queue_pushes_no_change_of_the_clusters_out_of_the_history(acls: RestWorld) -> None:
+    """Nor the way back to before it."""
+    conf, own = acls.rm.scheduler_conf, f"{PREFIX}root.a.x.user-limit-factor"
+    for number in range(1_010):
+        edit = ConfUpdate(overall={own: str(number + 2)})
+        await conf.change("alice", assembling(edit))
+    kept = [change.version for change in await acls.store.tree_changes(None, 10_000)]
+    assert (len(kept), kept[-1], kept[-2]) == (1_001, 2, 13)
+    assert (await call(acls, "GET", "/queue-history/2")).json()["reason"] == ""
+    assert (await call(acls, "GET", "/queue-history/12")).status_code == 404
+    assert (await call(acls, "POST", "/queue-history/12/revert", {}, since="*")).status_code == 404
+    back = await call(acls, "POST", "/queue-history/2/revert", {}, since="*", dry_run="true")
+    assert [(change["property"], change["after"]) for change in back.json()["changes"]] == [(own, None)]

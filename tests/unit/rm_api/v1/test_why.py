@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.support.api_rows import FAILED, RUNNING, api_get
 from tests.support.playbook import a_submission
 from tests.support.records import a_container, a_node, an_application, an_attempt
-from tests.support.rest_world import RestWorld
+from tests.support.rest_world import RestWorld, rest_world
+from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState, NodeState
 
@@ -64,3 +65,23 @@ async def test_unknown_one_is_not_found_and_nonsense_is_refused(filled: RestWorl
 async def test_who_may_not_see_it_is_not_told_why(guarded: RestWorld) -> None:
     problem = await api_get(guarded, f"{LIST}/{RUNNING.id}/why?user.name=eve", 403)
     assert "VIEW_APP" in problem["detail"]
+
+
+async def test_of_others_applications_only_the_number_is_told_where_acls_count() -> None:
+    async with rest_world(rules=AccessRules(admin_acl=Acl.parse("admin"), is_view_checked=True)) as guarded:
+        node = a_node(state=NodeState.RUNNING, capability=Resource(1024, 1), kubernetes_node_name="kube-1")
+        holder = an_application(40, state=ApplicationState.RUNNING, current_attempt=1)
+        task = a_container(40, container=2, state=ContainerState.RUNNING, node_id=node.id, capability=Resource(1024, 1))
+        await guarded.put(node, holder, an_attempt(40, state=AttemptState.RUNNING), task)
+        ids = [await guarded.rm.submission.new_application_id() for _ in range(2)]
+        for application_id, user in zip(ids, ("bob", "eve"), strict=True):
+            await guarded.rm.submission.submit(application_id, a_submission(user=user))
+        await guarded.rm.scheduler.tick()
+        for user, is_told in (("eve", False), ("admin", True)):
+            found = await api_get(guarded, f"{LIST}/{ids[1]}/why?user.name={user}")
+            texts = " ".join(link["text"] for ask in found["asks"] for link in ask["chain"])
+            page = await guarded.client.get(f"/cluster/app/{ids[1]}?user.name={user}")
+            assert "Served before it in queue root.default" in texts
+            assert ("too: 1 other." in texts, "too: 1 other." in page.text) == (not is_told, not is_told)
+            assert (str(ids[0]) in repr(found), str(ids[0]) in page.text) == (is_told, is_told)
+            guarded.client.cookies.clear()
