@@ -30,6 +30,7 @@ from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.notices import Notices
 from nm_plugin.container.records import Records
 from nm_plugin.container.resources import Resources
+from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.host.disks import Disks
@@ -183,6 +184,7 @@ class NodeAgent:
                 ContainerWork,
                 accounts=accounts,
                 resources=Resources(made.cache, accounts),
+                settings=SparkSettings(accounts, made.cache),
                 launcher=launcher,
                 ending=ending,
                 now_ms=_now_ms,
@@ -227,7 +229,7 @@ class NodeAgent:
             secrets_of_rm.node_id = node_id
             late.command_node = from_settings.launch_node(settings, node_id, web.port, self._aux.metadata())
             watch = self._watch(made, late)
-            notices = Notices(manager, accounts, made.cache, _now_ms)
+            notices = Notices(manager, accounts, SparkSettings(accounts, made.cache), _now_ms)
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices)
             late.tracker = tracking
             logs.report = late.report

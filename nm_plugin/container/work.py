@@ -15,6 +15,7 @@ from nm_plugin.container.ending import Ending
 from nm_plugin.container.launcher import Launcher
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.resources import Localization, Resources
+from nm_plugin.container.spark_settings import SparkSettings, UnfitForQueue
 from nm_plugin.host.users import Accounts
 from nm_plugin.launch import command
 from nm_plugin.localization.plan import Wanted, wanted_in_turns
@@ -48,17 +49,22 @@ class ContainerWork:
         *,
         accounts: Accounts,
         resources: Resources,
+        settings: SparkSettings,
         launcher: Launcher,
         ending: Ending,
         now_ms: Callable[[], int],
     ) -> None:
         self._ledger, self._accounts, self._now_ms = ledger, accounts, now_ms
-        self._resources, self._launcher, self._ending = resources, launcher, ending
+        self._resources, self._settings, self._launcher, self._ending = resources, settings, launcher, ending
         self._links: dict[ContainerId, tuple[tuple[command.Link, ...], command.Counters]] = {}
 
     async def localize(self, container_id: ContainerId) -> None:
+        container = self._container(container_id)
         try:
-            self._links[container_id] = await self._bring_resources(self._container(container_id))
+            self._links[container_id] = await self._bring_resources(container)
+            await self._settings.require_fit(container, container.launch_context)
+        except UnfitForQueue as error:
+            await self._ledger.apply(container_id, self._unfit(error))
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
             await self._ledger.apply(container_id, life.LocalizationFailed(diagnostics=text))
@@ -111,6 +117,9 @@ class ContainerWork:
             user = await self._accounts.lookup(container.user)
             resources = await wanted_in_turns(context.localResources)
             await self._resources.download(container_id, resources, user, context.tokens)
+            await self._settings.require_fit(container, container.upgrade)
+        except UnfitForQueue as error:
+            await self._ledger.apply(container_id, self._unfit(error))
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
             await self._ledger.apply(container_id, life.LocalizationFailed(diagnostics=text))
@@ -170,6 +179,10 @@ class ContainerWork:
     async def adopt_pod(self, container: Container) -> None:
         """At the agent's start.  Raises YodelError, OSError."""
         await self._launcher.adopt(container)
+
+    def _unfit(self, error: UnfitForQueue) -> life.LocalizationFailed:
+        text = diagnostics.stamped(self._now_ms(), str(error))
+        return life.LocalizationFailed(diagnostics=text, exit_status=ContainerExitStatus.UNFIT_FOR_QUEUE)
 
     def _container(self, container_id: ContainerId) -> Container:
         container = self._ledger.get(container_id)

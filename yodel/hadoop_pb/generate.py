@@ -7,7 +7,8 @@ so that they can be read:
 1. every file moves to ``yodel/hadoop_pb/``, because protoc's flat imports would become top-level modules;
 2. ``NodeActionProto.NORMAL`` gets a prefix: two enums of package ``hadoop.yarn`` define ``NORMAL``, which Java
    tolerates and Python's descriptor pool refuses.  The wire carries numbers only, so nothing changes for a peer;
-3. extension fields numbered 10000 and up are added to ResourceTracker messages.  A stock Hadoop ignores them.
+3. extension fields numbered 10000 and up are added to ResourceTracker messages and to the container token.  A stock
+   Hadoop ignores them.
 
 It writes nothing else, and it needs the development dependencies (grpcio-tools).
 """
@@ -41,6 +42,7 @@ STRING = "string"
 EXTENSION_FIELDS: dict[str, tuple[tuple[int, str, str, bool], ...]] = {
     "RegisterNodeManagerRequestProto": ((10000, "kubernetes_node_name", STRING, False),),
     "NodeHeartbeatResponseProto": ((10000, "containers_on_notice", ".hadoop.yarn.ContainerIdProto", True),),
+    "ContainerTokenIdentifierProto": ((10000, "shuffle", ".hadoop.yarn.StringStringMapProto", True),),
 }
 
 

@@ -25,6 +25,7 @@ from nm_plugin.container.life import (
     State,
 )
 from nm_plugin.container.resources import Localization, Resources
+from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
@@ -137,6 +138,7 @@ async def world(
             notes,
             accounts=accounts,
             resources=Resources(cache, accounts),
+            settings=SparkSettings(accounts, cache),
             launcher=Launcher(disks, pods, accounts, lambda: node, 5),
             ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset()),
             now_ms=lambda: NOW_MS,
