@@ -3,8 +3,8 @@
 The ResourceManager says in each heartbeat's answer which containers are on notice, so an answer that is lost does not
 matter.  Here each is told once in its life, for an executor that decommissions cannot be called back; one whose JVM
 does not listen yet is tried again at the next heartbeat.  A container is told only if its application asked for it
-(``nm_plugin.localization.spark_conf``), or its queue did and it says nothing; an ApplicationMaster never is.  What was told is in memory: an agent that
-restarts in between tells it again, which an executor takes for the same.
+(``nm_plugin.localization.spark_conf``), or its queue did and it says nothing of that itself; an ApplicationMaster never
+is.  What was told is in memory: an agent that restarts in between tells it again, which an executor takes for the same.
 """
 
 from __future__ import annotations
