@@ -164,6 +164,7 @@ ADDED = {
         f"ALTER TABLE past_usage DROP COLUMN preempted_{name}"
         for name in ("masters", "others", "memory_mib", "vcores", "memory_mib_s", "vcore_s")
     ),
+    "0008": ("ALTER TABLE attempts DROP COLUMN shuffle",),
 }
 """What takes a migration back: a database becomes what an older release would have left."""
 
