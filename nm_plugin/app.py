@@ -30,6 +30,7 @@ from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.notices import Notices
 from nm_plugin.container.records import Records
 from nm_plugin.container.resources import Resources
+from nm_plugin.container.shuffle_hook import ShuffleHook
 from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
@@ -44,8 +45,9 @@ from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.cache import ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
-from nm_plugin.logs.assembly import build_aggregator, build_recalls
+from nm_plugin.logs.assembly import build_aggregator, build_makers, build_recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
+from nm_plugin.logs.worker_pool import WorkerPool
 from nm_plugin.node.housekeeping import Housekeeping
 from nm_plugin.node.memory import MemoryMonitor, ProcessTable
 from nm_plugin.node.watch import NodeWatch
@@ -87,6 +89,7 @@ class _Adapters:
     pods: ParkedPods
     monitor: MemoryMonitor
     logs: LogAggregator
+    makers: WorkerPool
 
 
 class NodeAgent:
@@ -163,6 +166,7 @@ class NodeAgent:
             pods=ParkedPods(settings.handover_dir, threads),
             monitor=MemoryMonitor(ProcessTable(), from_settings.monitor_limits(settings)),
             logs=build_aggregator(settings, directories, accounts.users, threads, tasks, _now_ms),
+            makers=build_makers(settings, threads),
         )
 
     def _manager(self, made: _Adapters, book: ContainerBook, late: _Late) -> ContainerManager:
@@ -184,7 +188,7 @@ class NodeAgent:
                 ContainerWork,
                 accounts=accounts,
                 resources=Resources(made.cache, accounts),
-                settings=SparkSettings(accounts, made.cache),
+                shuffle=ShuffleHook(accounts, SparkSettings(accounts, made.cache), made.makers),
                 launcher=launcher,
                 ending=ending,
                 now_ms=_now_ms,

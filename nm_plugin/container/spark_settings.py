@@ -6,15 +6,10 @@ from collections.abc import Mapping
 
 from nm_plugin.container.life import Container
 from nm_plugin.host.users import Accounts
-from nm_plugin.localization import shuffle_terms, spark_conf
+from nm_plugin.localization import spark_conf
 from nm_plugin.localization.cache import ResourceCache
 from nm_plugin.localization.plan import scope_of, wanted
-from yodel.errors import YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
-
-
-class UnfitForQueue(YodelError):
-    """What the submitter set cannot go with what the queue says: the ApplicationMaster is not started."""
 
 
 class SparkSettings:
@@ -34,11 +29,3 @@ class SparkSettings:
                 user = await self._accounts.lookup(container.user)
                 return await self._accounts.run_as(user, spark_conf.read_properties, *place)
         return {}
-
-    async def require_fit(self, container: Container, launch_context: bytes) -> None:
-        """Before an ApplicationMaster starts.  Raises UnfitForQueue, YodelError, OSError."""
-        if not container.is_master or not container.shuffle:
-            return
-        reason = shuffle_terms.conflict(dict(container.shuffle), await self.of(container, launch_context))
-        if reason:
-            raise UnfitForQueue(reason)

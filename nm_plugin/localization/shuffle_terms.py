@@ -11,15 +11,33 @@ from collections.abc import Mapping
 SERVICE = "service"
 DECOMMISSION = "decommission"
 FALLBACK = "fallback"
+WHEN_AWAY, REFUSE = "when-away", "refuse"
 OPT_OUT_TAG = "yodel-no-remote-shuffle"
 SPARK_DECOMMISSION = "spark-decommission"
 _ENABLED = b"spark.decommission.enabled"
+_FALLBACK_KEY = "spark.storage.decommission.fallbackStorage."
 _EXTERNAL_SERVICE = b"spark.shuffle.service.enabled"
 
 
 def decommissions(terms: Mapping[str, str]) -> bool:
     """The queue switched decommissioning on for executors whose submitter says nothing of it."""
     return terms.get(DECOMMISSION) == "true"
+
+
+def refuses_when_away(terms: Mapping[str, str]) -> bool:
+    """Nothing starts without what the queue says."""
+    return terms.get(WHEN_AWAY) == REFUSE
+
+
+def fallback(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str:
+    """The directory for blocks that no executor takes; empty: there is none, or one of the submitter's own."""
+    is_his = f"{_FALLBACK_KEY}path".encode() in properties
+    return "" if is_his else terms.get(FALLBACK, "")
+
+
+def is_fallback_option(item: str) -> bool:
+    """Whether an item of the command is one of those that the ResourceManager added for it."""
+    return item.startswith(f"'-D{_FALLBACK_KEY}")
 
 
 def conflict(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str:

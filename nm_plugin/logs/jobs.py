@@ -76,6 +76,16 @@ class MakeRoot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MakePrivate:
+    """A directory that is the owner's alone, as the owner; where Spark puts what no executor takes."""
+
+    root: str
+    owner: str
+
+    action: Literal["make_private"] = field(default="make_private", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Expire:
     """Remove an application's directory when everything in it was last changed before ``before_ms``."""
 
@@ -123,7 +133,7 @@ class Recall:
     action: Literal["recall"] = field(default="recall", init=False)
 
 
-Job = Publish | Settle | MakeRoot | Expire | Show | Recall
+Job = Publish | Settle | MakeRoot | MakePrivate | Expire | Show | Recall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +175,7 @@ _KINDS: Mapping[str, Any] = {
     "publish": Publish,
     "settle": Settle,
     "make_root": MakeRoot,
+    "make_private": MakePrivate,
     "expire": Expire,
     "show": Show,
     "recall": Recall,
