@@ -8,7 +8,7 @@ and ``-Dspark.…`` items before it are defaults, over which the submitter's own
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from yodel.domain.shuffle.word import ShuffleWord
 from yodel.domain.shuffle.words import MARKER, SERVICE, WHEN_AWAY, Wanted, is_plain, wanted_of
@@ -74,6 +74,18 @@ def decided(queue: str, words: Sequence[ShuffleWord], launch: Launch) -> Decisio
             service=service, queue=queue, reason=f"what its containers have to know exceeds {TOLD_BYTES_MAX} bytes"
         )
     return Decision(service=service, queue=queue, lines=lines, told=told)
+
+
+def for_submitter(words: Sequence[ShuffleWord], user: str) -> tuple[Line, ...]:
+    """The settings for a user's own file, where nothing can be added for him: what needs more than his name is not
+    among them."""
+    wanted = wanted_of(words)
+    if wanted is None:
+        return ()
+    unknown = ["{application}"] + ([] if is_file_name(user) else ["{user}"])
+    known = {k: w for k, w in wanted.options.items() if not any(name in w.text for name in unknown)}
+    launch = Launch(user=user, application="", command=(), environment={})
+    return tuple(_lines(replace(wanted, options=known), launch))
 
 
 def completed(command: Sequence[str], lines: Sequence[Line]) -> list[str]:
