@@ -107,6 +107,7 @@ def test_unmodified_job_has_the_settings_of_its_queue(shuffling: Cluster, shared
         "spark.storage.decommission.enabled": "true",
         "spark.storage.decommission.shuffleBlocks.enabled": "true",
         "spark.storage.decommission.rddBlocks.enabled": "false",
+        "spark.storage.decommission.replicationReattemptInterval": "1s",
     }, "what the submitter says himself wins"
     shuffle = shown(shuffling, job.application_id)["attempt_list"][0]["shuffle"]
     assert {line["key"] for line in shuffle["added"]} == settings.keys()

@@ -32,6 +32,7 @@ ADDED = [
     "'-Dspark.storage.decommission.enabled=true'",
     "'-Dspark.storage.decommission.shuffleBlocks.enabled=true'",
     "'-Dspark.storage.decommission.rddBlocks.enabled=true'",
+    "'-Dspark.storage.decommission.replicationReattemptInterval=1s'",
 ]
 TOLD = [("service", "spark-decommission"), ("when-away", "spark"), ("decommission", "true")]
 

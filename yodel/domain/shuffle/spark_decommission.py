@@ -13,6 +13,7 @@ from collections.abc import Callable
 from yodel.domain.shuffle.service import Option, Service, Setting
 
 FALLBACK_PATH = "spark.storage.decommission.fallbackStorage.path"
+_INTERVAL = "spark.storage.decommission.replicationReattemptInterval"
 _BLOCKS = "spark.storage.decommission.shuffleBlocks."
 _DURATION = re.compile(r"[0-9]{1,9}(us|ms|s|m|min|h|d)?")  # JavaUtils.timeStringAs
 _SIZE = re.compile(r"[0-9]{1,9}(b|k|kb|m|mb|g|gb|t|tb|p|pb)?")  # JavaUtils.byteStringAs
@@ -64,6 +65,11 @@ SPARK_DECOMMISSION = Service(
             why="cached blocks go to other executors",
         ),
         Setting(
+            key=_INTERVAL,
+            value="1s",
+            why="an executor ends soon after its last block has moved; Spark's 30s are longer than a notice",
+        ),
+        Setting(
             key="spark.storage.decommission.fallbackStorage.cleanUp",
             value="true",
             why="what the application left in the fallback storage goes with its end",
@@ -84,7 +90,7 @@ SPARK_DECOMMISSION = Service(
         ),
         f"{_BLOCKS}bufferRacingMigrations": _switch("blocks that come while their map output is not known yet wait"),
         "spark.storage.decommission.maxReplicationFailuresPerBlock": _count(1, 1000, "tries for a cached block"),
-        "spark.storage.decommission.replicationReattemptInterval": _duration("between two looks for cached blocks"),
+        _INTERVAL: _duration("between two looks whether all blocks have moved"),
         "spark.executor.decommission.killInterval": _duration("an executor that decommissions longer is ended"),
         "spark.executor.decommission.forceKillTimeout": _duration("the same, whatever it still does"),
         "spark.stage.ignoreDecommissionFetchFailure": _switch("fetches that fail by it do not count for the stage"),
