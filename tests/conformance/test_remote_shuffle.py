@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import pwd
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 import pytest
 
 from tests.conformance.cluster import Cluster, running, wait_for
+from tests.conformance.leaving import Nodes, hosts_of
 from tests.conformance.spark_submit import Result, Spark
+from tests.support.hadoop_jars import jars
+from tests.support.hdfs import SUPERUSER, Hdfs
+from tests.support.java import java_home
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yodel.domain.resource import Resource
+from yodel.domain.states import ContainerType
+from yodel.domain.tokens import MasterKey
+from yodel.pb_convert.tokens import ContainerTokenContent, container_token
 
 YODEL = str(pathlib.Path(sys.prefix) / "bin" / "yodel")
 MAPS, REDUCES, ROWS = 4, 3, 5_000
@@ -22,12 +33,32 @@ TOTAL = sum(range(MAPS * ROWS))
 """Of all numbers that the job shuffles."""
 
 
+LINES = ("4.x", "3.5.x")
+FALLBACK = "/spark-fallback"
+"""Of HDFS, where everybody may make a directory."""
+
+
 @pytest.fixture(scope="module")
-def shuffling() -> Iterator[Cluster]:
-    with running(settings={"YODEL_QUEUES": '["plain", "lent"]'}) as cluster:
-        told = queue_set(cluster, "root.lent", f"{WORD}service=spark-decommission")
-        assert told.returncode == 0, told.stderr
+def excluded(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    path = tmp_path_factory.mktemp("lists") / "exclude"
+    path.touch()
+    return path
+
+
+@pytest.fixture(scope="module")
+def shuffling(hdfs: Hdfs, excluded: pathlib.Path) -> Iterator[Cluster]:
+    """Three nodes; an ApplicationMaster of BIG fills one, so that executors are on others."""
+    hdfs.make_dir(FALLBACK, user=SUPERUSER, mode="1777")
+    settings = {"YODEL_QUEUES": '["plain", "lent", "kept"]', "YODEL_NODES_EXCLUDE_PATH": str(excluded)}
+    with running(nodes=3, memory_mib=3072, settings=settings) as cluster:
+        path = f"{WORD}option.spark.storage.decommission.fallbackStorage.path={hdfs.url}{FALLBACK}/{{user}}/"
+        for words in (("root.lent",), ("root.kept", path)):
+            told = queue_set(cluster, *words, f"{WORD}service=spark-decommission")
+            assert told.returncode == 0, told.stderr
         yield cluster
+
+
+BIG = {"spark.driver.memory": "2g", "spark.scheduler.minRegisteredResourcesRatio": "1.0"}
 
 
 def queue_set(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
@@ -45,7 +76,7 @@ class HeldShuffle:
     """A job that waits between its maps and its reducers."""
 
     def __init__(self, spark: Spark, folder: pathlib.Path, queue: str, conf: Mapping[str, str] | None = None) -> None:
-        self._report, self._mapped, self._release = folder / "report.json", folder / "mapped", folder / "release"
+        self.folder = folder
         self.events = folder / "events"
         self.events.mkdir()
         self.events.chmod(0o1777)
@@ -56,7 +87,7 @@ class HeldShuffle:
             "spark.eventLog.compress": "false",
             "spark.eventLog.rolling.enabled": "false",
         }
-        arguments = (MAPS, REDUCES, ROWS, self._report, self._mapped, self._release)
+        arguments = (MAPS, REDUCES, ROWS, folder)
         self.submission = spark.start("cluster", "held_shuffle.py", *arguments, conf={**settings, **(conf or {})})
         self.application_id = self.submission.application_id()
 
@@ -68,16 +99,22 @@ class HeldShuffle:
         self.submission.stop()
 
     def mapped(self) -> None:
-        wait_for("the maps", self._mapped.exists)
+        wait_for("the maps", (self.folder / "mapped").exists)
+
+    def reducing(self) -> None:
+        """Lets the reducers start and hold; returns when one of them does."""
+        (self.folder / "release").touch()
+        wait_for("a reducer with its rows", lambda: list(self.folder.glob("reducing-*")))
 
     def release(self) -> None:
-        self._release.touch()
+        for name in ("release", "go"):
+            (self.folder / name).touch()
 
     def result(self) -> Result:
         return self.submission.result()
 
     def report(self) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(self._report.read_text())
+        content: dict[str, Any] = json.loads((self.folder / "report.json").read_text())
         return content
 
     def is_right(self) -> bool:
@@ -92,7 +129,7 @@ class HeldShuffle:
         return sum(e["Task Type"] == "ShuffleMapTask" and e["Task End Reason"]["Reason"] == "Success" for e in ends)
 
 
-@pytest.mark.parametrize("line", ["4.x", "3.5.x"])
+@pytest.mark.parametrize("line", LINES)
 def test_unmodified_job_has_the_settings_of_its_queue(shuffling: Cluster, shared_dir: pathlib.Path, line: str) -> None:
     conf = {"spark.storage.decommission.rddBlocks.enabled": "false"}
     with HeldShuffle(Spark(line, shuffling), shared_dir, "lent", conf) as job:
@@ -130,3 +167,147 @@ def test_conflict_fails_the_application_before_its_master_starts(shuffling: Clus
     assert found["state"] == "FAILED"
     assert "spark.shuffle.service.enabled=true" in found["diagnostics"]
     assert [attempt["number"] for attempt in found["attempt_list"]] == [1]
+
+
+# --- nodes that are taken away --------------------------------------------------------------------------------------
+
+
+class Lent:
+    """A job of some executors whose maps have run, and the node of one of them."""
+
+    def __init__(self, line: str, cluster: Cluster, excluded: pathlib.Path, folder: pathlib.Path) -> None:
+        self.cluster, self.folder = cluster, folder
+        self.spark = Spark(line, cluster)
+        self.nodes = Nodes(self.spark, excluded)
+
+    def job(self, queue: str, executors: int) -> HeldShuffle:
+        return HeldShuffle(self.spark, self.folder, queue, {**BIG, "spark.executor.instances": str(executors)})
+
+    def host_of_one(self, job: HeldShuffle) -> str:
+        return min(hosts_of(self.cluster, job.application_id, "task").values())
+
+    def taken_away(self, host: str, *how: str) -> None:
+        self.nodes.exclude(host)
+        self.nodes.refresh(*how)
+
+    def emptied(self, job: HeldShuffle, host: str) -> None:
+        wait_for("no executor there", lambda: host not in hosts_of(self.cluster, job.application_id, "task").values())
+
+    def ended_well(self, job: HeldShuffle) -> None:
+        job.release()
+        result = job.result()
+        assert result.returncode == 0, result.text[-6000:]
+        assert job.is_right()
+
+
+@pytest.fixture
+def lent(
+    request: pytest.FixtureRequest, shuffling: Cluster, excluded: pathlib.Path, shared_dir: pathlib.Path
+) -> Iterator[Lent]:
+    made = Lent(request.param, shuffling, excluded, shared_dir)
+    yield made
+    made.nodes.exclude()
+    made.nodes.refresh()
+    for node in shuffling.ready.nodes:
+        made.nodes.until(node["node_id"].partition(":")[0], "RUNNING")
+
+
+each_line = pytest.mark.parametrize("lent", LINES, indirect=True)
+GRACEFUL = ("-g", "600", "-server")
+ME = pwd.getpwuid(os.geteuid()).pw_name
+
+
+@each_line
+def test_no_map_runs_again_where_another_executor_takes_the_blocks(lent: Lent) -> None:
+    with lent.job("lent", 2) as job:
+        job.mapped()
+        host = lent.host_of_one(job)
+        lent.taken_away(host, *GRACEFUL)
+        lent.emptied(job, host)
+        lent.taken_away(host)
+        assert lent.nodes.states()[host] == "DECOMMISSIONED"
+        lent.ended_well(job)
+    assert job.maps_run() == MAPS
+
+
+@each_line
+def test_no_map_runs_again_where_only_fallback_storage_takes_the_blocks(lent: Lent, hdfs: Hdfs) -> None:
+    with lent.job("kept", 1) as job:
+        job.mapped()
+        directory = hdfs.status(f"{FALLBACK}/{ME}")
+        assert (directory["owner"], directory["permission"]) == (ME, "700")
+        host = lent.host_of_one(job)
+        lent.taken_away(host, *GRACEFUL)
+        lent.emptied(job, host)
+        lent.taken_away(host)
+        assert hdfs.names(f"{FALLBACK}/{ME}") == [job.application_id]
+        lent.ended_well(job)
+    assert job.maps_run() == MAPS
+    assert hdfs.names(f"{FALLBACK}/{ME}") == [], "cleaned up at the end"
+
+
+@each_line
+@pytest.mark.parametrize("executors", [2, 1])
+def test_without_the_setting_what_went_runs_again(lent: Lent, executors: int) -> None:
+    with lent.job("plain", executors) as job:
+        job.mapped()
+        host = lent.host_of_one(job)
+        lent.taken_away(host)
+        lent.emptied(job, host)
+        lent.ended_well(job)
+    assert job.maps_run() > MAPS
+
+
+@each_line
+def test_without_notice_what_went_runs_again(lent: Lent) -> None:
+    with lent.job("lent", 2) as job:
+        job.mapped()
+        host = lent.host_of_one(job)
+        lent.taken_away(host)
+        lent.emptied(job, host)
+        lent.ended_well(job)
+    assert job.maps_run() > MAPS
+
+
+@each_line
+def test_in_the_middle_of_the_reduce_stage_the_answer_is_right(
+    lent: Lent, record_property: Callable[[str, object], None]
+) -> None:
+    with lent.job("lent", 2) as job:
+        job.mapped()
+        job.reducing()
+        host = lent.host_of_one(job)
+        lent.taken_away(host, *GRACEFUL)
+        lent.taken_away(host)
+        lent.emptied(job, host)
+        lent.ended_well(job)
+    record_property("maps run again", job.maps_run() - MAPS)
+
+
+def test_genuine_node_manager_accepts_a_token_that_says_more_than_it_reads() -> None:
+    """Hadoop's own class reads the identifier and makes the password that it has to come with."""
+    key = MasterKey(key_id=7, secret=bytes(range(32)))
+    container_id = ContainerId.of(ApplicationAttemptId(ApplicationId(1700000000000, 7), 1), 2)
+    content = ContainerTokenContent(
+        container_id=container_id,
+        node_id=NodeId("node-1", 8041),
+        user="alice",
+        resource=Resource(1024, 1),
+        expiry_ms=2**62,
+        rm_identifier=1700000000000,
+        priority=1,
+        creation_ms=1,
+        container_type=ContainerType.TASK,
+        shuffle=(("service", "spark-decommission"), ("fallback", "hdfs:///spark-fallback/alice/")),
+    )
+    token = container_token(key, content)
+    source = pathlib.Path(__file__).parents[1] / "rigs" / "hadoop" / "tokens" / "ReadsToken.java"
+    command = [f"{java_home()}/bin/java", "-cp", f"{jars('hadoop')}/*", str(source)]
+    said = subprocess.run(
+        [*command, token.identifier.hex(), "7", key.secret.hex()],
+        check=True,
+        timeout=600,
+        capture_output=True,
+        text=True,
+    )
+    assert said.stdout.splitlines()[-1].split() == [token.password.hex(), str(container_id), "alice"]
