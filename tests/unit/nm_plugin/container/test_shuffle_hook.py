@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pwd
 import stat
@@ -23,7 +22,7 @@ TERMS = (("service", "spark-decommission"), ("when-away", "spark"), ("decommissi
 BESIDE = "spark.shuffle.service.enabled=true\n"
 
 
-def context(rig: Rig, said: str, command: str = "touch ../../../ran; sleep 100") -> pb.ContainerLaunchContextProto:
+def context(rig: Rig, said: str, command: str) -> pb.ContainerLaunchContextProto:
     path = rig.root / f"{abs(hash(said))}.zip"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr(FILE, said)
@@ -34,12 +33,15 @@ def context(rig: Rig, said: str, command: str = "touch ../../../ran; sleep 100")
 
 
 async def test_conflict_ends_it_before_it_starts(rig: Rig) -> None:
+    (rig.root / "open").mkdir()
+    (rig.root / "open").chmod(0o1777)
     await rig.pod(MASTER)
-    await rig.start(MASTER, context(rig, BESIDE), container_type=ContainerType.APPLICATION_MASTER, shuffle=TERMS)
+    made = context(rig, BESIDE, f"touch {rig.root}/open/ran; sleep 100")
+    await rig.start(MASTER, made, container_type=ContainerType.APPLICATION_MASTER, shuffle=TERMS)
     status = await rig.tracker.until_complete(MASTER)
     assert status.exit_status == ContainerExitStatus.UNFIT_FOR_QUEUE
     assert "spark.shuffle.service.enabled=true cannot go with spark-decommission" in status.diagnostics
-    assert not (await asyncio.to_thread(lambda: list(rig.root.rglob("ran"))))
+    assert not (rig.root / "open" / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ async def test_master_that_is_reinitialized_with_a_conflict_runs_on(rig: Rig) ->
     await rig.start(MASTER, first, container_type=ContainerType.APPLICATION_MASTER, shuffle=TERMS)
     await rig.tracker.until_running(MASTER)
     request = service_pb.ReInitializeContainerRequestProto(
-        container_id=ids.container_id_pb(MASTER), container_launch_context=context(rig, BESIDE)
+        container_id=ids.container_id_pb(MASTER), container_launch_context=context(rig, BESIDE, "exit 1")
     )
     client = rig.client(MASTER.attempt_id)
     try:
@@ -89,7 +91,7 @@ def fallback(rig: Rig, when_away: str = "spark") -> tuple[tuple[str, str], ...]:
 
 
 def with_options(rig: Rig, said: str = "spark.master=yarn\n") -> pb.ContainerLaunchContextProto:
-    made = context(rig, said)
+    made = context(rig, said, "")
     made.command[:] = [
         "echo",
         "'-Dspark.storage.decommission.fallbackStorage.path=x'",
