@@ -75,7 +75,14 @@ def shown(cluster: Cluster, application_id: str) -> dict[str, Any]:
 class HeldShuffle:
     """A job that waits between its maps and its reducers."""
 
-    def __init__(self, spark: Spark, folder: pathlib.Path, queue: str, conf: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        spark: Spark,
+        folder: pathlib.Path,
+        queue: str,
+        conf: Mapping[str, str] | None = None,
+        deploy_mode: str = "cluster",
+    ) -> None:
         self.folder = folder
         self.events = folder / "events"
         self.events.mkdir()
@@ -88,7 +95,7 @@ class HeldShuffle:
             "spark.eventLog.rolling.enabled": "false",
         }
         arguments = (MAPS, REDUCES, ROWS, folder)
-        self.submission = spark.start("cluster", "held_shuffle.py", *arguments, conf={**settings, **(conf or {})})
+        self.submission = spark.start(deploy_mode, "held_shuffle.py", *arguments, conf={**settings, **(conf or {})})
         self.application_id = self.submission.application_id()
 
     def __enter__(self) -> Self:
@@ -167,6 +174,23 @@ def test_conflict_fails_the_application_before_its_master_starts(shuffling: Clus
     assert found["state"] == "FAILED"
     assert "spark.shuffle.service.enabled=true" in found["diagnostics"]
     assert [attempt["number"] for attempt in found["attempt_list"]] == [1]
+
+
+def test_driver_outside_of_the_cluster_has_the_lines_from_its_users_own_file(
+    shuffling: Cluster, shared_dir: pathlib.Path
+) -> None:
+    command = [YODEL, "client-config", "--queue", "root.lent", "--server", shuffling.ready.rest_url]
+    lines = subprocess.run(command, check=True, timeout=600, capture_output=True, text=True).stdout.splitlines()
+    own = dict(line.split(" ", 1) for line in lines if not line.startswith("#"))
+    with HeldShuffle(Spark("4.x", shuffling), shared_dir, "lent", own, "client") as job:
+        job.mapped()
+        found = shown(shuffling, job.application_id)
+        assert "Spark's client mode cannot be completed" in found["diagnostics"]
+        assert found["attempt_list"][0]["shuffle"]["added"] == []
+        job.release()
+        assert job.result().returncode == 0
+        assert job.is_right()
+    assert job.report()["settings"] == own
 
 
 # --- nodes that are taken away --------------------------------------------------------------------------------------

@@ -187,6 +187,13 @@ async def test_who_is_left_alone_has_one_line_of_diagnostics(
     assert lines[0] == "all done"
 
 
+async def test_unmanaged_master_is_left_alone(world: World) -> None:
+    am = await world.running_am(queue="lent", is_unmanaged=True)
+    text = diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id))
+    assert "its ApplicationMaster is not launched by the cluster" in text
+    assert await executor_told(am) == []
+
+
 async def test_master_that_is_unfit_for_its_queue_is_not_tried_a_second_time(world: World) -> None:
     await world.register_node()
     application_id = await world.submit(queue="lent", context=spark())

@@ -23,13 +23,14 @@ _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """An ApplicationMaster about to be launched: ``command`` as it was submitted."""
+    """An ApplicationMaster about to be launched, or one that runs elsewhere: ``command`` as it was submitted."""
 
     user: str
     application: str
     tags: Sequence[str] = ()
     command: Sequence[str]
     environment: Mapping[str, str]
+    is_unmanaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ def completed(command: Sequence[str], lines: Sequence[Line]) -> list[str]:
 def _hindrance(wanted: Wanted, launch: Launch) -> str:
     if OPT_OUT_TAG in launch.tags:
         return f"it is tagged {OPT_OUT_TAG}"
+    if launch.is_unmanaged:
+        return "its ApplicationMaster is not launched by the cluster"
     if CLIENT_MODE_CLASS in launch.command:
         return (
             "Spark's client mode cannot be completed, for its driver runs outside of the cluster; "
@@ -119,7 +122,7 @@ def is_file_name(name: str) -> bool:
 def _lines(wanted: Wanted, launch: Launch) -> Iterator[Line]:
     """An option replaces the setting of the same key."""
     for setting in wanted.service.settings:
-        if setting.key not in wanted.options and (not setting.needs or setting.needs in wanted.options):
+        if setting.key not in wanted.options and setting.needs in ("", *wanted.options):
             yield Line(setting.key, setting.value, setting.why, _source(wanted.said))
     for key, word in wanted.options.items():
         value = word.text.replace("{user}", launch.user).replace("{application}", launch.application)

@@ -18,11 +18,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A setting that a queue may say.  ``accepts`` judges its text, in which names are not filled in yet."""
+    """A setting that a queue may say.  ``accepts`` judges its text, in which names are not filled in yet; ``needs`` is
+    another one without which it would do nothing."""
 
     accepts: Callable[[str], bool]
     expected: str
     why: str
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from yodel.domain.shuffle.service import Option, Service, Setting
 
 FALLBACK_PATH = "spark.storage.decommission.fallbackStorage.path"
+_CLEAN_UP = "spark.storage.decommission.fallbackStorage.cleanUp"
 _INTERVAL = "spark.storage.decommission.replicationReattemptInterval"
 _BLOCKS = "spark.storage.decommission.shuffleBlocks."
 _DURATION = re.compile(r"[0-9]{1,9}(us|ms|s|m|min|h|d)?")  # JavaUtils.timeStringAs
@@ -27,8 +28,8 @@ def _is_from(least: int, most: int) -> Callable[[str], bool]:
     return lambda text: re.fullmatch(r"[0-9]{1,9}", text) is not None and least <= int(text) <= most
 
 
-def _switch(why: str) -> Option:
-    return Option(accepts=lambda text: text in ("true", "false"), expected="true or false", why=why)
+def _switch(why: str, needs: str = "") -> Option:
+    return Option(accepts=lambda text: text in ("true", "false"), expected="true or false", why=why, needs=needs)
 
 
 def _duration(why: str) -> Option:
@@ -70,7 +71,7 @@ SPARK_DECOMMISSION = Service(
             why="an executor ends soon after its last block has moved; Spark's 30s are longer than a notice",
         ),
         Setting(
-            key="spark.storage.decommission.fallbackStorage.cleanUp",
+            key=_CLEAN_UP,
             value="true",
             why="what the application left in the fallback storage goes with its end",
             needs=FALLBACK_PATH,
@@ -82,6 +83,8 @@ SPARK_DECOMMISSION = Service(
             expected="hdfs:, an absolute path with {user} in it and / at its end, as hdfs:///spark-fallback/{user}/",
             why="takes the shuffle blocks that no other executor takes",
         ),
+        _CLEAN_UP: _switch("whether what the application left there goes with its end", FALLBACK_PATH),
+        "spark.storage.decommission.enabled": _switch("whether blocks go to other executors"),
         f"{_BLOCKS}enabled": _switch("whether shuffle blocks go to other executors"),
         "spark.storage.decommission.rddBlocks.enabled": _switch("whether cached blocks go to other executors"),
         f"{_BLOCKS}maxThreads": _count(1, 1000, "shuffle blocks that one executor sends at once"),

@@ -10,7 +10,7 @@ digits and ``. _ - : / , = @ + %``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from yodel.domain.queues.queue import Queue
@@ -109,12 +109,13 @@ def _words(path: str, above: tuple[ShuffleWord, ...], said: Mapping[str, str]) -
     if sum(name.startswith(OPTION) for name in words) > OPTIONS_MAX:
         raise Refused(f"Too many {own}{OPTION}KEY: at most {OPTIONS_MAX} of a queue")
     for name, text in said.items():
-        _require(own, name, text, words[SERVICE].text if SERVICE in words else "")
+        _require(own, name, text, words[SERVICE].text if SERVICE in words else "", words)
     return tuple(sorted(words.values(), key=lambda word: word.name))
 
 
-def _require(own: str, name: str, text: str, service: str) -> None:
-    """``service`` is the one that counts for the queue; what it says beside ``none`` waits for another one."""
+def _require(own: str, name: str, text: str, service: str, words: Container[str]) -> None:
+    """``service`` is the one that counts for the queue; what it says beside ``none`` waits for another one.  ``words``
+    are the names of all that it has."""
     if name == SERVICE:
         if text not in SERVICES and text != NONE:
             raise _refused(own + name, text, " or ".join((*SERVICES, NONE)))
@@ -126,10 +127,10 @@ def _require(own: str, name: str, text: str, service: str) -> None:
         if text not in (SPARK, REFUSE):
             raise _refused(own + name, text, f"{SPARK} or {REFUSE}")
     else:
-        _require_option(own, name, text, [SERVICES[service]] if service in SERVICES else list(SERVICES.values()))
+        _require_option(own, name, text, [SERVICES[service]] if service in SERVICES else list(SERVICES.values()), words)
 
 
-def _require_option(own: str, name: str, text: str, services: list[Service]) -> None:
+def _require_option(own: str, name: str, text: str, services: list[Service], words: Container[str]) -> None:
     plain = text
     for placeholder in PLACEHOLDERS:
         plain = plain.replace(placeholder, "-")
@@ -144,6 +145,9 @@ def _require_option(own: str, name: str, text: str, services: list[Service]) -> 
         raise Refused(f"Property {own}{name[:200]} is not supported: options are {known}")
     if not any(option.accepts(text) for option in options):
         raise _refused(own + name, text, options[0].expected)
+    if all(option.needs and OPTION + option.needs not in words for option in options):
+        missing = f"{own}{OPTION}{options[0].needs}"
+        raise Refused(f"Property {own}{name} is not supported: nothing would come of it without {missing}")
 
 
 def _refused(name: str, value: str, expected: str) -> Refused:

@@ -222,6 +222,7 @@ class Transaction:
             started_ms=self.now_ms,
             container_sequence=1,
             keeps_containers=application.submission.keep_containers_across_attempts and not is_unmanaged,
+            shuffle=self._shuffle(application) if is_unmanaged else None,
         )
         self.put(attempt)
         self.put(replace(application, current_attempt=attempt_id.attempt))
@@ -269,6 +270,7 @@ class Transaction:
             tags=submission.tags,
             command=command,
             environment=environment,
+            is_unmanaged=submission.is_unmanaged,
         )
         return decided(queue.path, queue.shuffle, launch)
 

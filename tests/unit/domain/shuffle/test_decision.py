@@ -76,6 +76,7 @@ def test_queue_that_says_nothing_or_none_decides_nothing() -> None:
         (replace(LAUNCH, command=("java", CLIENT_MODE_CLASS, "--arg")), "yodel client-config --queue"),
         (replace(LAUNCH, command=("java", "org.example.Main")), "it is no Spark application"),
         (replace(LAUNCH, command=()), "it is no Spark application"),
+        (replace(LAUNCH, command=(), is_unmanaged=True), "its ApplicationMaster is not launched by the cluster"),
         (replace(LAUNCH, command=(*COMMAND, MASTER_CLASS)), "is not once an item"),
         (replace(LAUNCH, command=(f"java -server {MASTER_CLASS} --class X",)), "is not once an item"),
     ],

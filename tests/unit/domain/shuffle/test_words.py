@@ -25,6 +25,7 @@ TREE = {
 ON = {"service": "spark-decommission"}
 THREADS = "option.spark.storage.decommission.shuffleBlocks.maxThreads"
 PATH = f"option.{FALLBACK_PATH}"
+CLEAN_UP = "option.spark.storage.decommission.fallbackStorage.cleanUp"
 
 
 def said(words: dict[str, str], path: str = "root.a.b") -> dict[str, str]:
@@ -83,6 +84,9 @@ def test_queue_without_words_is_as_before() -> None:
         (ON | {"password": "secret"}, "root.a.b.yodel.remote-shuffle.password is not supported"),
         (ON | {"option.spark.shuffle.manager": "x"}, "is not supported: options are"),
         (ON | {"option.": "x"}, "is not supported: options are"),
+        (ON | {CLEAN_UP: "true"}, "nothing would come of it without"),
+        (ON | {PATH: "hdfs:///a/{user}/", CLEAN_UP: "yes"}, "expected true or false"),
+        (ON | {"option.spark.decommission.enabled": "false"}, "is not supported: options are"),
         (ON | {THREADS: "many"}, "expected a whole number from 1 to 1000"),
         (ON | {THREADS: "0"}, "expected a whole number from 1 to 1000"),
         (ON | {THREADS: "\u0664"}, "letters, digits and"),
@@ -125,6 +129,11 @@ def test_what_is_refused_names_the_word_and_what_was_expected(words: dict[str, s
 )
 def test_paths_of_fallback_storage(path: str) -> None:
     assert queue(said(ON | {PATH: path})).shuffle[0].text == path
+
+
+def test_option_that_needs_another_may_have_it_from_above() -> None:
+    above = said(ON | {PATH: "hdfs:///a/{user}/"}, "root")
+    assert ShuffleWord(CLEAN_UP, "false", "root.a.b") in queue(above, said({CLEAN_UP: "false"})).shuffle
 
 
 def test_word_of_the_whole_scheduler_is_none() -> None:
