@@ -13,7 +13,7 @@ from nm_plugin.container.life import Container
 from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.host.users import Accounts
 from nm_plugin.localization import shuffle_terms
-from nm_plugin.logs.jobs import MakePrivate
+from nm_plugin.logs.jobs import MakePrivate, RemoveTree
 from nm_plugin.logs.worker_pool import JobFailed, Workers
 from yodel.errors import YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -62,6 +62,24 @@ class ShuffleHook:
         if shuffle_terms.refuses_when_away(terms):
             raise ShuffleAway(f"The fallback storage of the queue cannot be had: {reason}")
         return Prepared(context=_without_fallback(context), note=f"Starts without fallback storage: {reason}")
+
+    async def left_over(self, container: Container) -> str:
+        """Where blocks are of an application whose ApplicationMaster ended without having removed them; empty: nowhere.
+
+        Raises:
+            YodelError, OSError: what the submitter set cannot be read.
+        """
+        terms = dict(container.shuffle)
+        if not container.is_master or container.exit_status == 0 or shuffle_terms.FALLBACK not in terms:
+            return ""
+        said = await self._settings.of(container, container.launch_context)
+        return shuffle_terms.left_over(terms, said, str(container.container_id.application_id))
+
+    async def remove(self, container: Container, path: str) -> None:
+        """Raises YodelError: it is still there."""
+        user = await self._accounts.lookup(container.user)
+        credentials = pb.ContainerLaunchContextProto.FromString(container.launch_context).tokens
+        await self._workers.run(RemoveTree(root=path), user, credentials)
 
     async def _missing(self, container: Container, context: bytes, path: str) -> str:
         """Why there is no such directory of the user's own; empty: there is."""

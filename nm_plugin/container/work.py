@@ -168,11 +168,21 @@ class ContainerWork:
         self._links.pop(container_id, None)
         if container.local_dir:
             await self._ending.kill_survivors(container)
+        await self._remove_blocks(container)
         self._resources.release(container_id)
         await self._ending.forget_pod(container_id)
         if container.local_dir:
             user, work_dir = await self._ending.remove_launch_files(container)
             self._ledger.spawn(self._ending.delete_later(user, work_dir), f"delete-{container_id}")
+
+    async def _remove_blocks(self, container: Container) -> None:
+        """What the driver of an ended ApplicationMaster put elsewhere, behind: the file system may be away."""
+        try:
+            path = await self._shuffle.left_over(container)
+        except (YodelError, OSError):
+            return  # an application without settings to read had no driver
+        if path:
+            self._ledger.spawn(self._shuffle.remove(container, path), f"remove-blocks-{container.container_id}")
 
     def watch(self, container_id: ContainerId) -> asyncio.Task[None]:
         """Report the end of the script that runs now."""

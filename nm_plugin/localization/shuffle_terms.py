@@ -11,6 +11,7 @@ from collections.abc import Mapping
 SERVICE = "service"
 DECOMMISSION = "decommission"
 FALLBACK = "fallback"
+CLEAN_UP = "clean-up"
 WHEN_AWAY, REFUSE = "when-away", "refuse"
 OPT_OUT_TAG = "yodel-no-remote-shuffle"
 SPARK_DECOMMISSION = "spark-decommission"
@@ -33,6 +34,13 @@ def fallback(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str
     """The directory for blocks that no executor takes; empty: there is none, or one of the submitter's own."""
     is_his = f"{_FALLBACK_KEY}path".encode() in properties
     return "" if is_his else terms.get(FALLBACK, "")
+
+
+def left_over(terms: Mapping[str, str], properties: Mapping[bytes, bytes], application: str) -> str:
+    """Where an application's blocks are that its driver could not remove; empty: nowhere, or they are to stay."""
+    path = fallback(terms, properties)
+    is_kept = properties.get(f"{_FALLBACK_KEY}cleanUp".encode(), terms.get(CLEAN_UP, "").encode()).lower() != b"true"
+    return "" if not path or is_kept else path + application
 
 
 def is_fallback_option(item: str) -> bool:

@@ -86,6 +86,15 @@ class MakePrivate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveTree:
+    """A directory with all that is in it, as its owner."""
+
+    root: str
+
+    action: Literal["remove_tree"] = field(default="remove_tree", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Expire:
     """Remove an application's directory when everything in it was last changed before ``before_ms``."""
 
@@ -133,7 +142,7 @@ class Recall:
     action: Literal["recall"] = field(default="recall", init=False)
 
 
-Job = Publish | Settle | MakeRoot | MakePrivate | Expire | Show | Recall
+Job = Publish | Settle | MakeRoot | MakePrivate | RemoveTree | Expire | Show | Recall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +185,7 @@ _KINDS: Mapping[str, Any] = {
     "settle": Settle,
     "make_root": MakeRoot,
     "make_private": MakePrivate,
+    "remove_tree": RemoveTree,
     "expire": Expire,
     "show": Show,
     "recall": Recall,

@@ -31,6 +31,7 @@ from nm_plugin.logs.jobs import (
     MakeRoot,
     Publish,
     Recall,
+    RemoveTree,
     Settle,
     Show,
     decode,
@@ -77,6 +78,8 @@ def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
             steps.make_root(remote, root, job)
         case MakePrivate():
             steps.make_private(remote, root, job)
+        case RemoveTree():
+            remote.delete(root)
         case Publish():
             re.compile(job.include), re.compile(job.exclude)
             return asdict(steps.publish(remote, root, job, progress))

@@ -104,5 +104,5 @@ SPARK_DECOMMISSION = Service(
             0, 100_000, "executors that decommissioned before they were known"
         ),
     },
-    told={"decommission": "spark.decommission.enabled", "fallback": FALLBACK_PATH},
+    told={"decommission": "spark.decommission.enabled", "fallback": FALLBACK_PATH, "clean-up": _CLEAN_UP},
 )

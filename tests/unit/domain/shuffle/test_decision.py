@@ -52,6 +52,7 @@ def test_lines_go_before_the_class_and_say_where_they_come_from() -> None:
         "when-away": "spark",
         "decommission": "true",
         "fallback": "hdfs:///spill/alice/application_1_0001/",
+        "clean-up": "true",
     }
     assert found.note == ""
 

@@ -87,7 +87,13 @@ async def test_master_that_is_reinitialized_with_a_conflict_runs_on(rig: Rig) ->
 
 def fallback(rig: Rig, when_away: str = "spark") -> tuple[tuple[str, str], ...]:
     """In place of HDFS a directory here, which its owner's worker process makes all the same."""
-    return (*TERMS[:1], ("when-away", when_away), *TERMS[2:], ("fallback", f"file://{rig.root}/spill/alice/"))
+    return (
+        *TERMS[:1],
+        ("when-away", when_away),
+        *TERMS[2:],
+        ("fallback", f"file://{rig.root}/spill/alice/"),
+        ("clean-up", "true"),
+    )
 
 
 def with_options(rig: Rig, said: str = "spark.master=yarn\n") -> pb.ContainerLaunchContextProto:
@@ -119,15 +125,22 @@ def read(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-async def test_directory_is_the_users_alone(rig: Rig) -> None:
+async def test_directory_is_the_users_alone_and_rid_of_what_a_killed_driver_left(rig: Rig) -> None:
     me = pwd.getpwuid(os.geteuid()).pw_name
     rig.users.users[me] = own_user(me)
     (rig.root / "spill").mkdir()
     assert "fallbackStorage" in await said_by(rig, fallback(rig), user=me)
     made = (rig.root / "spill" / "alice").stat()
     assert (stat.S_IMODE(made.st_mode), made.st_uid) == (0o700, os.geteuid())
+    blocks, others = (
+        rig.root / "spill" / "alice" / name for name in (str(MASTER.application_id), "application_1_0009")
+    )
+    for path in (blocks / "0" / "17", others):
+        path.mkdir(parents=True)
     await rig.running.manager.kill(MASTER, ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, "enough")
     await rig.tracker.until_complete(MASTER)
+    await eventually(lambda: not blocks.exists())
+    assert others.exists()
 
 
 async def test_directory_of_another_is_not_used(rig: Rig, needs_root: None) -> None:
