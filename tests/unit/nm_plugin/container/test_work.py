@@ -216,11 +216,16 @@ async def test_deaf_script_is_killed_and_leaves_nothing(world: World) -> None:
 async def test_master_has_time_to_clean_up_where_its_queue_says_how_shuffle_is_done(
     world: World, shuffle: tuple[tuple[str, str], ...]
 ) -> None:
-    """Twenty times what others have between TERM and KILL."""
+    """Twenty times what others have between TERM and KILL, and no shell that ends before Java does."""
     world.notes.container = replace(world.notes.container, is_master=True, shuffle=shuffle)
-    world.give(
-        context_of("trap 'sleep 1; touch <LOG_DIR>/cleaned; exit 0' TERM; touch here; while :; do sleep 0.01; done")
+    java = world.source(
+        "java", "#!/bin/bash\ntrap 'sleep 1; touch $1/cleaned; exit 0' TERM\ntouch here\nwhile :; do sleep 0.01; done\n"
     )
+    (world.root / "bin").mkdir()
+    java.rename(world.root / "bin" / "java").chmod(0o755)
+    context = context_of("A=1")
+    context.command.extend([f"{world.root}/bin/java", "<LOG_DIR>", "1>", "<LOG_DIR>/stdout"])
+    world.give(context)
     await world.work.localize(CONTAINER)
     assert await world.notes.next() == Localized()
     pod = await world.pod()
