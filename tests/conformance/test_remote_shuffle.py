@@ -308,6 +308,19 @@ def test_in_the_middle_of_the_reduce_stage_the_answer_is_right(
     record_property("maps run again", job.maps_run() - MAPS)
 
 
+@pytest.mark.parametrize("lent", ["4.x"], indirect=True)
+def test_killed_driver_leaves_nothing_in_fallback_storage(lent: Lent, hdfs: Hdfs) -> None:
+    with lent.job("kept", 1) as job:
+        job.mapped()
+        host = lent.host_of_one(job)
+        lent.taken_away(host, *GRACEFUL)
+        lent.emptied(job, host)
+        assert hdfs.names(f"{FALLBACK}/{ME}") == [job.application_id]
+        killed = lent.spark.yarn("application", "-kill", job.application_id)
+        assert killed.returncode == 0, killed.text
+        wait_for("its blocks to go", lambda: hdfs.names(f"{FALLBACK}/{ME}") == [])
+
+
 def test_genuine_node_manager_accepts_a_token_that_says_more_than_it_reads() -> None:
     """Hadoop's own class reads the identifier and makes the password that it has to come with."""
     key = MasterKey(key_id=7, secret=bytes(range(32)))
