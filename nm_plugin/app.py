@@ -32,6 +32,8 @@ from nm_plugin.container.manager import ContainerManager
 from nm_plugin.container.notices import Notices
 from nm_plugin.container.records import Records
 from nm_plugin.container.resources import Resources
+from nm_plugin.container.shuffle_hook import ShuffleHook
+from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import PUBLIC_DIR_MODE, Directories, make_roots
 from nm_plugin.host.disks import Disks
@@ -45,8 +47,9 @@ from nm_plugin.launch.parked import ParkedPods
 from nm_plugin.localization.cache import ResourceCache
 from nm_plugin.localization.fetch import HttpFiles, LocalFiles, Source
 from nm_plugin.localization.hdfs import HdfsFiles
-from nm_plugin.logs.assembly import build_aggregator, build_recalls
+from nm_plugin.logs.assembly import build_aggregator, build_makers, build_recalls
 from nm_plugin.logs.uploading.aggregation import LogAggregator
+from nm_plugin.logs.worker_pool import WorkerPool
 from nm_plugin.node.housekeeping import Housekeeping
 from nm_plugin.node.mains import Mains
 from nm_plugin.node.memory import MemoryMonitor, ProcessTable
@@ -89,6 +92,7 @@ class _Adapters:
     pods: ParkedPods
     monitor: MemoryMonitor
     logs: LogAggregator
+    makers: WorkerPool
 
 
 class NodeAgent:
@@ -168,6 +172,7 @@ class NodeAgent:
             pods=ParkedPods(settings.handover_dir, threads),
             monitor=MemoryMonitor(ProcessTable(), from_settings.monitor_limits(settings)),
             logs=build_aggregator(settings, directories, accounts.users, threads, tasks, _now_ms),
+            makers=build_makers(settings, threads),
         )
 
     def _manager(self, made: _Adapters, book: ContainerBook, late: _Late) -> ContainerManager:
@@ -189,6 +194,7 @@ class NodeAgent:
                 ContainerWork,
                 accounts=accounts,
                 resources=Resources(made.cache, accounts),
+                shuffle=ShuffleHook(accounts, SparkSettings(accounts, made.cache), made.makers),
                 launcher=launcher,
                 ending=ending,
                 now_ms=_now_ms,
@@ -233,7 +239,7 @@ class NodeAgent:
             secrets_of_rm.node_id = node_id
             late.command_node = from_settings.launch_node(settings, node_id, web.port, self._aux.metadata())
             watch = self._watch(made, late)
-            notices = Notices(manager, accounts, made.cache, _now_ms)
+            notices = Notices(manager, accounts, SparkSettings(accounts, made.cache), _now_ms)
             lender = self._lender(manager, late.report)
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices, lender)
             late.tracker = tracking

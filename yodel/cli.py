@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from yodel import __version__
-from yodel.client import colocation, commands, queue_windows
+from yodel.client import colocation, commands, invoking, queue_windows, spark_lines
 from yodel.errors import InvalidValue, Refused, YodelError
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def migrate_command(
 
 @app.command(name="client-config")
 def client_config(
-    host: Annotated[str, typer.Option(help="Where clients reach the ResourceManager.")],
+    host: Annotated[str, typer.Option(help="Where clients reach the ResourceManager.")] = "",
     directory: Annotated[
         Path | None, typer.Option("--dir", help="Write the files there; without it they are printed.")
     ] = None,
@@ -251,12 +251,21 @@ def client_config(
         list[str] | None, typer.Option("--property", help="FILE:NAME=VALUE, one more property; may be repeated.")
     ] = None,
     only: Annotated[str, typer.Option(metavar="FILE", help="Print this file alone, to be redirected.")] = "",
+    queue: Annotated[
+        str, typer.Option(metavar="QUEUE", help="Print what this queue says of shuffle, for your spark-defaults.conf.")
+    ] = "",
+    server: invoking.Server = None,
 ) -> None:
     """Print or write core-site.xml, yarn-site.xml and mapred-site.xml for clients of a ResourceManager.
+
+    With --queue it prints lines for a spark-defaults.conf instead, for drivers that run outside of the cluster: the
+    ResourceManager at --server is asked what the queue says of shuffle.
 
     Ports and limits are those of the settings, unless given.
 
     Example: yodel client-config --host rm.example.org --dir ~/yodel-conf
+
+    Example: yodel client-config --queue root.etl >> $SPARK_HOME/conf/spark-defaults.conf
 
     Example, behind NodePorts: yodel client-config --host node1 --client-port 30032 --scheduler-port 30030
     --webapp-port 30088 --default-fs hdfs://nn:8020
@@ -264,6 +273,13 @@ def client_config(
     from yodel.local.client_config import write_hadoop_conf
     from yodel.translator.client_config import FILES, ClientConfig, client_files, site_xml, with_properties
 
+    if queue:
+        if host or directory is not None or only:
+            _misconfigured("Invalid --queue: it goes with --server alone; without it, --host is needed")
+        spark_lines.print_lines(queue, server)
+        return
+    if not host:
+        _misconfigured("Invalid --host: ''; expected where clients reach the ResourceManager, or --queue")
     if only and (only not in FILES or directory is not None):
         _misconfigured(f"Invalid --only: {only!r}; expected one of {', '.join(FILES)}, and no --dir")
     rm = _settings(config)

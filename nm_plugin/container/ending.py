@@ -22,6 +22,9 @@ from yodel.domain.ids import ContainerId
 KILL_REPEAT_S = 0.5
 KILL_ROUNDS_MAX = 40  # a program that forks quicker than it is killed is left to the end of its pod
 KILL_ROUND_INTERVAL_S = 0.02
+SHUFFLING_MASTER_GRACE_S = 5.0
+"""What an ApplicationMaster has for giving up what it holds elsewhere, where its queue says how shuffle is done.  It is
+what its pod has by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +60,23 @@ class Ending:
         await self._pods.keep(container_id)
         await self._kill_script(container_id, watch)
 
-    async def terminate(self, container_id: ContainerId, watch: Callable[[], asyncio.Task[None]]) -> None:
+    async def terminate(self, container: Container, watch: Callable[[], asyncio.Task[None]]) -> None:
         """The script is not started, or ended."""
+        container_id = container.container_id
         if self._pods.knows(container_id) and not await self._pods.withdraw(container_id):
-            await self._kill_script(container_id, watch)
+            is_shuffling = container.is_master and bool(container.shuffle)
+            await self._kill_script(container_id, watch, SHUFFLING_MASTER_GRACE_S if is_shuffling else 0.0)
 
-    async def _kill_script(self, container_id: ContainerId, watch: Callable[[], asyncio.Task[None]]) -> None:
+    async def _kill_script(
+        self, container_id: ContainerId, watch: Callable[[], asyncio.Task[None]], least_grace_s: float = 0.0
+    ) -> None:
         """TERM, then KILL; returns when it ended or will not be waited for any longer."""
         pods = self._pods
         await pods.started(container_id, self._settings.kill_wait_s)
         end = watch()
         await pods.signal(container_id, "TERM")
-        done, _ = await asyncio.wait({end}, timeout=self._settings.sigkill_delay_ms / 1000)
+        grace_s = max(self._settings.sigkill_delay_ms / 1000, least_grace_s)
+        done, _ = await asyncio.wait({end}, timeout=grace_s)
         deadline = time.monotonic() + self._settings.kill_wait_s
         while not done and time.monotonic() < deadline:
             # Repeated: a script that has only just begun is not yet a process group of its own.

@@ -73,7 +73,9 @@ class Launcher:
             local_user_dirs=[directories.user_dir(d, user.name) for d in directories.local_dirs],
             log_dirs=[directories.container_log_dir(d, container.container_id) for d in directories.log_dirs],
             environment={entry.key: entry.value for entry in context.environment},
-            command=tuple(context.command),
+            command=command.as_one_process(context.command)
+            if container.is_master and container.shuffle
+            else tuple(context.command),
             links=links,
             counters=counters,
         )

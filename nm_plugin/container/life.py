@@ -68,6 +68,8 @@ class Container:
     launch_context: bytes = field(default=b"", repr=False)
     log_aggregation: bytes = b""  # LogAggregationContextProto; kept by the logs' journal, not with the container
     is_master: bool = False
+    shuffle: tuple[tuple[str, str], ...] = ()
+    """What its queue says of shuffle, as the container token told it (``nm_plugin.localization.shuffle_terms``)."""
     retry: Retry | None = None
     run: int = 0
     """How often it was started again in its place."""
@@ -92,9 +94,10 @@ class Localized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalizationFailed:
-    """A resource cannot be had."""
+    """A resource cannot be had, or what the submitter set cannot go with what the queue says."""
 
     diagnostics: str
+    exit_status: int = ContainerExitStatus.INVALID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +192,7 @@ def _localized(container: Container, _: Localized) -> Step[Container]:
 
 
 def _localization_failed(container: Container, event: LocalizationFailed) -> Step[Container]:
-    failed = replace(container, state=State.LOCALIZATION_FAILED, exit_status=ContainerExitStatus.INVALID)
+    failed = replace(container, state=State.LOCALIZATION_FAILED, exit_status=event.exit_status)
     return Step(with_diagnostics(failed, event.diagnostics), (Effect.REPORT, Effect.CLEAN_UP))
 
 

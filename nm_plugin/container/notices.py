@@ -3,8 +3,8 @@
 The ResourceManager says in each heartbeat's answer which containers are on notice, so an answer that is lost does not
 matter.  Here each is told once in its life, for an executor that decommissions cannot be called back; one whose JVM
 does not listen yet is tried again at the next heartbeat.  A container is told only if its application asked for it
-(``nm_plugin.localization.spark_conf``); an ApplicationMaster never is.  What was told is in memory: an agent that
-restarts in between tells it again, which an executor takes for the same.
+(``nm_plugin.localization.spark_conf``), or its queue did and it says nothing of that itself; an ApplicationMaster never
+is.  What was told is in memory: an agent that restarts in between tells it again, which an executor takes for the same.
 """
 
 from __future__ import annotations
@@ -16,23 +16,21 @@ import structlog
 
 from nm_plugin.container import diagnostics, life
 from nm_plugin.container.life import Container, State
+from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import Ledger
 from nm_plugin.host.users import Accounts
 from nm_plugin.launch import executor
 from nm_plugin.launch.survivors import Marks
-from nm_plugin.localization import spark_conf
-from nm_plugin.localization.cache import ResourceCache
-from nm_plugin.localization.plan import scope_of, wanted
+from nm_plugin.localization import shuffle_terms, spark_conf
 from yodel.domain.ids import ContainerId
 from yodel.errors import YodelError
-from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
 
 class Notices:
     """One for all containers.  ``take`` is for the event loop's thread."""
 
-    def __init__(self, ledger: Ledger, accounts: Accounts, cache: ResourceCache, now_ms: Callable[[], int]) -> None:
-        self._ledger, self._accounts, self._cache, self._now_ms = ledger, accounts, cache, now_ms
+    def __init__(self, ledger: Ledger, accounts: Accounts, settings: SparkSettings, now_ms: Callable[[], int]) -> None:
+        self._ledger, self._accounts, self._settings, self._now_ms = ledger, accounts, settings, now_ms
         self._signals: dict[ContainerId, str] = {}
         """What their applications asked for; empty: nothing, or told already."""
         self._is_telling = False
@@ -81,15 +79,9 @@ class Notices:
         """Raises YodelError, OSError: what was localized cannot be read."""
         if container.is_master:
             return ""
-        context = pb.ContainerLaunchContextProto.FromString(container.launch_context)
-        entries = [entry for entry in context.localResources if entry.key == spark_conf.LINK]
-        for resource in wanted(entries):
-            scope = scope_of(resource.visibility, container.user, str(container.container_id.application_id))
-            place = self._cache.place_of(resource, scope)
-            if place is not None:
-                user = await self._accounts.lookup(container.user)
-                return await self._accounts.run_as(user, spark_conf.read_signal, *place)
-        return ""
+        said = await self._settings.of(container, container.launch_context)
+        is_default = bool(said) and shuffle_terms.decommissions(dict(container.shuffle))
+        return spark_conf.decommission_signal(said, is_default=is_default)
 
     async def _note(self, container_id: ContainerId, text: str) -> None:
         container = self._ledger.get(container_id)

@@ -105,6 +105,7 @@ def _container_to_json(container: Container) -> dict[str, Any]:
         "rollback": base64.b64encode(container.rollback).decode("ascii"),
         "run": container.run,
         "is_master": container.is_master,
+        "shuffle": [list(pair) for pair in container.shuffle],
         "retry": _retry_to_json(container.retry),
     }
 
@@ -130,6 +131,7 @@ def _container_from_json(content: dict[str, Any]) -> Container:
         rollback=base64.b64decode(content["rollback"]),
         run=int(content["run"]),
         is_master=bool(content["is_master"]),
+        shuffle=tuple((name, text) for name, text in content.get("shuffle", ())),
         retry=_retry_from_json(content["retry"]),
     )
 

@@ -15,6 +15,7 @@ from nm_plugin.container.ending import Ending
 from nm_plugin.container.launcher import Launcher
 from nm_plugin.container.life import Container, State
 from nm_plugin.container.resources import Localization, Resources
+from nm_plugin.container.shuffle_hook import ShuffleHook, UnfitForQueue
 from nm_plugin.host.users import Accounts
 from nm_plugin.launch import command
 from nm_plugin.localization.plan import Wanted, wanted_in_turns
@@ -48,17 +49,25 @@ class ContainerWork:
         *,
         accounts: Accounts,
         resources: Resources,
+        shuffle: ShuffleHook,
         launcher: Launcher,
         ending: Ending,
         now_ms: Callable[[], int],
     ) -> None:
         self._ledger, self._accounts, self._now_ms = ledger, accounts, now_ms
-        self._resources, self._launcher, self._ending = resources, launcher, ending
+        self._resources, self._shuffle, self._launcher, self._ending = resources, shuffle, launcher, ending
         self._links: dict[ContainerId, tuple[tuple[command.Link, ...], command.Counters]] = {}
 
     async def localize(self, container_id: ContainerId) -> None:
+        container = self._container(container_id)
         try:
-            self._links[container_id] = await self._bring_resources(self._container(container_id))
+            self._links[container_id] = await self._bring_resources(container)
+            prepared = await self._shuffle.prepared(container, container.launch_context)
+            if prepared.note:
+                await self._ledger.change(container_id, launch_context=prepared.context)
+                await self._note(container_id, prepared.note)
+        except UnfitForQueue as error:
+            await self._ledger.apply(container_id, self._unfit(error))
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
             await self._ledger.apply(container_id, life.LocalizationFailed(diagnostics=text))
@@ -111,6 +120,12 @@ class ContainerWork:
             user = await self._accounts.lookup(container.user)
             resources = await wanted_in_turns(context.localResources)
             await self._resources.download(container_id, resources, user, context.tokens)
+            prepared = await self._shuffle.prepared(container, container.upgrade)
+            if prepared.note:
+                await self._ledger.change(container_id, upgrade=prepared.context)
+                await self._note(container_id, prepared.note)
+        except UnfitForQueue as error:
+            await self._ledger.apply(container_id, self._unfit(error))
         except (YodelError, OSError) as error:
             text = diagnostics.failed_localization(self._now_ms(), str(error))
             await self._ledger.apply(container_id, life.LocalizationFailed(diagnostics=text))
@@ -142,7 +157,7 @@ class ContainerWork:
         if worker is not None:
             worker.cancel()
             await asyncio.wait({worker}, timeout=WORKER_END_WAIT_S)
-        await self._ending.terminate(container_id, lambda: self.watch(container_id))
+        await self._ending.terminate(self._container(container_id), lambda: self.watch(container_id))
         await self._ledger.apply(container_id, life.Exited(exit_status=ContainerExitStatus.FORCE_KILLED))
 
     async def remove_traces(self, container_id: ContainerId) -> None:
@@ -153,11 +168,21 @@ class ContainerWork:
         self._links.pop(container_id, None)
         if container.local_dir:
             await self._ending.kill_survivors(container)
+        await self._remove_blocks(container)
         self._resources.release(container_id)
         await self._ending.forget_pod(container_id)
         if container.local_dir:
             user, work_dir = await self._ending.remove_launch_files(container)
             self._ledger.spawn(self._ending.delete_later(user, work_dir), f"delete-{container_id}")
+
+    async def _remove_blocks(self, container: Container) -> None:
+        """What the driver of an ended ApplicationMaster put elsewhere, behind: the file system may be away."""
+        try:
+            path = await self._shuffle.left_over(container)
+        except (YodelError, OSError):
+            return  # an application without settings to read had no driver
+        if path:
+            self._ledger.spawn(self._shuffle.remove(container, path), f"remove-blocks-{container.container_id}")
 
     def watch(self, container_id: ContainerId) -> asyncio.Task[None]:
         """Report the end of the script that runs now."""
@@ -170,6 +195,14 @@ class ContainerWork:
     async def adopt_pod(self, container: Container) -> None:
         """At the agent's start.  Raises YodelError, OSError."""
         await self._launcher.adopt(container)
+
+    async def _note(self, container_id: ContainerId, text: str) -> None:
+        noted = life.with_diagnostics(self._container(container_id), diagnostics.stamped(self._now_ms(), text))
+        await self._ledger.change(container_id, diagnostics=noted.diagnostics)
+
+    def _unfit(self, error: UnfitForQueue) -> life.LocalizationFailed:
+        text = diagnostics.stamped(self._now_ms(), str(error))
+        return life.LocalizationFailed(diagnostics=text, exit_status=ContainerExitStatus.UNFIT_FOR_QUEUE)
 
     def _container(self, container_id: ContainerId) -> Container:
         container = self._ledger.get(container_id)

@@ -62,6 +62,8 @@ class ContainerGrant:
     execution_type: ExecutionType
     log_aggregation: bytes = b""
     is_master: bool = False
+    shuffle: tuple[tuple[str, str], ...] = ()
+    """What its queue says of shuffle, by the names of ``nm_plugin.localization.shuffle_terms``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,4 +223,5 @@ def _grant(message: token_pb.ContainerTokenIdentifierProto) -> ContainerGrant:
         execution_type=ExecutionType(message.executionType),
         log_aggregation=message.logAggregationContext.SerializeToString(),
         is_master=message.containerType == pb.APPLICATION_MASTER,
+        shuffle=tuple((pair.key, pair.value) for pair in message.shuffle),
     )

@@ -29,6 +29,7 @@ AUX_SERVICE_PREFIX = "NM_AUX_SERVICE_"  # AuxiliaryServiceHelper.NM_AUX_SERVICE
 RUNTIME_TYPE, DOCKER = "YARN_CONTAINER_RUNTIME_TYPE", "docker"
 DOCKER_IMAGE = "YARN_CONTAINER_RUNTIME_DOCKER_IMAGE"
 IMAGE_SHOWN_MAX = 200
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=\S*$")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)[^}]*\}|([A-Za-z_][A-Za-z0-9_]*))")
 
@@ -112,6 +113,17 @@ def script(node: Node, launch: Launch) -> str:
     if "\0" in text or len(text) > SCRIPT_BYTES_MAX:
         raise InvalidValue("launch context", f"{len(text)} characters", f"no NUL and at most {SCRIPT_BYTES_MAX}")
     return text
+
+
+def as_one_process(command: Sequence[str]) -> tuple[str, ...]:
+    """The items of a command with ``exec`` before Java, where nothing but assignments is before that.
+
+    A shell that only waits for Java ends at TERM, and its pod with it, while Java still has to clean up.
+    """
+    at = next((place for place, item in enumerate(command) if item.endswith("/bin/java")), None)
+    if at is None or not all(_ASSIGNMENT.match(item) for item in command[:at]):
+        return tuple(command)
+    return (*command[:at], "exec", *command[at:])
 
 
 def owned_environment(node: Node, launch: Launch) -> dict[str, str]:

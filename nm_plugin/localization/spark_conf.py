@@ -1,4 +1,4 @@
-"""On which signal a Spark application's executors decommission, as the application itself says.
+"""What a Spark application was submitted with: on which signal its executors decommission, above all.
 
 ``Client.createConfArchive`` packs what a job was submitted with into ``__spark_conf__.properties`` of an archive that
 every executor localizes as ``__spark_conf__``.  The tree is the user's, who may have put anything in its place: it is
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from nm_plugin.localization.below import open_below
@@ -29,22 +29,29 @@ SIGNALS = frozenset({"PWR", "USR1", "ALRM", "VTALRM", "WINCH", "URG", "IO"})
 """What the JVM on Linux leaves to programs."""
 
 
-def decommission_signal(content: bytes) -> str:
-    """A signal's name without ``SIG``; empty when the application did not ask for any, or for one not in SIGNALS."""
-    said = dict(_properties(content))
-    if said.get(ENABLED, b"").lower() != b"true":
+def decommission_signal(said: Mapping[bytes, bytes], *, is_default: bool = False) -> str:
+    """A signal's name without ``SIG``; empty when the application did not ask for any, or for one not in SIGNALS.
+
+    ``is_default``: where it says nothing, its queue asks for it.
+    """
+    if said.get(ENABLED, b"true" if is_default else b"").lower() != b"true":
         return ""
     name = said.get(SIGNAL, DEFAULT_SIGNAL).decode("ascii", errors="replace")
     return name if name in SIGNALS else ""
 
 
-def read_signal(root: Path, archive: Path) -> str:
-    """The same of the unpacked ``archive`` below ``root``, a directory of the agent's; empty where it is no such thing.
+def read_properties(root: Path, archive: Path) -> dict[bytes, bytes]:
+    """Of the unpacked ``archive`` below ``root``, a directory of the agent's; none where it is no such thing.
 
     Raises:
         OSError: a link, or something else that cannot be walked or read.
     """
-    return decommission_signal(_content(root, archive / FILE))
+    return properties(_content(root, archive / FILE))
+
+
+def properties(content: bytes) -> dict[bytes, bytes]:
+    """By name; the last of a name counts, as for java.util.Properties."""
+    return dict(_properties(content))
 
 
 def _properties(content: bytes) -> Iterator[tuple[bytes, bytes]]:

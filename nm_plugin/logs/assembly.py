@@ -1,4 +1,4 @@
-"""The log aggregator as the agent's settings want it."""
+"""The log aggregator as the agent's settings want it, and others that work as it does."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ def build_aggregator(
         now_ms=now_ms,
     )
     return LogAggregator(aggregation_settings(settings), parts)
+
+
+def build_makers(settings: Settings, threads: FileThreads) -> WorkerPool:
+    """Who makes directories for users in the shared file system.  Needs a running event loop."""
+    return WorkerPool(
+        threads=threads,
+        config_dir=settings.hadoop_conf_dir,
+        slots=asyncio.Semaphore(settings.log_upload_processes),
+        silence_s=settings.log_upload_silence_s,
+    )
 
 
 def build_recalls(settings: Settings, users: UserDatabase, threads: FileThreads) -> Recalls | None:

@@ -76,6 +76,25 @@ class MakeRoot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MakePrivate:
+    """A directory that is the owner's alone, as the owner; where Spark puts what no executor takes."""
+
+    root: str
+    owner: str
+
+    action: Literal["make_private"] = field(default="make_private", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveTree:
+    """A directory with all that is in it, as its owner."""
+
+    root: str
+
+    action: Literal["remove_tree"] = field(default="remove_tree", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Expire:
     """Remove an application's directory when everything in it was last changed before ``before_ms``."""
 
@@ -123,7 +142,7 @@ class Recall:
     action: Literal["recall"] = field(default="recall", init=False)
 
 
-Job = Publish | Settle | MakeRoot | Expire | Show | Recall
+Job = Publish | Settle | MakeRoot | MakePrivate | RemoveTree | Expire | Show | Recall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +186,8 @@ _KINDS: Mapping[str, Any] = {
     "publish": Publish,
     "settle": Settle,
     "make_root": MakeRoot,
+    "make_private": MakePrivate,
+    "remove_tree": RemoveTree,
     "expire": Expire,
     "show": Show,
     "recall": Recall,

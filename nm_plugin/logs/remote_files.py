@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import shutil
 import stat
 from collections.abc import Iterator
@@ -53,6 +54,9 @@ class RemoteFiles(Protocol):
         """False when it was there; its parent must exist, or with a group is made too."""
 
     def status(self, path: str) -> RemoteFile | None: ...
+
+    def owner_and_mode(self, path: str) -> tuple[str, int]:
+        """Of what is there: the owner's name and the permissions."""
 
     def set_mode(self, path: str, mode: int) -> None: ...
 
@@ -113,6 +117,14 @@ class LocalFileSystem:
             return _local_status(os.path.basename(path), os.lstat(path))
         except FileNotFoundError:
             return None
+
+    def owner_and_mode(self, path: str) -> tuple[str, int]:
+        found = os.lstat(path)
+        try:
+            owner = pwd.getpwuid(found.st_uid).pw_name
+        except KeyError:
+            owner = str(found.st_uid)
+        return owner, stat.S_IMODE(found.st_mode)
 
     def set_mode(self, path: str, mode: int) -> None:
         if stat.S_IMODE(os.stat(path).st_mode) != mode:
@@ -198,6 +210,10 @@ class HdfsFileSystem:
             return _hdfs_status(self._client.get_file_info(path))
         except FileNotFoundError:
             return None
+
+    def owner_and_mode(self, path: str) -> tuple[str, int]:
+        found = self._client.get_file_info(path)
+        return str(found.owner), found.permission & 0o7777
 
     def set_mode(self, path: str, mode: int) -> None:
         if self._client.get_file_info(path).permission & 0o7777 != mode:

@@ -1,4 +1,4 @@
-"""The process that reads and writes the remote log directory for one user.
+"""The process that reads and writes the remote log directory for one user, and makes other directories of his.
 
 ``python -m nm_plugin.logs.worker [UID:GID:GROUP,…]``, a job (see ``jobs``) on stdin, answers on stdout.  It takes
 on the identity once its modules are loaded and before it opens a file or a connection.  The user's name towards HDFS
@@ -26,9 +26,11 @@ from nm_plugin.logs.jobs import (
     MESSAGE,
     Expire,
     Job,
+    MakePrivate,
     MakeRoot,
     Publish,
     Recall,
+    RemoveTree,
     Settle,
     Show,
     decode,
@@ -73,6 +75,10 @@ def perform(job: Job, remote: RemoteFiles, root: str, output: BinaryIO) -> Any:
     match job:
         case MakeRoot():
             steps.make_root(remote, root, job)
+        case MakePrivate():
+            steps.make_private(remote, root, job)
+        case RemoveTree():
+            remote.delete(root)
         case Publish():
             return asdict(steps.publish(remote, root, job, progress))
         case Settle():

@@ -396,6 +396,7 @@ def _container(grant: ContainerGrant, context: pb.ContainerLaunchContextProto) -
         retry=retry_of(context),
         log_aggregation=grant.log_aggregation,
         is_master=grant.is_master,
+        shuffle=grant.shuffle,
     )
 
 

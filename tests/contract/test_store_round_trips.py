@@ -22,6 +22,7 @@ from yodel.domain.constraints import Scope, TagRule
 from yodel.domain.container import Placement
 from yodel.domain.ids import CONTAINER_SEQUENCE_MASK, ContainerId, NodeId
 from yodel.domain.resource import Resource
+from yodel.domain.shuffle.decision import Decision, Line
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -84,6 +85,13 @@ async def test_attempt_comes_back_whole(open_store: Open) -> None:
         diagnostics="exit 1",
         finished_ms=INT64_MAX,
         container_sequence=CONTAINER_SEQUENCE_MASK,
+        shuffle=Decision(
+            service="spark-decommission",
+            queue="root.default",
+            lines=(Line("spark.a", "b=c", "why", "service of root"),),
+            told=(("service", "spark-decommission"), ("fallback", "hdfs:///ä/")),
+            reason="\0",
+        ),
     )
     store, _ = await open_store()
     await store.commit(Commit(rows=[an_application(), attempt, replace(attempt, id=an_attempt_id(1, 8))]))

@@ -98,8 +98,11 @@ def show_application(application: Application, server: Server = None, as_json: A
         if as_json:
             screen.json({**found, "containers": containers})
             return
-        screen.facts(show.application_facts(found))
+        screen.facts({**show.application_facts(found), **show.shuffle_fact(found)})
         screen.line("")
+        if added := show.shuffle_rows(found):
+            screen.table(show.SHUFFLE_HEADS, added)
+            screen.line("")
         screen.table(show.ATTEMPT_HEADS, [show.attempt_row(attempt) for attempt in found["attempt_list"]])
         screen.line("")
         screen.table(show.CONTAINER_HEADS, [show.container_row(container) for container in containers])

@@ -49,6 +49,7 @@ CONTAINER_HEADS = ("CONTAINER", "STATE", "EXIT", "NODE", "MEMORY", "VCORES", "PO
 POOL_HEADS = ("POOL", "SIZE", "USED", "FREE", "NODES", "QUEUES", "OF")
 NODE_HEADS = ("NODE", "STATE", "LENT", "USED", "FREE", "CONTAINERS", "KUBERNETES NODE", "WHY")
 NODE_CONTAINER_HEADS = ("CONTAINER", "STATE", "USER", "QUEUE", "MEMORY", "VCORES", "POD")
+SHUFFLE_HEADS = ("ADDED SETTING", "VALUE", "SAID BY")
 ATTEMPT_HEADS = ("ATTEMPT", "STATE", "STARTED", "AM", "AM CONTAINER")
 
 
@@ -163,6 +164,21 @@ def attempt_row(attempt: JsonObject) -> list[str]:
         where,
         attempt["am_container_id"] or "-",
     ]
+
+
+def shuffle_fact(app: JsonObject) -> dict[str, str]:
+    """What the words of its queue came to for the attempt that was made last."""
+    shuffle = app["attempt_list"][-1].get("shuffle") if app["attempt_list"] else None
+    if shuffle is None:
+        return {}
+    what = f"not, for {shuffle['left_alone_because']}" if shuffle["left_alone_because"] else "as follows"
+    return {"Remote shuffle": f"{shuffle['service']} of {shuffle['queue']}, {what}"}
+
+
+def shuffle_rows(app: JsonObject) -> list[list[str]]:
+    """Under SHUFFLE_HEADS."""
+    shuffle = app["attempt_list"][-1].get("shuffle") if app["attempt_list"] else None
+    return [[line["key"], line["value"], line["source"]] for line in (shuffle or {}).get("added", ())]
 
 
 def container_row(container: JsonObject) -> list[str]:

@@ -64,6 +64,7 @@ def queue_facts(queue: JsonObject, windows: Sequence[JsonObject]) -> dict[str, s
         "Limits": "count" if queue["enforcement"] == "limit" else "are only observed (queue_enforcement)",
         "Preemption": _preemption(queue),
         "Windows": "; ".join(map(_window, windows)),
+        "Remote shuffle": "; ".join(map(_shuffle, queue.get("shuffle", ()))),
         "Over maximum": "yes: limits were lowered, nodes went, or nothing limits" if queue["is_over_maximum"] else "",
     }
 
@@ -77,6 +78,10 @@ def window_now(window: JsonObject) -> str:
 
 def _window(window: JsonObject) -> str:
     return f"{window['name']}: at most {window['maximum_capacity_percent']:g} % while open, {window_now(window)}"
+
+
+def _shuffle(word: JsonObject) -> str:
+    return f"{word['property']}={word['value']} ({word['queue']})"
 
 
 def _preemption(queue: JsonObject) -> str:

@@ -122,7 +122,7 @@ def _attempt_ended(app: Application, event: AttemptEnded) -> Step[Application]:
     failures = (*app.failure_times_ms, event.at_ms) if event.counts_as_failure else app.failure_times_ms
     window_ms = app.submission.attempt_failures_validity_interval_ms
     recent = tuple(t for t in failures if window_ms <= 0 or t > event.at_ms - window_ms)
-    if len(recent) < app.submission.max_attempts and not app.submission.is_unmanaged:
+    if len(recent) < app.submission.max_attempts and not app.submission.is_unmanaged and not event.is_last:
         return Step(replace(app, state=ApplicationState.ACCEPTED, failure_times_ms=recent), (StartAttempt(app.id),))
     times = f"{len(recent)} times" + ("" if window_ms <= 0 else f" in previous {window_ms} milliseconds")
     local_limit, global_limit = app.submission.max_attempts, app.submission.global_max_attempts

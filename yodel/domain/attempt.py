@@ -27,6 +27,7 @@ from yodel.domain.events import (
 )
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.machine import Go, Ignore, Impossible, Machine, Step, every_state
+from yodel.domain.shuffle.decision import Decision
 from yodel.domain.states import AttemptState, ContainerExitStatus, FinalApplicationStatus
 
 DIAGNOSTICS_LENGTH_MAX = 65536  # yarn.app.attempt.diagnostics.limit.kc: 64 KiB
@@ -61,14 +62,18 @@ class Attempt:
     """The last container sequence given out; persisted with the containers, so that none is given twice."""
     keeps_containers: bool = False
     """Its running tasks outlive its failure (keepContainersAcrossApplicationAttempts)."""
+    shuffle: Decision | None = None
+    """What its queue's words on remote shuffle came to when its ApplicationMaster was about to be launched; None: the
+    queue said nothing."""
 
     @property
     def is_unmanaged(self) -> bool:
         return self.am_container_id is None
 
 
-def _bound(attempt: Attempt, _: AmContainerBound) -> Step[Attempt]:
-    return Step(replace(attempt, state=AttemptState.ALLOCATED), (LaunchAm(attempt.id),))
+def _bound(attempt: Attempt, event: AmContainerBound) -> Step[Attempt]:
+    allocated = replace(attempt, state=AttemptState.ALLOCATED, shuffle=event.shuffle)
+    return Step(allocated, (LaunchAm(attempt.id),))
 
 
 def _launched(attempt: Attempt, event: AmLaunched) -> Step[Attempt]:
@@ -117,7 +122,8 @@ def _completed(attempt: Attempt, event: AmContainerCompleted) -> Step[Attempt]:
         f"Failing this attempt.Diagnostics: {event.diagnostics}"
     )
     counts = event.exit_status not in NOT_THE_APPLICATIONS_FAULT
-    return _failed(attempt, text, event.at_ms, counts)
+    is_last = event.exit_status == ContainerExitStatus.UNFIT_FOR_QUEUE
+    return _failed(attempt, text, event.at_ms, counts, is_last=is_last)
 
 
 def _launch_failed(attempt: Attempt, event: AmLaunchFailed) -> Step[Attempt]:
@@ -146,9 +152,11 @@ def _kill(attempt: Attempt, event: AttemptKillRequested) -> Step[Attempt]:
     return _over(killed, AttemptState.KILLED, event.diagnostics, event.at_ms, ())
 
 
-def _failed(attempt: Attempt, diagnostics: str, at_ms: int, counts_as_failure: bool) -> Step[Attempt]:
+def _failed(
+    attempt: Attempt, diagnostics: str, at_ms: int, counts_as_failure: bool, *, is_last: bool = False
+) -> Step[Attempt]:
     failed = replace(attempt, final_status=FinalApplicationStatus.FAILED)
-    return _over(failed, AttemptState.FAILED, diagnostics, at_ms, (), counts_as_failure)
+    return _over(failed, AttemptState.FAILED, diagnostics, at_ms, (), counts_as_failure, is_last=is_last)
 
 
 def _over(
@@ -158,6 +166,8 @@ def _over(
     at_ms: int,
     first: tuple[Effect, ...],
     counts_as_failure: bool = False,
+    *,
+    is_last: bool = False,
 ) -> Step[Attempt]:
     """The attempt is over: its containers go, what it asked for is forgotten, the application hears of it.
 
@@ -182,7 +192,7 @@ def _over(
             ForgetAttempt(attempt.id),
             Tell(
                 attempt.id.application_id,
-                AttemptEnded(attempt.id, state, counts_as_failure, diagnostics, at_ms),
+                AttemptEnded(attempt.id, state, counts_as_failure, diagnostics, at_ms, is_last),
             ),
         ),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from yodel.domain.ids import ApplicationAttemptId, NodeId
 from yodel.domain.resource import Resource
+from yodel.domain.shuffle.decision import Decision
 from yodel.domain.states import AttemptState, FinalApplicationStatus
 
 # --- container ---------------------------------------------------------------------------------------------------
@@ -109,7 +110,9 @@ class IncreaseExpired:
 
 @dataclass(frozen=True, slots=True)
 class AmContainerBound:
-    """The AM's pod has a node: the AM can be launched there."""
+    """The AM's pod has a node: the AM can be launched there, with what its queue says of shuffle at this moment."""
+
+    shuffle: Decision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +212,15 @@ class AttemptUnregistered:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
-    """The current attempt is over.  ``counts_as_failure`` is False when the application is not to blame."""
+    """The current attempt is over.  ``counts_as_failure`` is False when the application is not to blame;
+    ``is_last``: another attempt would end the same way."""
 
     attempt_id: ApplicationAttemptId
     state: AttemptState
     counts_as_failure: bool
     diagnostics: str
     at_ms: int
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

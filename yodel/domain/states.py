@@ -122,6 +122,9 @@ class ContainerExitStatus(IntEnum):
     FORCE_KILLED = 137
     TERMINATED = 143
     LOST = 154
+    UNFIT_FOR_QUEUE = -10000
+    """Yodel's own: an ApplicationMaster was not started, for what its submitter set cannot go with what its queue says.
+    Another attempt would find the same."""
 
 
 class ExecutionType(IntEnum):

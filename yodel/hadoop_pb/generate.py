@@ -7,8 +7,8 @@ so that they can be read:
 1. every file moves to ``yodel/hadoop_pb/``, because protoc's flat imports would become top-level modules;
 2. ``NodeActionProto.NORMAL`` gets a prefix: two enums of package ``hadoop.yarn`` define ``NORMAL``, which Java
    tolerates and Python's descriptor pool refuses.  The wire carries numbers only, so nothing changes for a peer;
-3. extension fields numbered 10000 and up, and the messages of Yodel's own that they carry, are added to the
-   ResourceTracker's file.  A stock Hadoop ignores them.
+3. extension fields numbered 10000 and up, and the messages of Yodel's own that they carry, are added to ResourceTracker
+   messages and to the container token.  A stock Hadoop ignores them.
 
 It writes nothing else, and it needs the development dependencies (grpcio-tools).
 """
@@ -56,6 +56,7 @@ EXTENSION_FIELDS: dict[str, Fields] = {
         (10000, "containers_on_notice", "ContainerIdProto", True),
         (10001, "colocation_policy", "YodelPolicyProto", False),
     ),
+    "ContainerTokenIdentifierProto": ((10000, "shuffle", "StringStringMapProto", True),),
 }
 # Messages that Hadoop does not know, in the file that also holds the messages of EXTENSION_FIELDS.
 EXTENSION_FILE = "yarn_server_common_service_protos.proto"

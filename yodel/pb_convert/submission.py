@@ -6,12 +6,13 @@ service data, further credentials) reaches the node agent byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 
 from google.protobuf.message import DecodeError
 
 from yodel.domain.application import Submission
 from yodel.domain.resource import Resource
+from yodel.domain.shuffle.decision import Line, completed
 from yodel.domain.tokens import Token
 from yodel.errors import InvalidValue, Refused
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
@@ -68,10 +69,13 @@ def parse_context(data: bytes) -> pb.ApplicationSubmissionContextProto:
         raise InvalidValue("submission context", f"{len(data)} bytes", "ApplicationSubmissionContextProto") from error
 
 
-def am_launch_context(context: bytes, amrm_token: Token, environment: Mapping[str, str]) -> bytes:
+def am_launch_context(
+    context: bytes, amrm_token: Token, environment: Mapping[str, str], shuffle: Sequence[Line] = ()
+) -> bytes:
     """The AM's ContainerLaunchContextProto: the submitter's, with the AMRM token first and the RM's environment.
 
     As the real RM does, the token goes in with an empty alias and an empty service (AMLauncher.setupTokens).
+    ``shuffle`` are the settings that its queue adds.
     """
     spec = parse_context(context).am_container_spec
     given = parse_credentials(spec.tokens) if spec.tokens else Credentials()
@@ -86,7 +90,14 @@ def am_launch_context(context: bytes, amrm_token: Token, environment: Mapping[st
         spec.environment.extend(others_given)
     for name, value in environment.items():
         spec.environment.add(key=name, value=value)
+    if shuffle:
+        spec.command[:] = completed(spec.command, shuffle)
     return spec.SerializeToString()
+
+
+def launch_of(context: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command of the AM, item by item, and its environment as the submitter gave it."""
+    return tuple(parse_context(context).am_container_spec.command), launch_environment(context)
 
 
 def launch_environment(context: bytes) -> dict[str, str]:

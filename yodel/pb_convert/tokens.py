@@ -38,6 +38,8 @@ class ContainerTokenContent:
     allocation_request_id: int = -1
     log_aggregation_context: bytes = b""
     node_label: str = ""
+    shuffle: tuple[tuple[str, str], ...] = ()
+    """What the node agent has to know of the application's remote shuffle."""
 
 
 def token_to_pb(token: Token) -> security_pb.TokenProto:
@@ -87,6 +89,8 @@ def container_token(key: MasterKey, content: ContainerTokenContent) -> Token:
         nodeLabelExpression=content.node_label,
     )
     message.priority.priority = content.priority
+    for name, text in content.shuffle:
+        message.shuffle.add(key=name, value=text)
     if content.log_aggregation_context:
         message.logAggregationContext.ParseFromString(content.log_aggregation_context)
     return _signed(key, message.SerializeToString(), CONTAINER_TOKEN_KIND, str(content.node_id))

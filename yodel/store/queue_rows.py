@@ -11,6 +11,7 @@ from yodel.domain.queues.queue import Enforcement, Ordering, Queue, QueueState
 from yodel.domain.queues.user_weights import NO_WEIGHTS, NOT_LINKED, Pairs, UserWeights, below, weights_of
 from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
+from yodel.domain.shuffle.word import ShuffleWord
 from yodel.store import tables
 
 _PLAIN = (
@@ -56,6 +57,8 @@ def _limits(queue: Queue) -> dict[str, Any] | None:
         found["ordering"] = queue.ordering.value
     if queue.enforcement is not plain.enforcement:
         found["enforcement"] = queue.enforcement.value
+    if queue.shuffle:
+        found["shuffle"] = [[word.name, word.text, word.path] for word in queue.shuffle]
     if queue.windows:
         found["windows"] = [asdict(window) for window in queue.windows]
     return found or None
@@ -77,6 +80,7 @@ def queue_from(row: Mapping[Any, Any]) -> Queue:
         ordering=Ordering(limits.get("ordering", Ordering.FIFO.value)),
         enforcement=Enforcement(limits.get("enforcement", Enforcement.LIMIT.value)),
         windows=tuple(Window(**window) for window in limits.get("windows", ())),
+        shuffle=tuple(ShuffleWord(*word) for word in limits.get("shuffle", ())),
         said=tuple((name, text) for name, text in row["said"] or ()),
         **{name: limits[name] for name in _PLAIN if name in limits},
         capacity_amounts=_amounts(limits.get("capacity_amounts", ())),

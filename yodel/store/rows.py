@@ -21,6 +21,7 @@ from yodel.domain.node import Node
 from yodel.domain.past import PastUsage
 from yodel.domain.queues.queue import Queue
 from yodel.domain.scheduler_conf import SchedulerConf
+from yodel.domain.shuffle.decision import Decision, Line
 from yodel.domain.states import (
     ApplicationState,
     AttemptState,
@@ -187,6 +188,7 @@ def attempt_values(attempt: Attempt) -> Values:
         "finished_ms": attempt.finished_ms,
         "container_sequence": attempt.container_sequence,
         "keeps_containers": attempt.keeps_containers,
+        "shuffle": _shuffle_values(attempt.shuffle),
     }
 
 
@@ -205,6 +207,31 @@ def attempt_from(row: Columns) -> Attempt:
         finished_ms=row["finished_ms"],
         container_sequence=row["container_sequence"],
         keeps_containers=row["keeps_containers"],
+        shuffle=_shuffle(row["shuffle"]),
+    )
+
+
+def _shuffle_values(decision: Decision | None) -> Values | None:
+    if decision is None:
+        return None
+    return {
+        "service": decision.service,
+        "queue": decision.queue,
+        "lines": [[line.key, line.value, line.why, line.source] for line in decision.lines],
+        "told": [list(pair) for pair in decision.told],
+        "reason": decision.reason,
+    }
+
+
+def _shuffle(values: Columns | None) -> Decision | None:
+    if values is None:
+        return None
+    return Decision(
+        service=values["service"],
+        queue=values["queue"],
+        lines=tuple(Line(*line) for line in values["lines"]),
+        told=tuple((name, text) for name, text in values["told"]),
+        reason=values["reason"],
     )
 
 

@@ -171,6 +171,8 @@ class AttemptColumns(TypedColumns):
     finished_ms = Column(BigInteger, nullable=False)
     container_sequence = Column(BigInteger, nullable=False)
     keeps_containers = Column(Boolean, nullable=False)
+    shuffle = Column(JSON(none_as_null=True))
+    """What its queue said of remote shuffle; null: nothing."""
 
 
 class ContainerColumns(TypedColumns):

@@ -21,13 +21,14 @@ from nm_plugin.logs.formats.indexed_file import (
     read_index,
 )
 from nm_plugin.logs.formats.random_file import CorruptLogFile
-from nm_plugin.logs.jobs import Expire, LogKey, MakeRoot, Publish, Published, Settle
+from nm_plugin.logs.jobs import Expire, LogKey, MakePrivate, MakeRoot, Publish, Published, Settle
 from nm_plugin.logs.layout import DIRECTORY_MODE, FILE_MODE, ROOT_MODE, TEMPORARY_SUFFIX
 from nm_plugin.logs.published import own_files, read_checksum
 from nm_plugin.logs.remote_files import RemoteFiles, RemoteWriter
 from nm_plugin.logs.uploading import local_logs
 from nm_plugin.logs.uploading.local_logs import LocalLog, Selection, selected_by
 
+PRIVATE_MODE = 0o700
 ROLL_OVER_BYTES = 10 << 30  # indexedFile.log.roll-over.max-file-size-gb
 
 Progress = Callable[[int], None]
@@ -46,6 +47,20 @@ class _CountingSink:
 def make_root(remote: RemoteFiles, path: str, job: MakeRoot) -> None:
     """Made if missing, with its parents; an existing one is left as it is (verifyAndCreateRemoteLogDir)."""
     remote.make_dir(path, ROOT_MODE, job.group)
+
+
+def make_private(remote: RemoteFiles, path: str, job: MakePrivate) -> None:
+    """The directory above has to be there: who made it decides who may make one in it.
+
+    Raises:
+        PermissionError: it is there, and another's.
+    """
+    remote.make_dir(path, PRIVATE_MODE)
+    owner, mode = remote.owner_and_mode(path)
+    if owner != job.owner:
+        raise PermissionError(f"{job.root} is {owner}'s with mode {mode:o}, and has to be {job.owner}'s")
+    if mode != PRIVATE_MODE:
+        remote.set_mode(path, PRIVATE_MODE)
 
 
 def publish(remote: RemoteFiles, root: str, job: Publish, progress: Progress) -> Published:

@@ -4,6 +4,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.user_weights import NO_WEIGHTS, below, weights_of
 from yodel.domain.queues.window import Window
 from yodel.domain.scheduler_conf import SchedulerConf, SchedulerProperty
+from yodel.domain.shuffle.word import ShuffleWord
 from yodel.store import queue_rows, tables
 
 
@@ -16,6 +17,11 @@ def test_windows_are_kept_with_their_queue() -> None:
     office = Window(name="office", cron="0 8 * * 1-5", zone="Europe/Berlin", duration_s=36_000, maximum_percent=40.0)
     night = Window(name="night", cron="@daily", duration_s=60, maximum_percent=0.5, stop_new_before_s=1, stages=0)
     queue = Queue(path="root.a", windows=(office, night))
+    assert queue_rows.queue_from(queue_rows.queue_values(queue)) == queue
+
+
+def test_words_on_shuffle_are_kept_with_their_queue() -> None:
+    queue = Queue(path="root.a", shuffle=(ShuffleWord("service", "spark-decommission", "root"),))
     assert queue_rows.queue_from(queue_rows.queue_values(queue)) == queue
 
 

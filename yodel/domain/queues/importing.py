@@ -27,6 +27,7 @@ from yodel.domain.queues.window_properties import window_of
 from yodel.domain.queues.words import owner, tree_of
 from yodel.domain.queues.xml_file import Entry
 from yodel.domain.scheduler_conf import PREFIX
+from yodel.domain.shuffle.words import is_shuffle_word
 from yodel.errors import Refused
 
 REFUSALS_MAX = 100
@@ -209,7 +210,7 @@ def _of_all(name: str, value: str) -> _Verdict:
 def _of_queue(path: str, own: str, value: str) -> _Verdict:
     text = value.strip()
     is_usual = text.lower() in {one.lower() for one in AS_IT_IS.get(own, ())}
-    if own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own)) or is_usual:
+    if own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own)) or is_shuffle_word(own) or is_usual:
         return _Verdict(value)
     if own == "acl_application_max_priority" and text == "*":
         return _Verdict(note="is left out: all may use all priorities")

@@ -36,6 +36,7 @@ from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_one
 from yodel.domain.queues.window_properties import window_of, windows_said, with_windows
 from yodel.domain.queues.words import owner, tree_of, words_of
 from yodel.domain.scheduler_conf import DEPTH_MAX, PREFIX, QUEUES_MAX
+from yodel.domain.shuffle.words import is_shuffle_word, with_shuffle, words_said
 from yodel.errors import Refused
 
 ONE_POOL = Pools()
@@ -110,7 +111,7 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         parent = by_path.get(queue.parent_path) if queue.parent_path is not None else None
         found |= {own + name: text for name, text in preemption_of(queue, parent).items()}
         found |= {own + name: text for name, text in {**parallel_of(queue), **order_of(queue, parent)}.items()}
-        found |= {own + name: text for name, text in windows_said(queue).items()}
+        found |= {own + name: text for name, text in {**windows_said(queue), **words_said(queue)}.items()}
         if queue.is_leaf:
             found |= {own + name: text for name, text in limits_of(queue).items()}
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
@@ -148,7 +149,7 @@ def described(properties: Mapping[str, str], pools: Pools | None = ONE_POOL) -> 
     leaves = [queue.path for queue in queues if queue.is_leaf]
     mapping = mapping_of(properties, leaves, [queue.path for queue in queues if not queue.is_leaf])
     return Described(
-        queues=tuple(with_windows(queues, words)),
+        queues=tuple(with_shuffle(with_windows(queues, words), words)),
         am_share=am_share,
         mapping=mapping,
         colocation=colocation.colocation_of(properties),
@@ -356,7 +357,8 @@ def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
         if name.startswith(colocation.PREFIX):  # which of them there are is said there
             continue
         path, own = owner(short, paths)
-        if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own))):
+        is_known = own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own)) or is_shuffle_word(own)
+        if name.startswith(PREFIX) and path and is_known:
             continue
         allowed = AS_IT_IS.get(own) if path else ALL_AS_IT_IS.get(short)
         if allowed is None or not name.startswith(PREFIX):

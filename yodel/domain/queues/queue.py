@@ -16,6 +16,7 @@ from typing import Any
 from yodel.domain.queues.amounts import Amounts
 from yodel.domain.queues.user_weights import Pairs, weights_of
 from yodel.domain.queues.window import Window
+from yodel.domain.shuffle.word import ShuffleWord
 
 ROOT = "root"
 DEFAULT_PATH = "root.default"
@@ -111,6 +112,8 @@ class Queue:
     """Of the root: for the whole tree."""
     windows: tuple[Window, ...] = ()
     """When it may hold less, by name."""
+    shuffle: tuple[ShuffleWord, ...] = ()
+    """What it says of remote shuffle, and what those above it say, by name (``yodel.domain.shuffle.words``)."""
     said: tuple[tuple[str, str], ...] = ()
     """Properties by their own names, as they were said (``yodel.domain.queues.words``); none: the settings speak."""
 

@@ -21,6 +21,7 @@ from yodel.rm_api.context import Api, api_of
 from yodel.rm_api.pages import link, text
 from yodel.rm_api.rim import reader
 from yodel.rm_api.routes.filters import application_states
+from yodel.rm_api.shuffle_page import shuffle_section
 from yodel.rm_api.v1.container_pages import container_page, kept_container
 from yodel.rm_api.why_page import why_section
 from yodel.rpc_io.pieces import taking_turns
@@ -74,6 +75,7 @@ async def application(request: Request) -> Response:
     if may_view:
         body += f"<h2>Diagnostics</h2><pre>{text(view.application.diagnostics)}</pre>"
         body += why_section(await api.services.queries.why.asked(view.application, viewer))
+        body += shuffle_section(view.attempt)
         body += _attempts(api.services.queries, view)
         try:
             body += await _containers(api, view.application, request.query_params.get("containers"))

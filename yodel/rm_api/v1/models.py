@@ -100,6 +100,24 @@ class Amount(Model):
     others: dict[str, int]
 
 
+class ShuffleLine(Model):
+    """A setting of remote shuffle."""
+
+    key: str
+    value: str
+    why: str = Field(description="What it is for.")
+    source: str = Field(description="Which word of which queue says so.")
+
+
+class Shuffle(Model):
+    """What the queue's words on remote shuffle came to, decided when the ApplicationMaster was about to be launched."""
+
+    service: str
+    queue: str = Field(description="The queue of the application at that moment.")
+    added: list[ShuffleLine] = Field(description="What was added to the ApplicationMaster's own settings as defaults.")
+    left_alone_because: str | None = Field(description="Why nothing was added.")
+
+
 class Attempt(Model):
     """One run of an ApplicationMaster."""
 
@@ -114,6 +132,7 @@ class Attempt(Model):
     started_ms: EpochMs
     finished_ms: EpochMs | None
     diagnostics: str
+    shuffle: Shuffle | None = Field(description="Null: its queue said nothing of remote shuffle.")
 
 
 class ApplicationSummary(Model):
@@ -235,6 +254,14 @@ class Enforcement(StrEnum):
     LIMIT = "limit"
 
 
+class ShuffleWord(Model):
+    """A word of a queue on remote shuffle."""
+
+    property: str = Field(description="By its name after the queue's path.")
+    value: str
+    queue: str = Field(description="Which queue says it: this or one above.")
+
+
 class Queue(Model):
     """A queue and what its applications hold."""
 
@@ -276,6 +303,7 @@ class Queue(Model):
     users: list[str] = Field(description="Of applications that have not ended.")
     maximum_lifetime_seconds: int | None
     default_lifetime_seconds: int | None
+    shuffle: list[ShuffleWord] = Field(description="What it says of remote shuffle, and what queues above it say.")
 
 
 class Load(Model):

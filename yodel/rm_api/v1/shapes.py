@@ -14,6 +14,8 @@ from yodel.domain.pod import PodObservation
 from yodel.domain.queues.properties import capacity_text, maximum_text
 from yodel.domain.queues.queue import applications_max
 from yodel.domain.resource import NONE, Resource
+from yodel.domain.shuffle.decision import Decision
+from yodel.domain.shuffle.words import MARKER
 from yodel.domain.states import ApplicationState, NodeState
 from yodel.pb_convert.reports import diagnostics_of
 from yodel.rm_api.v1 import models
@@ -102,6 +104,19 @@ def attempt(row: Attempt) -> models.Attempt:
         started_ms=row.started_ms,
         finished_ms=row.finished_ms or None,
         diagnostics=row.diagnostics,
+        shuffle=_shuffle(row.shuffle) if row.shuffle is not None else None,
+    )
+
+
+def _shuffle(decision: Decision) -> models.Shuffle:
+    return models.Shuffle(
+        service=decision.service,
+        queue=decision.queue,
+        added=[
+            models.ShuffleLine(key=line.key, value=line.value, why=line.why, source=line.source)
+            for line in decision.lines
+        ],
+        left_alone_because=decision.reason or None,
     )
 
 
@@ -226,6 +241,9 @@ def queue(view: QueueView) -> models.Queue:
         users=list(view.users),
         maximum_lifetime_seconds=row.maximum_lifetime_s if row.maximum_lifetime_s > 0 else None,
         default_lifetime_seconds=row.default_lifetime_s if row.default_lifetime_s > 0 else None,
+        shuffle=[
+            models.ShuffleWord(property=MARKER + word.name, value=word.text, queue=word.path) for word in row.shuffle
+        ],
     )
 
 

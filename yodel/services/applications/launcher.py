@@ -15,7 +15,7 @@ from yodel.errors import Refused, Unavailable
 from yodel.pb_convert.submission import am_launch_context, log_aggregation_context
 from yodel.ports.clock import Clock
 from yodel.ports.node_agents import AmStart, NodeAgents
-from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.keys.tokens import TokenIssuer, told_of
 from yodel.services.writer.engine import Engine
 
 LAUNCH_PATIENCE_S = 180.0  # NMProxy: yarn.client.nodemanager-connect.max-wait-ms
@@ -68,14 +68,17 @@ class AmLauncher:
             "APPLICATION_WEB_PROXY_BASE": f"/proxy/{application.id}",
             "APP_SUBMIT_TIME_ENV": str(application.submitted_ms),
         }
-        context = am_launch_context(submission.context, self._tokens.amrm_token(attempt_id), environment)
+        lines = attempt.shuffle.lines if attempt.shuffle is not None else ()
+        context = am_launch_context(submission.context, self._tokens.amrm_token(attempt_id), environment, lines)
         log_context = log_aggregation_context(submission.context)
         return AmStart(
             node_id=container.node_id,
             container_id=container.id,
             user=submission.user,
             launch_context=context,
-            container_token=self._tokens.container_token(container, self._clock.now_ms(), log_context),
+            container_token=self._tokens.container_token(
+                container, self._clock.now_ms(), log_context, told_of(attempt)
+            ),
             nm_token=self._tokens.nm_token(attempt_id, container.node_id, submission.user),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationAttemptId, NodeId
 from yodel.domain.tokens import MASTER_KEY_BYTES, MasterKey, Token, password
@@ -29,6 +30,11 @@ def missing_keys(
         for n, purpose in enumerate(PURPOSES)
         if purpose not in have
     ]
+
+
+def told_of(attempt: Attempt | None) -> tuple[tuple[str, str], ...]:
+    """What the tokens of an attempt's containers say of its shuffle."""
+    return attempt.shuffle.told if attempt is not None and attempt.shuffle is not None else ()
 
 
 class TokenIssuer:
@@ -74,7 +80,13 @@ class TokenIssuer:
     def nm_token(self, attempt_id: ApplicationAttemptId, node_id: NodeId, user: str) -> Token:
         return pb_tokens.nm_token(self.current("nm"), attempt_id, node_id, user)
 
-    def container_token(self, container: Container, now_ms: int, log_aggregation_context: bytes = b"") -> Token:
+    def container_token(
+        self,
+        container: Container,
+        now_ms: int,
+        log_aggregation_context: bytes = b"",
+        shuffle: tuple[tuple[str, str], ...] = (),
+    ) -> Token:
         assert container.node_id is not None, "a token names the node it is for"
         content = pb_tokens.ContainerTokenContent(
             container_id=container.id,
@@ -91,5 +103,6 @@ class TokenIssuer:
             version=container.version,
             log_aggregation_context=log_aggregation_context,
             node_label=container.placement.node_label,
+            shuffle=shuffle,
         )
         return pb_tokens.container_token(self.current("container"), content)

@@ -50,7 +50,7 @@ from yodel.errors import (
 )
 from yodel.pb_convert.submission import log_aggregation_context
 from yodel.ports.clock import Clock
-from yodel.services.keys.tokens import TokenIssuer
+from yodel.services.keys.tokens import TokenIssuer, told_of
 from yodel.services.masters.allocate import AllocateRequest, AllocateResult, Granted, Registration
 from yodel.services.masters.beat import BeatJudge, JudgedBeat
 from yodel.services.writer.attempt_runtime import AttemptRuntime
@@ -389,7 +389,9 @@ class MasterService:
         node = state.nodes.get(container.node_id)
         if node is None:
             return None
-        token = self._tokens.container_token(container, self._clock.now_ms(), self._log_context(container_id))
+        told = told_of(state.attempts.get(container_id.attempt_id))
+        log_context = self._log_context(container_id)
+        token = self._tokens.container_token(container, self._clock.now_ms(), log_context, told)
         return Granted(container=container, node=node, token=token)
 
     def _log_context(self, container_id: ContainerId) -> bytes:

@@ -25,12 +25,14 @@ from yodel.domain.effects import (
     StopContainersOnNode,
     Tell,
 )
-from yodel.domain.events import AmContainerCompleted, StopRequested
+from yodel.domain.events import AmContainerBound, AmContainerCompleted, StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yodel.domain.node import NODE_MACHINE, Node
 from yodel.domain.past import PastUsage, PastUsageId, remembered
+from yodel.domain.shuffle.decision import Decision, Launch, decided
 from yodel.domain.states import AttemptState, ContainerExitStatus, ContainerState
 from yodel.errors import ApplicationAttemptNotFound, ApplicationNotFound, ContainerNotFound, NodeNotFound
+from yodel.pb_convert.submission import launch_of
 from yodel.ports.store import Row
 from yodel.services.writer.row_changes import QueueChanges, SecretChanges
 from yodel.services.writer.state import ClusterState
@@ -189,7 +191,7 @@ class Transaction:
             raise RuntimeError(f"more than {TELLS_MAX} events from one, the last a {type(told.event).__name__}")
         for effect in self._step(told.target, told.event):
             if isinstance(effect, Tell):
-                self._untold.append(self._with_hint(effect))
+                self._untold.append(self._completed(effect))
             elif isinstance(effect, StopContainers | StopContainersOnNode):
                 self._untold.append(self._stops(effect))
             elif isinstance(effect, CleanUpApplication):
@@ -220,6 +222,7 @@ class Transaction:
             started_ms=self.now_ms,
             container_sequence=1,
             keeps_containers=application.submission.keep_containers_across_attempts and not is_unmanaged,
+            shuffle=self._shuffle(application) if is_unmanaged else None,
         )
         self.put(attempt)
         self.put(replace(application, current_attempt=attempt_id.attempt))
@@ -243,12 +246,33 @@ class Transaction:
         self.put(node.entity)
         return node.effects
 
-    def _with_hint(self, told: Tell) -> Tell:
-        """The end of an AM names the page that tells more: only here is its address known."""
-        if not isinstance(told.event, AmContainerCompleted) or not isinstance(told.target, ApplicationAttemptId):
+    def _completed(self, told: Tell) -> Tell:
+        """With what only is known here: the page that tells more of the end of an AM, and its queue's words."""
+        if not isinstance(told.target, ApplicationAttemptId):
             return told
-        hint = tracking_page_hint(self._state.web_address, told.target.application_id)
-        return replace(told, event=replace(told.event, diagnostics=told.event.diagnostics + hint))
+        if isinstance(told.event, AmContainerCompleted):
+            hint = tracking_page_hint(self._state.web_address, told.target.application_id)
+            return replace(told, event=replace(told.event, diagnostics=told.event.diagnostics + hint))
+        if isinstance(told.event, AmContainerBound):
+            return replace(told, event=AmContainerBound(self._shuffle(self.application(told.target.application_id))))
+        return told
+
+    def _shuffle(self, application: Application) -> Decision | None:
+        """Decided in the commit that lets the AM be launched, so that every launch finds the same."""
+        submission = application.submission
+        queue = self._state.queues.get(submission.queue)
+        if queue is None or not queue.shuffle:
+            return None
+        command, environment = launch_of(submission.context)
+        launch = Launch(
+            user=submission.user,
+            application=str(application.id),
+            tags=submission.tags,
+            command=command,
+            environment=environment,
+            is_unmanaged=submission.is_unmanaged,
+        )
+        return decided(queue.path, queue.shuffle, launch)
 
     def _stops(self, effect: StopContainers | StopContainersOnNode) -> Iterator[Tell | None]:
         """Of those that live when their turn comes."""

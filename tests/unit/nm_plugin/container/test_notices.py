@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from nm_plugin.launch.executor import MAIN
 from nm_plugin.localization.spark_conf import FILE, LINK
@@ -12,16 +13,20 @@ from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerType
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 
-EXECUTOR, OTHER, MASTER = container_id(2), container_id(3), container_id(1)
+EXECUTOR, OTHER, MASTER, FURTHER = container_id(2), container_id(3), container_id(1), container_id(4)
 LISTENS = "trap 'echo heard >> heard' PWR; touch ready; while :; do sleep 0.02; done"
 LATER = f"until [ -e listen ]; do sleep 0.02; done; {LISTENS}"
 
 
-def archive(root: Path, is_enabled: bool) -> Path:
-    """What ``spark-submit`` uploads."""
+BY_QUEUE = (("service", "spark-decommission"), ("decommission", "true"))
+
+
+def archive(root: Path, is_enabled: bool | None) -> Path:
+    """What ``spark-submit`` uploads; None: nothing is said of it."""
     path = root / f"__spark_conf__{is_enabled}.zip"
+    said = "spark.master=yarn\n" if is_enabled is None else f"spark.decommission.enabled={str(is_enabled).lower()}\n"
     with zipfile.ZipFile(path, "w") as file:
-        file.writestr(FILE, f"spark.decommission.enabled={str(is_enabled).lower()}\n")
+        file.writestr(FILE, said)
     path.chmod(0o644)
     return path
 
@@ -32,7 +37,9 @@ def work_dir(rig: Rig, container: ContainerId) -> Path:
     return Path(known.local_dir)
 
 
-async def runs(rig: Rig, container: ContainerId, *, is_enabled: bool = True, program: str = LISTENS) -> Path:
+async def runs(
+    rig: Rig, container: ContainerId, *, is_enabled: bool | None = True, program: str = LISTENS, **token: Any
+) -> Path:
     """An executor as far as an agent can see; its work directory once it runs."""
     await rig.pod(container)
     context = context_of(f"exec /bin/bash program {MAIN.decode()}")
@@ -42,7 +49,7 @@ async def runs(rig: Rig, container: ContainerId, *, is_enabled: bool = True, pro
     add_resource(context, "program", written)
     add_resource(context, LINK, archive(rig.root, is_enabled), type=pb.ARCHIVE, visibility=pb.PRIVATE)
     kind = ContainerType.APPLICATION_MASTER if container == MASTER else ContainerType.TASK
-    await rig.start(container, context, container_type=kind)
+    await rig.start(container, context, container_type=kind, **token)
     await rig.tracker.until_running(container)
     if program == LISTENS:
         await eventually((work_dir(rig, container) / "ready").exists)
@@ -94,6 +101,18 @@ async def test_who_did_not_ask_and_masters_hear_nothing(rig: Rig) -> None:
     await beats(rig, 4)
     assert (heard(silent), heard(master)) == (0, 0)
     for container in (EXECUTOR, OTHER, MASTER):
+        await rig.stop(container)
+
+
+async def test_queue_asks_for_it_unless_the_submitter_says_no(rig: Rig) -> None:
+    asked = await runs(rig, EXECUTOR, is_enabled=None, shuffle=BY_QUEUE)
+    refused = await runs(rig, OTHER, is_enabled=False, shuffle=BY_QUEUE)
+    silent = await runs(rig, FURTHER, is_enabled=None)
+    rig.tracker.on_notice = [OTHER, FURTHER, EXECUTOR]
+    await eventually(lambda: heard(asked) == 1)
+    await beats(rig, 4)
+    assert (heard(refused), heard(silent)) == (0, 0)
+    for container in (EXECUTOR, OTHER, FURTHER):
         await rig.stop(container)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ CONTAINER = Container(
     launch_context=b"\x00\xff",
     upgrade=b"\x01",
     rollback=b"\x02",
+    shuffle=(("service", "spark-decommission"), ("fallback", "hdfs:///ä/")),
 )
 
 
@@ -40,6 +42,16 @@ def test_containers_come_back_as_they_were(tmp_path: Path) -> None:
     store.remove_container(CONTAINER.container_id)
     store.remove_container(CONTAINER.container_id)
     assert store.containers() == []
+
+
+def test_container_of_an_agent_before_this_release_says_nothing_of_shuffle(tmp_path: Path) -> None:
+    store = Records(tmp_path)
+    store.save_container(CONTAINER)
+    (record,) = (tmp_path / "containers").iterdir()
+    content = json.loads(record.read_text())
+    del content["shuffle"]
+    record.write_text(json.dumps(content))
+    assert store.containers() == [replace(CONTAINER, shuffle=())]
 
 
 def test_applications_come_back(tmp_path: Path) -> None:

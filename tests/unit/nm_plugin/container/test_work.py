@@ -25,6 +25,8 @@ from nm_plugin.container.life import (
     State,
 )
 from nm_plugin.container.resources import Localization, Resources
+from nm_plugin.container.shuffle_hook import ShuffleHook
+from nm_plugin.container.spark_settings import SparkSettings
 from nm_plugin.container.work import ContainerWork
 from nm_plugin.host.directories import Directories, make_roots
 from nm_plugin.host.disks import DiskLimits, Disks
@@ -36,6 +38,7 @@ from nm_plugin.localization.archive import Limits
 from nm_plugin.localization.cache import CacheSettings, ResourceCache
 from nm_plugin.localization.fetch import LocalFiles
 from nm_plugin.localization.plan import wanted
+from nm_plugin.logs.worker_pool import WorkerPool
 from tests.support.node_agent import FakeUsers, add_resource, container_id, context_of, eventually
 from tests.support.parked_pod import start_parked_pod
 from yodel.domain.ids import ContainerId, NodeId
@@ -132,11 +135,13 @@ async def world(
         cache = ResourceCache(cache_settings, {"file": LocalFiles(threads=threads)}, threads, agent_user, tasks)
         accounts = Accounts(users, threads)
         notes = Notebook(tasks, Container(container_id=CONTAINER, user="alice", resource=Resource(1, 1)))
+        makers = WorkerPool(threads=threads, config_dir=None, slots=asyncio.Semaphore(1))
         node = command.Node(node_id=NodeId("127.0.0.1", 8041), http_port=8042)
         work = ContainerWork(
             notes,
             accounts=accounts,
             resources=Resources(cache, accounts),
+            shuffle=ShuffleHook(accounts, SparkSettings(accounts, cache), makers),
             launcher=Launcher(disks, pods, accounts, lambda: node, 5),
             ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset()),
             now_ms=lambda: NOW_MS,
@@ -204,6 +209,34 @@ async def test_deaf_script_is_killed_and_leaves_nothing(world: World) -> None:
     await world.work.remove_traces(CONTAINER)
     await eventually(lambda: not world.work_dir.exists())
     assert not (world.root / "handover" / pod.directory.name).exists()
+    await pod.destroy()
+
+
+@pytest.mark.parametrize("shuffle", [(("service", "spark-decommission"),), ()])
+async def test_master_has_time_to_clean_up_where_its_queue_says_how_shuffle_is_done(
+    world: World, shuffle: tuple[tuple[str, str], ...]
+) -> None:
+    """Twenty times what others have between TERM and KILL, and no shell that ends before Java does."""
+    world.notes.container = replace(world.notes.container, is_master=True, shuffle=shuffle)
+    java = world.source(
+        "java", "#!/bin/bash\ntrap 'sleep 1; touch $1/cleaned; exit 0' TERM\ntouch here\nwhile :; do sleep 0.01; done\n"
+    )
+    (world.root / "bin").mkdir()
+    java.rename(world.root / "bin" / "java").chmod(0o755)
+    context = context_of("A=1")
+    context.command.extend([f"{world.root}/bin/java", "<LOG_DIR>", "1>", "<LOG_DIR>/stdout"])
+    world.give(context)
+    await world.work.localize(CONTAINER)
+    assert await world.notes.next() == Localized()
+    pod = await world.pod()
+    await world.work.launch(CONTAINER)
+    assert isinstance(await world.notes.next(), Launched)
+    await eventually(lambda: (world.work_dir / "here").exists())
+    world.notes.container = replace(world.notes.container, state=State.KILLING)
+    await world.work.terminate(world.notes.container.container_id, None)
+    assert isinstance(await world.notes.next(), Exited)
+    assert (Path(world.notes.container.log_dir) / "cleaned").exists() == bool(shuffle)
+    await world.work.remove_traces(CONTAINER)
     await pod.destroy()
 
 

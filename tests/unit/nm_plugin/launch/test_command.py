@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nm_plugin.container.launcher import EMPTY_CREDENTIALS
-from nm_plugin.launch.command import Counters, Launch, Link, Node, by_dependency, expand, script
+from nm_plugin.launch.command import Counters, Launch, Link, Node, as_one_process, by_dependency, expand, script
 from tests.support.node_agent import Rig, add_resource, container_id, context_of
 from yodel.domain.ids import NodeId
 from yodel.errors import InvalidValue
@@ -247,3 +247,19 @@ async def test_what_clients_send_does_what_they_mean(rig: Rig, name: str) -> Non
     logs = rig.root / "logs" / application / str(container)
     said = rig.log(container, "stdout").replace(str(work), "W").replace(str(logs), "L").replace(str(container), "C")
     assert said == printed
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        (("{{JAVA_HOME}}/bin/java", "-server", "1>", "x"), ("exec", "{{JAVA_HOME}}/bin/java", "-server", "1>", "x")),
+        (('A=\\"b\\"', "$JAVA_HOME/bin/java", "-x"), ('A=\\"b\\"', "exec", "$JAVA_HOME/bin/java", "-x")),
+        (("A=b c", "/bin/java"), ("A=b c", "/bin/java")),
+        (("sleep 1;", "/bin/java"), ("sleep 1;", "/bin/java")),
+        (("exec", "/bin/java"), ("exec", "/bin/java")),
+        (("/bin/java -server Main",), ("/bin/java -server Main",)),
+        ((), ()),
+    ],
+)
+def test_java_alone_is_the_whole_process(items: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    assert as_one_process(items) == expected

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nm_plugin.host.users import FileThreads, OsUser, acting_as
-from nm_plugin.localization.spark_conf import BYTES_MAX, FILE, decommission_signal, read_signal
+from nm_plugin.localization.spark_conf import BYTES_MAX, ENABLED, FILE, decommission_signal, properties, read_properties
 
 ASKED = b"#Spark configuration.\n#Mon Nov 23 21:50:30 UTC 2026\nspark.master=yarn\nspark.decommission.enabled=true\n"
 
@@ -30,7 +30,21 @@ ASKED = b"#Spark configuration.\n#Mon Nov 23 21:50:30 UTC 2026\nspark.master=yar
     ],
 )
 def test_signal_that_is_asked_for(content: bytes, name: str) -> None:
-    assert decommission_signal(content) == name
+    assert decommission_signal(properties(content)) == name
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"spark.master=yarn\n", "PWR"),
+        (b"spark.executor.decommission.signal=USR1\n", "USR1"),
+        (ENABLED + b"=false\n", ""),
+        (ENABLED + b"=FALSE\n", ""),
+        (ENABLED + b"=\n", ""),
+    ],
+)
+def test_queue_asks_for_it_where_the_submitter_says_nothing(content: bytes, name: str) -> None:
+    assert decommission_signal(properties(content), is_default=True) == name
 
 
 @pytest.fixture
@@ -49,9 +63,9 @@ async def test_read_with_the_users_rights_only(
     archive: Path, alice: OsUser, bob: OsUser, threads: FileThreads, needs_root: None
 ) -> None:
     root = archive.parents[2]
-    assert await threads.run_as(alice, read_signal, root, archive) == "PWR"
+    assert await threads.run_as(alice, read_properties, root, archive) == properties(ASKED)
     with pytest.raises(PermissionError):
-        await threads.run_as(bob, read_signal, root, archive)
+        await threads.run_as(bob, read_properties, root, archive)
 
 
 @pytest.mark.parametrize("linked", ["file", "archive", "directory"])
@@ -61,7 +75,7 @@ async def test_no_link_is_followed(archive: Path, alice: OsUser, threads: FileTh
     place.rename(aside)
     place.symlink_to(aside)
     with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
-        await threads.run_as(alice, read_signal, archive.parents[2], archive)
+        await threads.run_as(alice, read_properties, archive.parents[2], archive)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "large"])
@@ -73,13 +87,13 @@ async def test_only_a_small_regular_file_is_read(archive: Path, alice: OsUser, t
     else:
         file.write_bytes(ASKED + b"#" * (BYTES_MAX + 1 - len(ASKED)))
     os.chown(file, alice.uid, alice.gid)
-    assert await threads.run_as(alice, read_signal, archive.parents[2], archive) == ""
+    assert await threads.run_as(alice, read_properties, archive.parents[2], archive) == {}
 
 
 def test_no_descriptor_stays_open(archive: Path, alice: OsUser) -> None:
     with acting_as(alice):
-        read_signal(archive.parents[2], archive)
+        read_properties(archive.parents[2], archive)
     before = len(os.listdir("/proc/self/fd"))
     with acting_as(alice):
-        read_signal(archive.parents[2], archive)
+        read_properties(archive.parents[2], archive)
     assert len(os.listdir("/proc/self/fd")) == before

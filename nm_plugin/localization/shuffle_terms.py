@@ -1,0 +1,61 @@
+"""What a container token says of its queue's shuffle, and whether what a submitter set can go with it.  Pure.
+
+The names are those of ``yodel.domain.shuffle.decision``; the properties are lines of the submitter's own file
+(``spark_conf``).  What he says himself wins, and where nothing good could come of both the reason is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SERVICE = "service"
+DECOMMISSION = "decommission"
+FALLBACK = "fallback"
+CLEAN_UP = "clean-up"
+WHEN_AWAY, REFUSE = "when-away", "refuse"
+OPT_OUT_TAG = "yodel-no-remote-shuffle"
+SPARK_DECOMMISSION = "spark-decommission"
+_ENABLED = b"spark.decommission.enabled"
+_FALLBACK_KEY = "spark.storage.decommission.fallbackStorage."
+_EXTERNAL_SERVICE = b"spark.shuffle.service.enabled"
+
+
+def decommissions(terms: Mapping[str, str]) -> bool:
+    """The queue switched decommissioning on for executors whose submitter says nothing of it."""
+    return terms.get(DECOMMISSION) == "true"
+
+
+def refuses_when_away(terms: Mapping[str, str]) -> bool:
+    """Nothing starts without what the queue says."""
+    return terms.get(WHEN_AWAY) == REFUSE
+
+
+def fallback(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str:
+    """The directory for blocks that no executor takes; empty: there is none, or one of the submitter's own."""
+    is_his = f"{_FALLBACK_KEY}path".encode() in properties
+    return "" if is_his else terms.get(FALLBACK, "")
+
+
+def left_over(terms: Mapping[str, str], properties: Mapping[bytes, bytes], application: str) -> str:
+    """Where an application's blocks are that its driver could not remove; empty: nowhere, or they are to stay."""
+    path = fallback(terms, properties)
+    is_kept = properties.get(f"{_FALLBACK_KEY}cleanUp".encode(), terms.get(CLEAN_UP, "").encode()).lower() != b"true"
+    return "" if not path or is_kept else path + application
+
+
+def is_fallback_option(item: str) -> bool:
+    """Whether an item of the command is one of those that the ResourceManager added for it."""
+    return item.startswith(f"'-D{_FALLBACK_KEY}")
+
+
+def conflict(terms: Mapping[str, str], properties: Mapping[bytes, bytes]) -> str:
+    """Key, value and what to change; empty when there is none."""
+    if terms.get(SERVICE) != SPARK_DECOMMISSION or properties.get(_ENABLED, b"").lower() == b"false":
+        return ""
+    if properties.get(_EXTERNAL_SERVICE, b"").lower() == b"true":
+        return (
+            f"{_EXTERNAL_SERVICE.decode()}=true cannot go with {SPARK_DECOMMISSION}, which the queue says: Spark "
+            "decommissions no executor beside its external shuffle service. Take that setting out of the submission, "
+            f"or set {_ENABLED.decode()}=false, or tag the application {OPT_OUT_TAG}"
+        )
+    return ""

@@ -1,0 +1,208 @@
+"""A queue's words on remote shuffle, from the submission to the tokens of executors, whatever changes meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.support.playbook import Am, Options, World, complete
+from yodel.domain.ids import ApplicationAttemptId
+from yodel.domain.queues.queue import Queue
+from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
+from yodel.domain.shuffle.decision import CLIENT_MODE_CLASS, MASTER_CLASS, OPT_OUT_TAG
+from yodel.domain.shuffle.word import ShuffleWord
+from yodel.domain.states import ApplicationState, AttemptState, ContainerExitStatus
+from yodel.errors import Unavailable
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
+from yodel.hadoop_pb import yarn_security_token_pb2 as token_pb
+from yodel.hadoop_rpc.writable import Credentials, WireToken, encode_credentials
+from yodel.pb_convert.reports import diagnostics_of
+from yodel.ports.node_agents import AmStart
+from yodel.services.scheduling.configuration import assembling
+
+ROOT = Queue(path="root", is_leaf=False)
+WORDS = (ShuffleWord("service", "spark-decommission", "root.lent"),)
+LENT = Queue(path="root.lent", capacity_percent=50.0, user_limit_factor=-1.0, shuffle=WORDS)
+PLAIN = Queue(path="root.plain", capacity_percent=50.0, user_limit_factor=-1.0)
+COMMAND = ("{{JAVA_HOME}}/bin/java", "-server", "-Xmx512m", MASTER_CLASS, "--class", "'a.B'", "1>", "<LOG_DIR>/stdout")
+ADDED = [
+    "'-Dspark.decommission.enabled=true'",
+    "'-Dspark.storage.decommission.enabled=true'",
+    "'-Dspark.storage.decommission.shuffleBlocks.enabled=true'",
+    "'-Dspark.storage.decommission.rddBlocks.enabled=true'",
+    "'-Dspark.storage.decommission.replicationReattemptInterval=1s'",
+]
+TOLD = [("service", "spark-decommission"), ("when-away", "spark"), ("decommission", "true")]
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with World(Options(queues=(ROOT, LENT, PLAIN))) as world:
+        yield world
+
+
+def spark(command: tuple[str, ...] = COMMAND) -> bytes:
+    context = pb.ApplicationSubmissionContextProto()
+    context.am_container_spec.command.extend(command)
+    context.am_container_spec.environment.add(key="SPARK_USER", value="alice")
+    return context.SerializeToString()
+
+
+def command(start: AmStart) -> list[str]:
+    return list(pb.ContainerLaunchContextProto.FromString(start.launch_context).command)
+
+
+def told(identifier: bytes) -> list[tuple[str, str]]:
+    message = token_pb.ContainerTokenIdentifierProto.FromString(identifier)
+    return [(pair.key, pair.value) for pair in message.shuffle]
+
+
+async def say(world: World, path: str, **words: str | None) -> None:
+    properties = {f"yodel.remote-shuffle.{name.replace('_', '-')}": text for name, text in words.items()}
+    update = ConfUpdate(updated=[QueueChange(path=path, properties=properties)])
+    await world.run(world.rm.scheduler_conf.change("admin", assembling(update)))
+
+
+async def executor_told(am: Am) -> list[tuple[str, str]]:
+    (task,) = await am.obtain(1)
+    granted = am.world.rm.master._granted(task)
+    assert granted is not None
+    return told(granted.token.identifier)
+
+
+async def test_master_and_executors_of_the_queue_are_told(world: World) -> None:
+    am = await world.running_am(queue="lent", context=spark())
+    (start,) = world.agents.started
+    at = COMMAND.index(MASTER_CLASS)
+    assert command(start) == [*COMMAND[:at], *ADDED, *COMMAND[at:]]
+    assert told(start.container_token.identifier) == TOLD
+    assert await executor_told(am) == TOLD
+
+
+async def test_queue_without_words_is_as_if_there_were_none(world: World) -> None:
+    """Field by field what was sent before there was any of this."""
+    am = await world.running_am(queue="plain", context=spark())
+    (start,) = world.agents.started
+    token = world.rm.tokens.amrm_token(am.attempt_id)
+    wire = WireToken(identifier=token.identifier, password=token.password, kind=token.kind, service=token.service)
+    expected = pb.ContainerLaunchContextProto(command=COMMAND)
+    expected.tokens = encode_credentials(Credentials(tokens=((b"", wire),), secrets=()))
+    submitted_ms = world.application(am.application_id).submitted_ms
+    for name, value in (
+        ("SPARK_USER", "alice"),
+        ("APPLICATION_WEB_PROXY_BASE", f"/proxy/{am.application_id}"),
+        ("APP_SUBMIT_TIME_ENV", str(submitted_ms)),
+    ):
+        expected.environment.add(key=name, value=value)
+    assert start.launch_context == expected.SerializeToString()
+    message = token_pb.ContainerTokenIdentifierProto.FromString(start.container_token.identifier)
+    assert message.SerializeToString() == start.container_token.identifier
+    assert max(field.number for field, _ in message.ListFields()) < 10_000
+    assert world.attempt(am.attempt_id).shuffle is None
+    assert await executor_told(am) == []
+
+
+async def test_none_below_a_queue_that_says_something(world: World) -> None:
+    await say(world, "root.lent", service="none")
+    await world.running_am(queue="lent", context=spark())
+    assert command(world.agents.started[0]) == list(COMMAND)
+
+
+async def not_yet_launched(world: World, **changes: Any) -> ApplicationAttemptId:
+    await world.register_node()
+    application_id = await world.submit(queue="lent", context=spark(), **changes)
+    await world.settle()
+    world.agents.errors.append(Unavailable("not yet"))
+    await world.bind_and_settle()
+    return world.application(application_id).current_attempt_id
+
+
+async def test_decided_once_whatever_is_said_moved_or_killed_later(world: World) -> None:
+    attempt_id = await not_yet_launched(world)
+    await say(world, "root.lent", service="none")
+    await world.restart()
+    await world.register_node()
+    await world.run(world.rm.changes.move(attempt_id.application_id, "alice", "plain"))
+    await world.settle()
+    await world.pass_time(1)
+    assert world.attempt(attempt_id).state is AttemptState.LAUNCHED
+    assert ADDED[0] in command(world.agents.started[-1])
+    am = Am(world, attempt_id)
+    await am.register()
+    assert await executor_told(am) == TOLD
+    await world.restart()
+    await world.register_node()
+    await am.register()
+    assert await executor_told(am) == TOLD
+
+
+async def test_nothing_is_decided_once_too(world: World) -> None:
+    await say(world, "root.lent", service="none")
+    attempt_id = await not_yet_launched(world)
+    await say(world, "root.lent", service="spark-decommission")
+    await world.restart()
+    await world.register_node()
+    await world.settle()
+    await world.pass_time(1)
+    assert world.attempt(attempt_id).state is AttemptState.LAUNCHED
+    assert command(world.agents.started[-1]) == list(COMMAND)
+
+
+async def test_next_attempt_is_decided_anew(world: World) -> None:
+    am = await world.running_am(queue="lent", context=spark())
+    await say(world, "root.lent", service="none")
+    await am.exit(1)
+    await world.settle()
+    await world.bind_and_settle()
+    assert len(world.agents.started) == 2
+    assert command(world.agents.started[-1]) == list(COMMAND)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"context": spark(("java", CLIENT_MODE_CLASS))}, "yodel client-config --queue"),
+        ({"context": spark(("java", "org.apache.hadoop.mapreduce.v2.app.MRAppMaster"))}, "it is no Spark application"),
+        ({"context": spark(), "tags": (OPT_OUT_TAG,)}, f"it is tagged {OPT_OUT_TAG}"),
+    ],
+)
+async def test_who_is_left_alone_has_one_line_of_diagnostics(
+    world: World, changes: dict[str, Any], reason: str
+) -> None:
+    await say(world, "root.lent", when_away="refuse")
+    am = await world.running_am(queue="lent", **changes)
+    start = world.agents.started[0]
+    submitted = pb.ApplicationSubmissionContextProto.FromString(changes["context"])
+    assert command(start) == list(submitted.am_container_spec.command)
+    assert told(start.container_token.identifier) == []
+    text = diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id))
+    assert reason in text
+    assert text.count("\n") == 0
+    await am.finish(text="all done")
+    await am.exit(0)
+    lines = diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id)).splitlines()
+    assert len(lines) == 2
+    assert lines[0] == "all done"
+
+
+async def test_unmanaged_master_is_left_alone(world: World) -> None:
+    am = await world.running_am(queue="lent", is_unmanaged=True)
+    text = diagnostics_of(world.application(am.application_id), world.attempt(am.attempt_id))
+    assert "its ApplicationMaster is not launched by the cluster" in text
+    assert await executor_told(am) == []
+
+
+async def test_master_that_is_unfit_for_its_queue_is_not_tried_a_second_time(world: World) -> None:
+    await world.register_node()
+    application_id = await world.submit(queue="lent", context=spark())
+    await world.settle()
+    await world.bind_and_settle()
+    am = Am(world, world.application(application_id).current_attempt_id)
+    await world.beat(complete(am.container.id, ContainerExitStatus.UNFIT_FOR_QUEUE, "key=value: take it out"))
+    await world.settle()
+    application = world.application(application_id)
+    assert application.state is ApplicationState.FAILED
+    assert application.current_attempt == 1
+    assert "key=value: take it out" in application.diagnostics

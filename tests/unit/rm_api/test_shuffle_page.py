@@ -1,0 +1,99 @@
+"""What was added for a queue's words on remote shuffle, and why something was not: as page, JSON and commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.api_rows import RUNNING, api_get
+from tests.support.records import an_attempt
+from tests.support.rest_world import RestWorld
+from yodel.client import show, show_queues, spark_lines
+from yodel.domain.shuffle.decision import Decision, Line
+from yodel.domain.states import AttemptState
+
+SOURCE = "yodel.remote-shuffle.service of root.lent"
+ADDED = Decision(
+    service="spark-decommission",
+    queue="root.lent",
+    lines=(Line("spark.decommission.enabled", "true", "executors <hand on>", SOURCE),),
+)
+LEFT = Decision(service="spark-decommission", queue="root.lent", reason="it is no Spark application")
+
+
+async def shown(world: RestWorld, decision: Decision | None) -> tuple[Any, str]:
+    await world.put(RUNNING, an_attempt(1, state=AttemptState.RUNNING, shuffle=decision))
+    app = await api_get(world, f"/api/v1/applications/{RUNNING.id}")
+    return app, (await world.client.get(f"/cluster/app/{RUNNING.id}")).text
+
+
+async def test_every_line_has_its_source(world: RestWorld) -> None:
+    app, page = await shown(world, ADDED)
+    assert app["attempt_list"][0]["shuffle"] == {
+        "service": "spark-decommission",
+        "queue": "root.lent",
+        "added": [
+            {"key": "spark.decommission.enabled", "value": "true", "why": "executors <hand on>", "source": SOURCE}
+        ],
+        "left_alone_because": None,
+    }
+    assert "executors &lt;hand on&gt;</td><td>yodel.remote-shuffle.service of root.lent" in page
+    assert show.shuffle_fact(app) == {"Remote shuffle": "spark-decommission of root.lent, as follows"}
+    assert show.shuffle_rows(app) == [["spark.decommission.enabled", "true", SOURCE]]
+
+
+async def test_reason_why_nothing_was_added(world: RestWorld) -> None:
+    app, page = await shown(world, LEFT)
+    assert app["attempt_list"][0]["shuffle"]["left_alone_because"] == "it is no Spark application"
+    assert LEFT.note in page
+    assert "not, for it is no Spark application" in show.shuffle_fact(app)["Remote shuffle"]
+    assert show.shuffle_rows(app) == []
+
+
+async def test_nothing_is_shown_where_nothing_was_said(world: RestWorld) -> None:
+    app, page = await shown(world, None)
+    assert app["attempt_list"][0]["shuffle"] is None
+    assert "Remote shuffle" not in page
+    assert show.shuffle_fact(app) == {}
+    assert show.shuffle_rows({"attempt_list": []}) == []
+
+
+async def test_queue_has_its_words_and_where_they_come_from(world: RestWorld) -> None:
+    words = {
+        "yodel.remote-shuffle.service": "spark-decommission",
+        "yodel.remote-shuffle.option.spark.storage.decommission.fallbackStorage.path": "hdfs:///s/{user}/",
+    }
+    body = {"properties": words}
+    answer = await world.client.patch("/api/v1/queues/root?user.name=admin", json=body, headers={"If-Match": '"1"'})
+    assert answer.status_code == 200, answer.text
+    found = await api_get(world, "/api/v1/queues/root.default")
+    assert {(w["property"], w["value"], w["queue"]) for w in found["shuffle"]} == {
+        (name, value, "root") for name, value in words.items()
+    }
+    assert "service=spark-decommission (root)" in show_queues.queue_facts(found, ())["Remote shuffle"]
+    lines = spark_lines.lines_of(found, "alice")
+    assert "spark.decommission.enabled true" in lines
+    assert "spark.storage.decommission.fallbackStorage.path hdfs:///s/alice/" in lines
+    nameless = spark_lines.lines_of(found, "al ice")
+    assert "spark.decommission.enabled true" in nameless
+    assert not [line for line in nameless if "fallbackStorage" in line]
+
+
+async def test_hostile_word_is_refused_in_the_apis_form(world: RestWorld) -> None:
+    for value in ("$(id)", "a'b", "a\nb", "{{PWD}}", "../x"):
+        words = {
+            "yodel.remote-shuffle.service": "spark-decommission",
+            "yodel.remote-shuffle.option.spark.executor.decommission.killInterval": value,
+        }
+        body = {"properties": words}
+        answer = await world.client.patch("/api/v1/queues/root?user.name=admin", json=body, headers={"If-Match": '"1"'})
+        assert answer.status_code == 400, answer.text
+        assert "spark.executor.decommission.killInterval" in answer.json()["detail"]
+    found = await api_get(world, "/api/v1/queues/root")
+    assert found["shuffle"] == []
+
+
+async def test_queue_without_words_has_a_comment_alone(world: RestWorld) -> None:
+    found = await api_get(world, "/api/v1/queues/root.default")
+    assert found["shuffle"] == []
+    assert spark_lines.lines_of(found, "alice") == ["# Queue root.default says nothing of shuffle."]
+    assert show_queues.queue_facts(found, ())["Remote shuffle"] == ""
