@@ -192,6 +192,12 @@ class KubeCluster:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode(errors="replace")
 
+    def yodel(self, *words: str, given: str | None = None) -> str:
+        """The command line as the administrator, where the ResourceManager is."""
+        pod = ("deployment/yodel-rm", "--container=resourcemanager", "--namespace", self.namespace)
+        place = ("exec", "--stdin", *pod, "--")
+        return self.kubectl(*place, "env", "HADOOP_USER_NAME=yodel", "yodel", *words, given=given)
+
     def submit(self, user: str, context: Mapping[str, Any]) -> tuple[int, str, str]:
         """By REST, which lets one say everything: status, text and the application's id."""
         status, text = self.call("POST", "/apps/new-application", user, {})

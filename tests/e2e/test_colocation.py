@@ -5,8 +5,6 @@ starts again.
 from __future__ import annotations
 
 import errno
-import json
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,13 +12,12 @@ import pytest
 
 from tests.conformance.clients import shell
 from tests.conformance.cluster import wait_for
-from tests.e2e.kube_cluster import CALL_TIMEOUT_S, UNTIL_ENDED, KubeCluster
+from tests.e2e.kube_cluster import UNTIL_ENDED, KubeCluster
 from tests.rigs.kubernetes.install import COLOCATION
 from yodel.translator.names import PUBLISHED
+from yodel.translator.publishing import whole
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
-PREFIX = "yodel.colocation."
-NUMBERS = ("preset", "dialect", "window-s", "cpu.static-milli", "memory.static-mib")
 TIMEOUT_S = 120
 OPEN = """
 import os, sys
@@ -53,32 +50,19 @@ def lender(cluster: KubeCluster) -> Iterator[KubeCluster]:
     nobody = dict.fromkeys((CPU, MEMORY))
     for node in cluster.node_names():
         cluster.patch_node(node, {"status": {"capacity": nobody, "allocatable": nobody}}, "--subresource=status")
+    before = cluster.yodel("queue", "export")
     yield cluster
-    say(cluster, enabled=None, **dict.fromkeys(NUMBERS))
-    ask(cluster, "POST", "/colocation/end-containers", {})
+    cluster.yodel("colocation", "off", "--now")
     wait_for("no name of ours", lambda: all(published(cluster, one) is None for one in cluster.node_names()), TIMEOUT_S)
+    cluster.yodel("queue", "import", "/dev/stdin", given=before)
     cluster.lend(COLOCATION)
-
-
-def ask(cluster: KubeCluster, method: str, path: str, body: Any) -> Any:
-    """``/api/v1`` as an administrator."""
-    url = f"{cluster.state.rest_url}/api/v1{path}?user.name=yodel"
-    head = {"Content-Type": "application/json", "If-Match": "*"}
-    request = urllib.request.Request(url, json.dumps(body).encode(), head, method=method)
-    with urllib.request.urlopen(request, timeout=CALL_TIMEOUT_S) as answer:
-        return json.load(answer)
-
-
-def say(cluster: KubeCluster, **said: str | None) -> None:
-    words = {PREFIX + name: text for name, text in said.items()}
-    ask(cluster, "PATCH", "/queues", {"scheduler": words, "reason": "a scenario"})
 
 
 def published(cluster: KubeCluster, node: str) -> int | None:
     """Milli of a core, in capacity and allocatable alike."""
     status = cluster.get("node", node)["status"]
     found = status["capacity"].get(CPU)
-    return int(found) if found is not None and status["allocatable"].get(CPU) == found else None
+    return whole(found) if found is not None and status["allocatable"].get(CPU) == found else None
 
 
 def explained(cluster: KubeCluster, node: str) -> Any:
@@ -103,7 +87,7 @@ def test_agents_see_the_cgroups_and_cannot_write_them(cluster: KubeCluster) -> N
 
 
 def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
-    say(lender, **{"enabled": "true", "preset": "baidu", "dialect": "koordinator", "window-s": "3"})
+    lender.yodel("colocation", "on", "--preset", "baidu", "--dialect", "koordinator", "window-s=3")
     names = lender.node_names()
     wait_for("loans of all nodes", lambda: all(published(lender, one) for one in names), TIMEOUT_S)
     found = explained(lender, "node1")
@@ -125,8 +109,8 @@ def test_what_is_lent_follows_what_services_use(lender: KubeCluster) -> None:
 
 def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeCluster) -> None:
     """Loans fall to nothing under what runs: published stays at what its pods ask for, and nothing new starts."""
-    static = {"enabled": "true", "preset": "static", "dialect": "koordinator", "memory.static-mib": "4096"}
-    say(lender, **static, **{"cpu.static-milli": "2000"})
+    static = ("colocation", "on", "--preset", "static", "--dialect", "koordinator", "memory.static-mib=4096")
+    lender.yodel(*static, "cpu.static-milli=2000")
     wait_for("loans", lambda: all(published(lender, one) == 2000 for one in lender.node_names()), TIMEOUT_S)
     words = ("-shell_command", UNTIL_ENDED, "-num_containers", 3, "-container_memory", 256)
     job = shell.start(lender.target, *words)
@@ -134,7 +118,7 @@ def test_a_kubelet_starts_again_at_the_floor_and_rejects_no_pod(lender: KubeClus
     tasks = lender.running_pods(application_id, "task", 3, 240)
     pods = {pod.name: pod.node for pod in lender.live_pods(application_id)}
 
-    say(lender, **static, **{"cpu.static-milli": "0"})
+    lender.yodel(*static, "cpu.static-milli=0")
     held = {one: 1000 * [*pods.values()].count(one) for one in lender.node_names()}
     wait_for("the floor", lambda: {one: published(lender, one) for one in held} == held, TIMEOUT_S)
     node = tasks[0].node

@@ -35,20 +35,13 @@ def halves(cluster: KubeCluster) -> Iterator[None]:
     """Room for six containers, three of them guaranteed to each of two queues."""
     cluster.heal()
     share = {path: 50 if f"root.{path}" in (BORROWER, OWNER) else 0 for path in SHARED}
-    before = yodel(cluster, "queue", "export")
+    before = cluster.yodel("queue", "export")
     words = [word for path, percent in share.items() for word in (f"root.{path}", f"capacity={percent}")]
-    yodel(cluster, "queue", "set", *words, "--reason", "two teams")
+    cluster.yodel("queue", "set", *words, "--reason", "two teams")
     cluster.lend({**COLOCATION, "kubernetes.io/batch-memory": NODE_MIB << 20})
     yield
     cluster.lend(COLOCATION)
-    yodel(cluster, "queue", "import", "/dev/stdin", given=before)
-
-
-def yodel(cluster: KubeCluster, *words: str, given: str | None = None) -> str:
-    """As the administrator, where the ResourceManager is."""
-    pod = ("deployment/yodel-rm", "--container=resourcemanager", "--namespace", cluster.namespace)
-    place = ("exec", "--stdin", *pod, "--")
-    return cluster.kubectl(*place, "env", "HADOOP_USER_NAME=yodel", "yodel", *words, given=given)
+    cluster.yodel("queue", "import", "/dev/stdin", given=before)
 
 
 def held_mib(cluster: KubeCluster, path: str) -> int:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB
 from yodel.translator.dialects import DIALECTS, Measures
 from yodel.translator.names import PUBLISHER
-from yodel.translator.publishing import Lent, Silence, capped, last_steps, lend, publication, publisher_of, units
+from yodel.translator.publishing import Lent, Silence, capped, last_steps, lend, publication, publisher_of, units, whole
 
 BATCH = DIALECTS["koordinator"].measures
 CPU, MEMORY = BATCH.cpu, BATCH.memory
@@ -52,6 +52,11 @@ def test_names_of_an_earlier_policy_go_beside_those_of_the_present_one() -> None
 def test_queues_count_no_more_than_is_lent() -> None:
     allocatable = {"cpu": "4", CPU: "5000", MEMORY: "1Gi"}
     assert capped(allocatable, {CPU: 2000, MEMORY: 2 << 30, "absent": 0}) == {**allocatable, CPU: "2000"}
+
+
+@pytest.mark.parametrize(("quantity", "expected"), [("2k", 2000), ("2500", 2500), ("3Gi", 3 << 30), ("", 0), ("x", 0)])
+def test_an_amount_is_read_as_the_api_server_spells_it(quantity: str, expected: int) -> None:
+    assert whole(quantity) == expected
 
 
 @pytest.mark.parametrize(

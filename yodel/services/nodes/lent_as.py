@@ -17,8 +17,7 @@ def measures_of(colocation: Colocation, rules: PoolRules) -> Measures | None:
     """What is published; None where it is off, or no queue draws on such a dialect."""
     if not colocation.is_on:
         return None
-    # A name without a domain is Kubernetes' own, and its kubelets' to publish.
-    kinds = [kind for kind in rules.kinds.values() if "/" in kind.measures.cpu and "/" in kind.measures.memory]
+    kinds = [kind for name, kind in rules.kinds.items() if name != NATIVE]
     if colocation.dialect:
         kinds = [kind for kind in kinds if colocation.dialect in kind.dialects]
     return kinds[0].measures if len(kinds) == 1 else None

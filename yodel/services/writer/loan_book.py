@@ -41,13 +41,15 @@ class LoanBook:
         self._lent: frozenset[PoolName] = frozenset()
         self._taking: dict[PoolName, dict[str, Taking]] = {}
         """Of nodes that are not OPEN; those that are, where the pool is lent."""
+        self._closed: dict[PoolName, dict[str, None]] = {}
+        """Those that are not: each pod that is made is kept from them."""
 
     def of(self, kubernetes_name: str) -> Said | None:
         return self.said.get(kubernetes_name)
 
     def closed(self, pool: PoolName) -> Collection[str]:
         """Nodes that are known, where nothing new of a pool may start."""
-        return [name for name, taking in self._taking.get(pool, {}).items() if taking is not Taking.OPEN]
+        return self._closed.get(pool, {}).keys()
 
     def taking(self, pool: PoolName, kubernetes_name: str) -> Taking:
         """A node that nobody has seen yet is awaited, where the pool is lent."""
@@ -74,9 +76,15 @@ class LoanBook:
                 self._taking.get(pool, {}).pop(kubernetes_name, None)
             else:
                 self._taking.setdefault(pool, {})[kubernetes_name] = taking
+            if taking is Taking.OPEN:
+                self._closed.get(pool, {}).pop(kubernetes_name, None)
+            else:
+                self._closed.setdefault(pool, {})[kubernetes_name] = None
 
     def drop(self, kubernetes_name: str) -> None:
         """The Kubernetes node is gone."""
         self.said.pop(kubernetes_name, None)
-        for nodes in self._taking.values():
-            nodes.pop(kubernetes_name, None)
+        for taking in self._taking.values():
+            taking.pop(kubernetes_name, None)
+        for closed in self._closed.values():
+            closed.pop(kubernetes_name, None)

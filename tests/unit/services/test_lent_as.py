@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fakes import FakeStatuses
+from tests.support.loans import POLICY
+from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.errors import Refused
+from yodel.services.nodes.lent_as import measures_of, require_possible
+from yodel.translator.dialects import dialect
+from yodel.translator.pools import rules_of
+
+ON = Colocation(policy=POLICY)
+KATALYST = Colocation(policy=POLICY, dialect="katalyst")
+NATIVE, BATCH, RECLAIMED = dialect("native"), dialect("koordinator"), dialect("katalyst")
+
+
+def test_the_only_dialect_beside_native_is_meant_where_none_is_said() -> None:
+    assert measures_of(ON, rules_of(NATIVE, {"root.a": BATCH}, 1000)) == BATCH.measures
+    assert measures_of(ON, rules_of(NATIVE, {"root.a": BATCH, "root.b": RECLAIMED}, 1000)) is None
+    assert measures_of(KATALYST, rules_of(NATIVE, {"root.a": BATCH, "root.b": RECLAIMED}, 1000)) == RECLAIMED.measures
+    assert measures_of(OFF, rules_of(BATCH, {}, 1000)) is None
+
+
+async def test_on_takes_a_dialect_that_queues_draw_on_and_every_right() -> None:
+    statuses = FakeStatuses(lambda _: None)
+    only_native, batch = rules_of(NATIVE, {}, 1000), rules_of(BATCH, {}, 1000)
+    with pytest.raises(Refused, match="no queue draws on a dialect other than native"):
+        await require_possible(ON, OFF, only_native, (), statuses)
+    with pytest.raises(Refused, match="expected one of those that queues draw on: koordinator"):
+        await require_possible(KATALYST, OFF, batch, (), statuses)
+    statuses.missing = ("rbac.nodeStatus (…)",)
+    with pytest.raises(Refused, match=r"cannot be true: the node token; rbac.nodeStatus \(…\) is missing"):
+        await require_possible(ON, OFF, batch, ("the node token",), statuses)
+    await require_possible(OFF, ON, batch, ("the node token",), statuses)
+    await require_possible(ON, ON, batch, ("the node token",), statuses)
+    statuses.missing = ()
+    await require_possible(ON, OFF, batch, (), statuses)
