@@ -1,9 +1,13 @@
-"""What measuring costs a node agent: processor time and memory of its loop, beside a hundred pods.
+"""What measuring costs a node agent beside a hundred pods, and how soon its loan follows what a service uses.
 
-    python -m bench.capacity [--pods 100] [--seconds 60]
+    python -m bench.capacity [--pods 100] [--seconds 60] [--turns 10]
 
 The loop is the agent's own, on groups of this machine's cgroup v1 that are made as the kubelet makes them, each pod
 with a process; needs root.  The loop first idles for as long without a policy, and only the difference counts.
+
+Then the node is a group of one core, and a service in it uses three tenths, or nothing: measured is from the service's
+start to the loan that has fallen, and from its end to the loan that is back.  Other work on the machine is in other
+groups and is not seen.
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ import argparse
 import asyncio
 import contextlib
 import os
+import statistics
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import uvloop
@@ -27,12 +32,13 @@ from nm_plugin.cgroups.counters import CgroupCounters
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.policy import Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
+from yodel.domain.colocation.report import CPU_MILLI
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as server_pb
 from yodel.pb_convert import colocation
 
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory")
-KOORDINATOR = PRESETS["koordinator"]
+KOORDINATOR, BAIDU = PRESETS["koordinator"], PRESETS["baidu"]
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") >> 10
 
 
@@ -102,10 +108,62 @@ async def _beats(lender: Lender, seconds: float) -> float:
     return time.process_time() - began
 
 
+async def reactions(name: str, turns: int) -> tuple[list[float], list[float]]:
+    """Seconds until the loan is down, and until it is up again, of each turn."""
+    (MOUNT / "cpu" / name / "cpu.cfs_quota_us").write_text("100000")
+    service = Path(name, "kubepods/burstable/pod1")
+    (MOUNT / "cpu" / service / "cpu.cfs_quota_us").write_text("30000")
+    threads, changed = FileThreads(1, "capacity"), asyncio.Event()
+    lender = Lender(CgroupCounters(MOUNT, f"/{name}"), Most(), MonotonicClock(), threads, changed.set)
+    task = asyncio.create_task(lender.run())
+    lender.obey(Policy(version="1", preset="baidu", cpu=BAIDU.cpu, memory=BAIDU.memory, shaping=Shaping()))
+    down_s, up_s = list[float](), list[float]()
+    try:
+        before = await _until(lender, changed, lambda milli: milli >= 900)
+        for turn in range(turns):
+            await asyncio.sleep(turn / turns)  # at any moment of the agent's second
+            began = time.monotonic()
+            process = await asyncio.create_subprocess_exec(
+                "sh",
+                "-c",
+                "echo $$ > $0; echo $$ > $1; while :; do :; done",
+                *(str(MOUNT / controller / service / "cgroup.procs") for controller in ("cpu", "cpuacct")),
+            )
+            await _until(lender, changed, lambda milli: milli <= before - 200)
+            down_s.append(time.monotonic() - began)
+            await _until(lender, changed, lambda milli: milli <= before - 300)
+            process.kill()
+            await process.wait()
+            began = time.monotonic()
+            await _until(lender, changed, lambda milli: milli >= before)
+            up_s.append(time.monotonic() - began)
+        return down_s, up_s
+    finally:
+        task.cancel()
+        threads.close()
+
+
+async def _until(lender: Lender, changed: asyncio.Event, is_so: Callable[[int], bool]) -> int:
+    """The loan of CPU once it is so."""
+    async with asyncio.timeout(60):
+        while True:
+            report = lender.due()
+            loan = report.loan_of(CPU_MILLI) if report is not None else None
+            if loan is not None and is_so(loan.amount):
+                return loan.amount
+            changed.clear()
+            await changed.wait()
+
+
+def _shown(seconds: list[float]) -> str:
+    return f"median {statistics.median(seconds):.1f} s, maximum {max(seconds):.1f} s of {len(seconds)}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("--pods", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--turns", type=int, default=10)
     options = parser.parse_args()
     name = f"yodel-bench-{os.getpid()}"
     with node_with_pods(name, options.pods):
@@ -121,6 +179,8 @@ def main() -> None:
                 f"(a reading {one_us:.0f} us), {more_kib / 1024:.1f} MiB more, a report {sent} bytes",
                 flush=True,
             )
+        down_s, up_s = uvloop.run(reactions(name, options.turns))
+        print(f"a service takes three tenths of the node: {_shown(down_s)}; it ends: {_shown(up_s)}")
 
 
 if __name__ == "__main__":

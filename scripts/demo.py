@@ -174,25 +174,26 @@ def show_colocation(console: Console, directory: pathlib.Path) -> None:
         busy = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(os.cpu_count() or 1)]
         try:
             give_up_at, during = time.monotonic() + BUSY_S, before
-            while time.monotonic() < give_up_at and during["cpu_milli"] >= max(1, before["cpu_milli"]):
+            while time.monotonic() < give_up_at and during[0] >= max(1, before[0]):
                 threading.Event().wait(0.2)
                 during = _lent(server)
         finally:
             for process in busy:
                 process.kill()
                 process.wait(STOP_TIMEOUT_S)
-        for moment, lent in (("before", before), (f"while {len(busy)} processes are busy beside it", during)):
-            console.print(f"  {lent['cpu_milli'] / 1000:.1f} cores, {lent['memory_mib'] / 1024:.1f} GiB {moment}")
+        moments = {"before": before, f"while {len(busy)} processes are busy beside it": during}
+        for moment, (cpu_milli, memory_mib) in moments.items():
+            console.print(f"  {cpu_milli / 1000:.1f} cores, {memory_mib / 1024:.1f} GiB {moment}")
 
 
-def _lent(server: str) -> dict[str, int]:
-    """Once the agent has reported; RuntimeError when it does not."""
+def _lent(server: str) -> tuple[int, int]:
+    """Thousandths of a core and MiB, once the node's agent has reported; RuntimeError when it does not."""
     give_up_at = time.monotonic() + LOAN_TIMEOUT_S
     while time.monotonic() < give_up_at:
         with urllib.request.urlopen(f"{server}/api/v1/colocation", timeout=CALL_TIMEOUT_S) as answer:
-            lent: dict[str, int] = json.load(answer)["lent"]
-        if len(lent) > 1:
-            return lent
+            found = json.load(answer)
+        if found["node_counts"].get("LENDING"):
+            return found["lent"].get("cpu_milli", 0), found["lent"].get("memory_mib", 0)
         threading.Event().wait(0.2)
     raise RuntimeError(f"nothing was lent within {LOAN_TIMEOUT_S} s")
 
