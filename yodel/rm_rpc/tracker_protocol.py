@@ -6,9 +6,10 @@ from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
-from yodel.domain.colocation.report import RESOURCES
+from yodel.domain.colocation.report import RESOURCES, CapacityReport
 from yodel.domain.ids import ContainerId
 from yodel.domain.states import ContainerExitStatus
+from yodel.errors import InvalidValue
 from yodel.hadoop_pb import ResourceTracker_pb2 as service_pb
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.hadoop_pb import yarn_server_common_protos_pb2 as common
@@ -115,6 +116,7 @@ class TrackerProtocol:
     ) -> msg.NodeHeartbeatResponseProto | Coroutine[Any, Any, msg.NodeHeartbeatResponseProto]:
         status = request.node_status
         health = status.nodeHealthStatus
+        capacity, problem = _capacity(request)
         beat = Heartbeat(
             node_id=ids.node_id(status.node_id),
             response_id=status.response_id,
@@ -123,7 +125,8 @@ class TrackerProtocol:
             containers=reports,
             load=load_of(status.containers_utilization, status.node_utilization, health.last_health_report_time),
             proved_name=_proved_name(context),
-            capacity=capacity_report(request.capacity) if request.HasField("capacity") else None,
+            capacity=capacity,
+            capacity_problem=problem,
             policy_version=text("colocation_policy_version", request.colocation_policy_version, NAME_LENGTH_MAX),
         )
         if request.log_aggregation_reports_for_apps and beat.node_id in self._nodes.runtimes:
@@ -197,6 +200,16 @@ def _action(answer: HeartbeatAnswer) -> common.NodeActionProto:
     if answer.must_shut_down:
         return common.NODE_ACTION_SHUTDOWN
     return common.NODE_ACTION_RESYNC if answer.must_resync else common.NODE_ACTION_NORMAL
+
+
+def _capacity(request: msg.NodeHeartbeatRequestProto) -> tuple[CapacityReport | None, str]:
+    """The report, or why it is none: that an agent measures wrongly is no reason to lose what runs on its node."""
+    if not request.HasField("capacity"):
+        return None, ""
+    try:
+        return capacity_report(request.capacity), ""
+    except InvalidValue as error:
+        return None, str(error)
 
 
 def _proved_name(context: CallContext) -> str:

@@ -322,13 +322,17 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
     assert policy(answer.colocation_policy) is None, "it is to stop"
 
 
-async def test_a_report_that_does_not_add_up_is_refused_and_nothing_of_the_beat_counts(
+async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(
     world: World, protocol: RpcProtocol
 ) -> None:
+    world.rm.lending.use(rules_of(dialect("koordinator"), {}, 1000))
+    world.rm.use_colocation(Colocation(policy=POLICY))
     await call(protocol, "registerNodeManager", context(), registration())
     beat = heartbeat(0, is_healthy=False)
     beat.capacity.CopyFrom(capacity_report_pb(measured_report(3_000, 4_000)))
     beat.capacity.loans[0].amount += 1
-    with pytest.raises(InvalidValue, match=r"capacity.loans"):
-        await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
-    assert world.rm.state.nodes[NODE].state is NodeState.RUNNING
+    await call(protocol, "nodeHeartbeat", node_context(NODE.host.encode()), beat)
+    await world.settle()
+    assert world.rm.state.nodes[NODE].state is NodeState.UNHEALTHY
+    assert world.rm.state.loans.said == {}
+    assert "capacity.loans" in world.rm.publishing.refused[NODE]

@@ -93,6 +93,8 @@ class Heartbeat:
     proved_name: str = ""
     """The node that the token of the connection names; empty: it has none."""
     capacity: CapacityReport | None = None
+    capacity_problem: str = ""
+    """Why the report that came with it does not count; a node whose report is malformed goes on all the same."""
     policy_version: str = ""
     """Of the policy that the agent measures by; empty: it does not measure."""
 
@@ -219,9 +221,13 @@ class NodeService:
         assert runtime is not None
         assert node is not None
         runtime.last_seen_s, runtime.last_seen_ms = self._clock.monotonic_s(), self._clock.now_ms()
-        runtime.load, runtime.policy_version = beat.load, beat.policy_version
+        runtime.policy_version = beat.policy_version
+        if beat.load is not None:
+            runtime.load = beat.load
         if beat.capacity is not None:
             self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
+        elif beat.capacity_problem:
+            self._publishing.refuse(beat.node_id, beat.capacity_problem)
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):

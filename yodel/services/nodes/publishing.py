@@ -121,14 +121,20 @@ class Publishing:
         elif self.colocation.policy is None or report.policy_version != self.colocation.policy.version:
             return  # by numbers that do not count any more: it has the new ones with this answer
         if reason:
-            if self.refused.get(node_id) != reason:
-                log.warning("capacity report refused", node_id=str(node_id), reason=reason)
-            self.refused[node_id] = reason
+            self.refuse(node_id, reason)
             return
         self.refused.pop(node_id, None)
         said = Said(node_id=node_id, report=report, read_s=now_s - max(0, report.age_ms) / 1000)
         self._state.loans.hear(name, said)
         self._judge_by_name(name)
+
+    def refuse(self, node_id: NodeId, reason: str) -> None:
+        """The agent's report does not count; what it said before does, until it is too old."""
+        if self.measures is None or node_id not in self._state.nodes:
+            return
+        if self.refused.get(node_id) != reason:
+            log.warning("capacity report refused", node_id=str(node_id), reason=reason)
+        self.refused[node_id] = reason
 
     def policy_for(self, known_version: str | None) -> tuple[bool, Policy | None]:
         """Whether an agent that measures by this version has to hear of another policy, and which; None: it is to stop.
