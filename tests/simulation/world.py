@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from tests.support.actors import Cluster, Job
-from tests.support.rm_options import LIMITS, NODE_SIZE, Options
+from tests.support.rm_options import NODE_SIZE, Options
 from yodel.domain.pod import PodHolding, PodPhase
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue, leaves_under_root
@@ -40,7 +39,6 @@ LENDING_OPTIONS = Options(
     liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=90),
     queues=leaves_under_root(["default", "batch"], maximum_lifetime_s=-1, default_lifetime_s=-1),
     dialects={"root.batch": "koordinator"},
-    allocation=replace(LIMITS, hold_after_s=2.0),
 )
 
 

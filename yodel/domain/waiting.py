@@ -90,6 +90,10 @@ class Hindrance(NamedTuple):
         )
 
 
+def in_pieces(size: Resource) -> Hindrance:
+    return Hindrance(Hurdle.PIECES, size, said=f"No node has {size} free in one piece.")
+
+
 def too_many(path: str, running: int, most: int) -> str:
     """CSMaxRunningAppsEnforcer keeps it silent; begun as the CapacityScheduler begins what it says of shares."""
     return (

@@ -15,9 +15,11 @@ from typing import Any
 
 from yodel.domain.acl import AccessRules
 from yodel.domain.allocation.demands import AllocationLimits
+from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.pools import PoolName
 from yodel.domain.queues.queue import Queue
 from yodel.ports.clock import Clock, Timers
 from yodel.ports.identity import Users
@@ -109,6 +111,7 @@ class Limits:
     access: AccessRules
     allocation: AllocationLimits
     preemption: PreemptionRules
+    holds: HoldRules
     asks: AskRules
     constraints_handler: ConstraintsHandler
     submission: SubmissionLimits
@@ -240,6 +243,8 @@ class Core:
             self.quotas,
             self._tick_wanted,
             lambda queue: self.maker.profiles.of(queue).binds,
+            limits.holds,
+            self._holds_changed,
         )
         self.window_edges = WindowEdges(self.engine, clock, self.quotas, self._tick_wanted.set)
         self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas)
@@ -325,6 +330,13 @@ class Core:
         self.binder.published(rows)
         self.window_edges.published()
         self.scheduler.published()
+
+    def _holds_changed(self, pool: PoolName) -> None:
+        """Pods that wait for a place are looked at: those that may go to other nodes now are made anew."""
+        for container_id in self.state.container_index.planned:
+            if self.state.pools.pools.of(self.state.containers[container_id].queue) == pool:
+                self.reconciles.add(container_id)
+        self.binder.holds_changed()
 
     def _has_pod(self, container_id: ContainerId) -> bool:
         return self.reconciler.has_pod(container_id)

@@ -103,8 +103,13 @@ BOOKS = [
         "queue_use",
         "QueueUse",
         "writer/queue_use.py",
-        {STATE: "charge publish forget", "scheduling/scheduler.py": "take_changed"},
+        {
+            STATE: "charge publish forget",
+            "scheduling/scheduler.py": "take_changed",
+            "scheduling/holder.py": "touch",
+        },
     ),
+    Book("holds", "HoldBook", "writer/hold_book.py", {"scheduling/holder.py": "put drop"}, owners=frozenset({"state"})),
     Book(
         "totals",
         "TotalsBook",

@@ -23,6 +23,8 @@ class Order:
     planned: int = 0
     allowed: int = 0
     """What limits let of the last turn."""
+    is_in_pieces: bool = False
+    """There is room, but not on one node."""
 
     @property
     def left(self) -> int:

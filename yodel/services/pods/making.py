@@ -7,6 +7,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.pb_convert.submission import launch_environment
 from yodel.ports.identity import Users
 from yodel.ports.pods import Manifest
+from yodel.services.pods.held import held_for_others
 from yodel.services.writer.state import ClusterState
 from yodel.translator import images, names
 from yodel.translator.dialects import gang_name
@@ -47,7 +48,9 @@ class PodMaker:
             identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
         submission = self._state.applications[container.id.application_id].submission
         profile = self.profiles.of(container.queue)
-        closed = frozenset[str]() if profile.binds else self._state.node_index.closed
+        closed = frozenset[str]()
+        if not profile.binds:
+            closed = self._state.node_index.closed | held_for_others(self._state, container)
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(container.id.application_id))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 

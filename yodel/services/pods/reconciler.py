@@ -24,6 +24,7 @@ from yodel.errors import Refused, YodelError
 from yodel.ports.clock import Clock
 from yodel.ports.pods import Manifest, Pods
 from yodel.services.pods.binder import Binder, NoPlace
+from yodel.services.pods.held import held_for_others
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import names, pod_events, refusals
@@ -210,7 +211,7 @@ class Reconciler:
         if pause_s > 0:
             return pause_s
         try:
-            closed = self._engine.state.node_index.closed
+            closed = self._shut(container)
             manifest = self._manifest_of(container)
             placed = self._binder.place(container, manifest)
             if isinstance(placed, NoPlace):
@@ -234,7 +235,7 @@ class Reconciler:
 
     async def _follow(self, container: Container, pod: PodObservation) -> float | None:
         now_ms = self._clock.now_ms()
-        if container.state is ContainerState.PLANNED and self._is_misplaced(container.id, pod):
+        if container.state is ContainerState.PLANNED and self._is_misplaced(container, pod):
             # Nothing of it has started: the same container gets another pod once this one is gone.
             return await self._place_anew(container, pod, REPLACE_LOOK_S)
         if self._is_refused(container.id, pod, now_ms):
@@ -310,12 +311,19 @@ class Reconciler:
             del self._gone[next(iter(self._gone))]
         self._gone[pod.name] = pod
 
-    def _is_misplaced(self, container_id: ContainerId, pod: PodObservation) -> bool:
-        """On a node that has been closed since, or kept from one that is open again while it waits for a place."""
+    def _is_misplaced(self, container: Container, pod: PodObservation) -> bool:
+        """On a node that has been closed since; while it waits for a place, kept from one that is open again, or not
+        from one that is held for another."""
         state = self._engine.state
         if pod.node_name is not None:
             return state.node_index.is_closed(pod.node_name)
-        return any(not state.node_index.is_closed(name) for name in self._shut_out.get(container_id, ()))
+        shut_out = self._shut_out.get(container.id, frozenset())
+        return bool(shut_out - self._shut(container)) or not held_for_others(state, container) <= shut_out
+
+    def _shut(self, container: Container) -> frozenset[str]:
+        """Nodes that its pod is kept from."""
+        state = self._engine.state
+        return state.node_index.closed | held_for_others(state, container)
 
     async def _resize(self, container: Container) -> None:
         """Make the pod as large as its row wants it."""

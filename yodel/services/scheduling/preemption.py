@@ -1,9 +1,11 @@
 """Giving back: every few seconds a round finds who has to go; their ApplicationMasters hear of it, then they end.
 
 Follows SchedulingMonitor and ProportionalCapacityPreemptionPolicy: what a round chooses is on notice; what a later one
-chooses still when its time is over ends with exit status PREEMPTED, which is nobody's failure; what is not chosen any
-more is forgotten after twice that time.  Notices are in memory: after a restart everybody gets the whole time again.
-A pod that no node was found for for a while is taken back at once: nothing runs there, and the wish is kept.
+chooses still when its time is over ends with exit status PREEMPTED, which is nobody's failure.  What goes for one
+container is a claim: all of it is told in one round, has one deadline, and is withdrawn together when the claim is
+over.  What else is not chosen any more is forgotten after twice that time.  Notices are in memory: after a restart
+everybody gets the whole time again.  A pod that no node was found for for a while is taken back at once: nothing runs
+there, and the wish is kept.
 
 What a queue holds above the maximum of an open window goes in the window's stages, in the same way, also where queues
 give nothing to each other.  Stages too are counted in memory, from when their limit was first seen.
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -22,7 +24,7 @@ from yodel.domain.events import StopRequested
 from yodel.domain.ids import ContainerId
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Victim
+from yodel.domain.preemption.victims import Candidate, Claim, Victim
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName, above_of
 from yodel.domain.queues.queue import ROOT
@@ -53,6 +55,8 @@ class Notice:
     given_s: float
     chosen_s: float
     for_queue: str
+    claim: int = 0
+    """0: it goes by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,9 @@ class Preemption:
     def __init__(self, engine: Engine, clock: Clock, scheduler: Scheduler, quotas: Quotas) -> None:
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
         self.notices: dict[ContainerId, Notice] = {}
+        self.claims: list[Claim] = []
+        """What goes for one container each; their victims are in ``notices`` too."""
+        self._last_claim = 0
         self.given_count = 0
         """Notices that were given since the start."""
         self.preempted_count = 0
@@ -121,6 +128,7 @@ class Preemption:
         is_closing = self._quotas.is_enforced and self._quotas.is_any_over_window
         if not self._quotas.is_enforced or not (self.rules.is_enabled or is_closing):
             self.notices.clear()
+            self.claims.clear()
             return
         self._forget_ended()
         if not self._is_due() and not is_closing:
@@ -129,16 +137,18 @@ class Preemption:
         ledger = self._quotas.still_ledger()
         candidates, maxima = await self._candidates(ledger), self._ceilings.maxima()
         pools = self._engine.state.pools
-        victims: list[Victim] = []
+        victims, claims = list[Victim](), list[Claim]()
         for name in pools.drawn_on:
             top = above_of(name) if len(pools.drawn_on) > 1 else ROOT
             part, held = self._scheduler.part(name, demands), self._held(name, candidates, parts, maxima)
             # Of a hundred thousand containers it takes a third of a second: beside the loop, on values that stay.
-            victims += await asyncio.to_thread(victims_of, part, top, ledger, held, self._scheduler.limits, self.rules)
+            found = await asyncio.to_thread(victims_of, part, top, ledger, held, self._scheduler.limits, self.rules)
+            victims += found.victims
+            claims += found.claims
         if self.rules.observe_only:
-            _observe(victims)
+            _observe([*victims, *(victim for claim in claims for victim in claim.of_queue)])
             return
-        await self._act(victims)
+        await self._act(victims, claims)
 
     def _is_due(self) -> bool:
         state = self._engine.state
@@ -179,8 +189,17 @@ class Preemption:
             if lent is not None:
                 free_on[node_id] = lent.now - pool.held_on(node_id)
         own = [one for one in candidates if pools.of(one.queue) == name]
-        used = frozenset(state.queue_use.by_queue)
-        return Held(used=used, candidates=own, free_on=free_on, parts=parts, maxima=maxima)
+        used, holds = frozenset(state.queue_use.by_queue), state.holds.of_pool(name)
+        return Held(
+            used=used,
+            candidates=own,
+            free_on=free_on,
+            parts=parts,
+            maxima=maxima,
+            holds=holds,
+            holds_left=self._scheduler.holder.rules.most(len(free_on)) - len(holds),
+            claims=[claim for claim in self.claims if pools.of(claim.short.queue) == name],
+        )
 
     async def _candidates(self, ledger: Ledger) -> list[Candidate]:
         """Containers of the queues that may have to give, a slice at a time."""
@@ -226,15 +245,24 @@ class Preemption:
     def _is_unplaced(self, container: Container) -> bool:
         return self._clock.now_ms() - container.created_ms >= UNPLACED_AFTER_S * 1000
 
-    async def _act(self, victims: Sequence[Victim]) -> None:
+    async def _act(self, alone: Sequence[Victim], claims: Sequence[Claim]) -> None:
         now_s = self._last_s = self._clock.monotonic_s()
+        self._keep(claims, now_s)
+        victims = [*alone, *(victim for claim in self.claims for victim in claim.of_queue)]
+        claim_of = {one.id: claim for claim in self.claims for one in claim.victims}
         unplaced = [victim for victim in victims if victim.candidate.node_id is None]
         bound = [victim for victim in victims if victim.candidate.node_id is not None]
         fresh = [victim for victim in bound if victim.candidate.id not in self.notices]
+        # What was on notice for a claim that is over, or needs it no more, is not any more.
+        self.notices = {one: notice for one, notice in self.notices.items() if not notice.claim}
         for victim in bound:
-            given = self.notices.get(victim.candidate.id)
+            claim, given = claim_of.get(victim.candidate.id), self.notices.get(victim.candidate.id)
+            given_s = now_s if given is None else given.given_s
             self.notices[victim.candidate.id] = Notice(
-                given_s=now_s if given is None else given.given_s, chosen_s=now_s, for_queue=victim.for_queue
+                given_s=given_s if claim is None else claim.given_s,
+                chosen_s=now_s,
+                for_queue=victim.for_queue,
+                claim=claim.id if claim is not None else 0,
             )
         self._tell(fresh)
         wait_s = self.rules.max_wait_before_kill_s
@@ -248,6 +276,21 @@ class Preemption:
                 log.info("container preempted", **_fields(victim))
             for victim in unplaced:
                 log.info("pod without a node taken back", **_fields(victim))
+            self.claims = [claim for claim in self.claims if now_s - claim.given_s < wait_s]
+
+    def _keep(self, claims: Sequence[Claim], now_s: float) -> None:
+        """These are all there are.  A new one holds its node, if that has to be."""
+        self.claims = []
+        for claim in claims:
+            if not claim.id:
+                self._last_claim += 1
+                claim = replace(claim, id=self._last_claim, given_s=now_s)
+                if claim.is_held:
+                    pool = self._engine.state.pools.pools.of(claim.short.queue)
+                    self._scheduler.holder.hold(pool, claim.short, claim.node_id)
+                    self._scheduler.wake()
+                log.info("claim begins", claim=claim.id, node_id=str(claim.node_id), victims=len(claim.victims))
+            self.claims.append(claim)
 
     def _tell(self, victims: Iterable[Victim]) -> None:
         """PreemptionMessage in the next heartbeat of each ApplicationMaster."""

@@ -42,6 +42,11 @@ class QueueUse:
             if not of_queue.containers:
                 del self.by_queue[path]
 
+    def touch(self, queue: str) -> None:
+        """What counts as held of a leaf besides containers has changed."""
+        self.version += 1
+        self._changed.update(accumulate(queue.split("."), "{}.{}".format))
+
     def take_changed(self) -> set[str]:
         """Queues, parents too, of which something else is held than the last time; for the one reader that there is,
         the scheduler."""

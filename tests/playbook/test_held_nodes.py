@@ -1,0 +1,135 @@
+"""A queue under its guarantee gets large containers where small ones come and go: nodes are held, claims are whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from tests.support.playbook import World, ask
+from tests.support.two_sizes import DEFAULTS, GIB, TwoSizes, options
+from yodel.domain.allocation.holds import HoldRules
+from yodel.domain.preemption.rules import PreemptionRules
+
+LARGE = GIB * 8
+STEPS_S = 3
+"""A round, a pod that is placed, a heartbeat that takes it: a second each."""
+BOUND_S = DEFAULTS.max_wait_before_kill_s + STEPS_S
+
+
+async def wait_for(cluster: TwoSizes, count: int, at_most_s: float) -> list[int]:
+    """After how many seconds each of so many large containers was granted, since they were asked for."""
+    asked_s, before = cluster.now_s, len(cluster.granted)
+    while len(cluster.granted) - before < count and cluster.now_s - asked_s < at_most_s:
+        await cluster.second()
+    return [at_s - asked_s for at_s, _ in cluster.granted[before:]]
+
+
+@pytest.mark.parametrize("is_binding", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+async def test_large_containers_within_the_guarantee_are_granted_in_time_and_few_are_ended(
+    seed: int, is_binding: bool
+) -> None:
+    async with World(options(DEFAULTS, is_binding=is_binding)) as world:
+        cluster = TwoSizes(world, life_s=30, lives=Random(seed))
+        await cluster.begin()
+        assert len(world.live_tasks()) == 30
+        await cluster.large.beat(ask(1, capability=LARGE))
+        first = await wait_for(cluster, 1, 170)
+        assert first
+        assert first[0] <= BOUND_S
+        assert cluster.killed <= 8 + 1
+        await cluster.large.beat(ask(1, capability=GIB * 7))
+        second = await wait_for(cluster, 1, 170)
+        assert second
+        assert second[0] <= BOUND_S
+        assert cluster.killed <= 8 + 7 + 2
+
+
+@pytest.mark.parametrize("is_binding", [False, True])
+async def test_without_giving_back_the_longest_task_is_waited_for_and_nothing_is_ended(is_binding: bool) -> None:
+    async with World(options(PreemptionRules(), is_binding=is_binding)) as world:
+        cluster = TwoSizes(world, life_s=40)
+        await cluster.begin()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        granted = await wait_for(cluster, 1, 300)
+        assert granted
+        assert granted[0] <= cluster.life_s + STEPS_S
+        assert cluster.killed == 0
+        assert len(world.live_tasks()) + 7 >= 30 - 8, "others ran where nothing is held"
+
+
+async def test_tasks_that_never_end_are_ended_in_one_go() -> None:
+    async with World(options(DEFAULTS)) as world:
+        cluster = TwoSizes(world, life_s=10_000)
+        await cluster.begin()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        await cluster.second()
+        await cluster.second()
+        notices = world.rm.preemption.notices
+        assert len({notice.claim for notice in notices.values()}) == 1
+        assert len({notice.given_s for notice in notices.values()}) == 1
+        assert 7 <= len(notices) <= 8
+        granted = await wait_for(cluster, 1, BOUND_S)
+        assert granted
+        assert cluster.killed == len(notices)
+
+
+async def test_a_claim_whose_container_is_not_wanted_any_more_ends_nothing() -> None:
+    async with World(options(DEFAULTS)) as world:
+        cluster = TwoSizes(world, life_s=10_000)
+        await cluster.begin()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        for _ in range(5):
+            await cluster.second()
+        assert world.rm.preemption.notices
+        await cluster.large.beat(ask(0, capability=LARGE))
+        for _ in range(30):
+            await cluster.second()
+        assert world.rm.preemption.notices == {}
+        assert world.rm.preemption.claims == []
+        assert list(world.rm.state.holds.all) == []
+        assert cluster.killed == 0
+        assert len(world.live_tasks()) == 30
+
+
+async def test_a_pod_that_others_keep_from_its_node_gets_another_node() -> None:
+    """Kubernetes does not place it on the node that was held: full of pods that nobody here sees."""
+    async with World(options(DEFAULTS)) as world:
+        cluster = TwoSizes(world, life_s=10_000)
+        await cluster.begin()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        await cluster.second()
+        await cluster.second()
+        (hold,) = world.rm.state.holds.all
+        cluster.closed_to_us.add(hold.node_id.host)
+        granted = await wait_for(cluster, 1, 2 * BOUND_S + HoldRules().placed_s)
+        assert granted
+        assert world.container(cluster.granted[0][1]).node_id != hold.node_id
+
+
+async def test_a_node_on_which_nothing_ends_is_given_up_for_another() -> None:
+    rules = HoldRules(longest_s=20.0)
+    async with World(replace(options(PreemptionRules()), holds=rules)) as world:
+        cluster = TwoSizes(world, life_s=10_000)
+        await cluster.begin()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        await cluster.second()
+        (hold,) = world.rm.state.holds.all
+        for _ in range(22):
+            await cluster.second()
+        (other,) = world.rm.state.holds.all
+        assert other.node_id != hold.node_id
+        assert other.since_s - hold.since_s >= rules.longest_s
+
+
+async def test_no_node_is_held_where_that_is_off() -> None:
+    async with World(replace(options(DEFAULTS), holds=HoldRules(part=0.0))) as world:
+        cluster = TwoSizes(world, life_s=10_000)
+        await cluster.begin()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        for _ in range(40):
+            await cluster.second()
+        assert list(world.rm.state.holds.all) == []
+        assert cluster.killed == 0
