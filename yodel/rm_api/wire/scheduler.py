@@ -31,13 +31,15 @@ _EVERYBODY = "*"
 
 @dataclass(slots=True)
 class Load:
-    """What is used by the live applications of a queue or of one user in it."""
+    """What is used by the live applications of a queue or of one user in it.  What is starting is pending here."""
 
     used: Resource = NONE
     am_used: Resource = NONE
     pending: Resource = NONE
+    reserved: Resource = NONE
     containers: int = 0
     pending_containers: int = 0
+    reserved_containers: int = 0
     active_apps: int = 0
     pending_apps: int = 0
 
@@ -45,6 +47,8 @@ class Load:
         self.used += other.used
         self.am_used += other.am_used
         self.pending += other.pending
+        self.reserved += other.reserved
+        self.reserved_containers += other.reserved_containers
         self.containers += other.containers
         self.pending_containers += other.pending_containers
         self.active_apps += other.active_apps
@@ -139,7 +143,7 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "hideReservationQueues": False,
         "nodeLabels": [_EVERYBODY],
         "allocatedContainers": int32(load.containers),
-        "reservedContainers": 0,
+        "reservedContainers": int32(load.reserved_containers),
         "pendingContainers": int32(load.pending_containers),
         "capacities": _capacities(tree, queue),
         "resources": _usage(tree, queue, load, is_user=False),
@@ -235,6 +239,7 @@ def _usage(tree: Tree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, 
     return usage_by_partition(
         used=load.used,
         pending=load.pending,
+        reserved=load.reserved,
         am_used=load.am_used,
         am_limit=am_limit,
         user_am_limit=NONE if is_user else am_limit,

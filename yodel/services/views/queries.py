@@ -47,7 +47,10 @@ ENDED = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, Y
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationView:
-    """One application with what is derived.  Live amounts are -1 once it has ended, as in YARN."""
+    """One application with what is derived.  Live amounts are -1 once it has ended, as in YARN.
+
+    ``used`` has a node, what is ``starting`` has none yet, and what is ``pending`` is not planned; ``reserved`` is free
+    on nodes that are held for it."""
 
     application: Application
     attempt: Attempt | None
@@ -61,6 +64,10 @@ class ApplicationView:
     preempted: Preempted
     pending_containers: int
     pending: Resource
+    starting_containers: int
+    starting: Resource
+    reserved_containers: int
+    reserved: Resource
     cluster_share_percent: float
     elapsed_ms: int
     amrm_token: Token | None = None
@@ -69,6 +76,11 @@ class ApplicationView:
     @property
     def has_ended(self) -> bool:
         return self.application.state.is_final
+
+    @property
+    def waited_for(self) -> tuple[int, Resource]:
+        """What Hadoop calls pending: containers without a node."""
+        return self.pending_containers + self.starting_containers, self.pending + self.starting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +286,8 @@ class Queries:
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
         runtime = state.masters.runtimes.get(app.current_attempt_id)
         usage = state.usage.by_application.get(app.id, Usage())
-        pending_count, pending = runtime.wishes.asks.pending() if runtime is not None else (0, NONE)
+        pending_count, pending = runtime.wishes.pending() if runtime is not None else (0, NONE)
+        reserved_count, reserved = state.holds.of_application(app.id)
         done = state.usage.seconds.get(app.id)
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
@@ -287,14 +300,18 @@ class Queries:
             am_container=am_container,
             am_node=am_node,
             progress=_progress(app, runtime.dialogue.progress if runtime is not None else 0.0),
-            used=usage.resource,
-            running_containers=usage.containers,
+            used=usage.allocated,
+            running_containers=usage.allocated_containers,
             memory_mib_s=memory_mib_s,
             vcore_s=vcore_s,
             preempted=done.preempted if done is not None else NOTHING_PREEMPTED,
             pending_containers=pending_count,
             pending=pending,
-            cluster_share_percent=100.0 * usage.resource.memory_mib / total if total else 0.0,
+            starting_containers=usage.starting_containers,
+            starting=usage.starting,
+            reserved_containers=reserved_count,
+            reserved=reserved,
+            cluster_share_percent=100.0 * usage.allocated.memory_mib / total if total else 0.0,
             elapsed_ms=max(0, (app.finished_ms or now_ms) - app.submitted_ms),
             amrm_token=self._unmanaged_token(app, attempt, for_user),
         )

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 
 from yodel.domain.allocation.holds import Hold, Wait
 from yodel.domain.container import Container
-from yodel.domain.ids import NodeId
+from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.queues.pools import PoolName
+from yodel.domain.resource import NONE, Resource, total_of
 
 
 class HoldBook:
@@ -27,6 +28,14 @@ class HoldBook:
 
     def of_pool(self, pool: PoolName) -> tuple[Hold, ...]:
         return tuple(hold for hold in self._by_wait.values() if hold.pool == pool) if self._by_wait else ()
+
+    def of_application(self, application_id: ApplicationId) -> tuple[int, Resource]:
+        """How many nodes are held for it, and what of its wishes is free there."""
+        if not self._by_wait:
+            return 0, NONE
+        own = [hold for hold in self._by_wait.values() if hold.short.attempt_id.application_id == application_id]
+        waiting = [hold.counted for hold in own if hold.container_id is None]
+        return len(waiting), total_of(waiting)
 
     def nodes(self, pool: PoolName) -> frozenset[NodeId]:
         return frozenset(hold.node_id for hold in self.of_pool(pool))

@@ -22,7 +22,8 @@ async def test_queues_are_listed_by_path_with_what_is_held(filled: RestWorld) ->
     assert (root["path"], root["is_leaf"], root["parent"]) == ("root", False, None)
     assert (default["path"], default["name"], default["parent"]) == ("root.default", "default", "root")
     assert (default["running_applications"], default["users"]) == (1, ["alice"])
-    assert (default["used"]["memory_mib"], default["used_percent"], default["containers"]) == (6144, 75.0, 3)
+    assert (default["used"]["memory_mib"], default["used_percent"], default["containers"]) == (4096, 50.0, 2)
+    assert (default["starting"]["memory_mib"], default["starting_containers"]) == (2048, 1)
     assert page["next_cursor"] is None
 
 
