@@ -58,6 +58,7 @@ _WHAT: Mapping[Hurdle, What] = {
     Hurdle.NEIGHBOURS: What.NEIGHBOURS,
     Hurdle.LOCALITY: What.LOCALITY_DELAY,
     Hurdle.OWN_NODE: What.NODE_FULL,
+    Hurdle.BACKOFF: What.UNSCHEDULABLE,
     Hurdle.TURN: What.TURN,
 }
 _CHANGES: Mapping[What, str] = {

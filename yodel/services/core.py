@@ -329,7 +329,7 @@ class Core:
         self.transitions.published(rows, removed)
         self.binder.published(rows)
         self.window_edges.published()
-        self.scheduler.published()
+        self.scheduler.published(rows)
 
     def _holds_changed(self, pool: PoolName) -> None:
         """Pods that wait for a place are looked at: those that may go to other nodes now are made anew."""

@@ -38,7 +38,15 @@ from yodel.domain.queues.ledger import Ledger, Standing
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Tree
 from yodel.domain.resource import NONE, Resource, rounded_up
-from yodel.domain.waiting import WAITS_FOR_NEIGHBOURS, WAITS_FOR_PLACES, Hindrance, Unserved, Unserveds, in_pieces
+from yodel.domain.waiting import (
+    WAITS_FOR_NEIGHBOURS,
+    WAITS_FOR_PLACES,
+    Hindrance,
+    Unserved,
+    Unserveds,
+    backing_off,
+    in_pieces,
+)
 
 SHORTS_MAX = 8
 """Wishes of a leaf that may be held a node for: the first that limits let is."""
@@ -301,6 +309,11 @@ class _Tick:
             capability = rounded_up(wish.key.capability, self._limits.minimum)
             order = Order(demand, wish, capability, self._count(demand, wish))
         before, wanted = order.planned, min(order.left, at_most)
+        waits = self._capacity.backing_off(demand, order.capability, order.placement)
+        if waits is not None and order.left > 0:
+            order.own = backing_off(waits.said, order.capability)
+            self._conclude(order, Spots())
+            return True
         spots = self._plan(order, wanted)
         if order.planned > before:
             looked.planned += order.planned - before
@@ -341,7 +354,10 @@ class _Tick:
             self.misfits.append(Misfit(attempt_id=attempt_id, key=None, count=1, capability=capability, reason=text))
         if (attempt_id, None) in self._from_holds:
             return
-        is_planned = never is None and self._pay_for_am(demand, capability)
+        waits = self._capacity.backing_off(demand, capability, placement)
+        if waits is not None:
+            own = own or backing_off(waits.said, capability)
+        is_planned = own is None and self._pay_for_am(demand, capability)
         if is_planned:
             self.plans.append(Plan(attempt_id=attempt_id, key=None, capability=capability, placement=placement))
             self.looked[demand.queue].planned += 1
@@ -349,7 +365,8 @@ class _Tick:
         else:
             own = own or self._in_pieces_of_am(demand, capability)
             self._leave(demand, None, 1, capability, own)
-            is_short = never is None and (own is not None or not capability.fits_in(self._purse.free))
+            is_in_pieces = own is not None and own.hurdle is Hurdle.PIECES
+            is_short = is_in_pieces or (own is None and not capability.fits_in(self._purse.free))
             if is_short:
                 self._add_short(
                     self.looked[demand.queue],
@@ -476,6 +493,8 @@ class _Tick:
 
     def _own_hindrance(self, order: Order, spots: Spots) -> Hindrance | None:
         size = order.capability
+        if order.own is not None:
+            return order.own
         if spots.is_constraint:
             return Hindrance(Hurdle.CONSTRAINT, size, said=spots.why_none)
         if spots.why_none:

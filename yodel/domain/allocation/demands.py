@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
+from yodel.domain.allocation.backoffs import Backoffs, Failed, Tried
 from yodel.domain.allocation.figures import Figures
 from yodel.domain.allocation.holds import Hold, Short, Wait
 from yodel.domain.allocation.locality import LocalityDelays
@@ -72,6 +73,18 @@ class Capacity:
     """Nodes of the pool that are held; the ledger has them too."""
     avoided: Mapping[Wait, frozenset[NodeId]] = field(default_factory=dict)
     """Nodes on which Kubernetes did not place a wish, or that were held for it in vain."""
+    backoffs: Backoffs | None = None
+    """Wishes that Kubernetes found no node for, and ``now_s`` of the monotonic clock."""
+    now_s: float = 0.0
+
+    def backing_off(self, demand: Demand, size: Resource, placement: Placement) -> Failed | None:
+        """None: it may be tried."""
+        if self.backoffs is None:
+            return None
+        return self.backoffs.waits(Tried.of(demand.attempt_id.application_id, size, placement), self.now_s)
+
+    def is_backing_off(self, demand: Demand, size: Resource, placement: Placement) -> bool:
+        return self.backing_off(demand, size, placement) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ class Hurdle(Enum):
     as many applications as may run at once; the limit of pods under way; no node at all, none so large, none with the
     label, none of the places it insists on, none that is not on its blacklist; the placement constraint; neighbours
     whose place is not known, or no room beside them; patience with its places; the node of a container that is to
-    become larger; nothing any more, its turn comes."""
+    become larger; that Kubernetes found no node for its pods; nothing any more, its turn comes."""
 
     NONE = "none"
     ROOM = "room"
@@ -38,6 +38,7 @@ class Hurdle(Enum):
     NEIGHBOURS = "neighbours"
     LOCALITY = "locality"
     OWN_NODE = "own node"
+    BACKOFF = "back-off"
     TURN = "turn"
 
 

@@ -48,6 +48,8 @@ class Held:
     holds_left: int = 0
     claims: Sequence[Claim] = ()
     """Of earlier rounds."""
+    without_node: Mapping[str, Resource] = field(default_factory=dict)
+    """By queue, parents too, what counts as used and is not: pods that no node was found for, and what is held free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ def victims_of(
     """
     places = part.capacity.places
     assert places is not None, "giving back needs to know the nodes"
-    lacking = _lacking(part.demands, ledger, places, limits)
+    lacking = lacking_of(part.demands, ledger, places, limits, part.capacity.is_backing_off)
     round_ = _Round(lacking, ledger, part.capacity, top, held, rules)
     if rules.is_enabled:
         round_.keep_claims(held.claims)
@@ -140,7 +142,7 @@ class _Round:
         for one in lacking:
             path = one.demand.queue
             pending[path] = pending.get(path, NONE) + one.size * one.count
-        self._root = trees_of(ledger, held.used, pending)[top]
+        self._root = trees_of(ledger, held.used, pending, held.without_node)[top]
         assign(self._root, self._total)
         self._branches = {branch.path: branch for branch in self._root.all()}
         self._lack = {path: branch.lack for path, branch in self._branches.items()}
@@ -158,7 +160,7 @@ class _Round:
     def _excess(self, leaf: Branch) -> Resource:
         """What a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""
         above = (self._branches[path] for path in self._ledger.share(leaf.path).path[:-1])
-        if any(not branch.used.fits_in(self._maximum(branch)) for branch in above):
+        if any(not (branch.used + branch.without_node).fits_in(self._maximum(branch)) for branch in above):
             return leaf.excess
         ignored = part_of(leaf.guaranteed, 1 + self._rules.max_ignored_over_capacity)
         is_left_alone = dominant(leaf.used, self._total) <= dominant(ignored, self._total)
@@ -177,7 +179,7 @@ class _Round:
         """Queues above their maximum, those below before those above them.  What windows lowered goes by their stages,
         also where queues do not give back to others."""
         for branch in reversed(list(self._root.all())):
-            above = (branch.used - self._maximum(branch)).at_least_zero()
+            above = (branch.used + branch.without_node - self._maximum(branch)).at_least_zero()
             if branch is self._root or above == NONE:
                 continue
             leaves = [one for one in branch.all() if not one.below]
@@ -315,7 +317,13 @@ class _Round:
         return self._ledger.standing(branch.path)
 
 
-def _lacking(demands: Sequence[Demand], ledger: Ledger, places: Places, limits: AllocationLimits) -> list[Lacking]:
+def lacking_of(
+    demands: Sequence[Demand],
+    ledger: Ledger,
+    places: Places,
+    limits: AllocationLimits,
+    is_waiting: Callable[[Demand, Resource, Placement], bool] = lambda *_: False,
+) -> list[Lacking]:
     """What would start if there were room: no more than users may have, and nothing that no node can take."""
     found: list[Lacking] = []
     by_user: dict[tuple[str, str], Resource] = {}
@@ -323,7 +331,7 @@ def _lacking(demands: Sequence[Demand], ledger: Ledger, places: Places, limits: 
         if ledger.tree.near_over(demand.queue) is not None:
             continue
         for size, count, placement, wish in _wanted(demand, limits):
-            if places.why_never(placement, size):
+            if places.why_never(placement, size) or is_waiting(demand, size, placement):
                 continue
             if wish is None and _is_short_of_masters(ledger, demand, size):
                 continue

@@ -19,16 +19,18 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from yodel.domain.allocation.backoffs import Tried
 from yodel.domain.container import Container
 from yodel.domain.events import StopRequested
 from yodel.domain.ids import ContainerId
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.preemption.unplaced import unplaced_of
 from yodel.domain.preemption.victims import Candidate, Claim, Victim
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName, above_of
 from yodel.domain.queues.queue import ROOT
-from yodel.domain.resource import Resource
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
@@ -38,8 +40,6 @@ from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
 
-UNPLACED_AFTER_S = 30.0
-"""A pod that waits so long for a node may be taken back for a queue under its guarantee."""
 FORGOTTEN_AFTER = 2
 """Times max_wait_before_kill (ProportionalCapacityPreemptionPolicy.cleanupStaledPreemptionCandidates)."""
 SLICE = 1000
@@ -126,6 +126,8 @@ class Preemption:
         self._ceilings.note()
         parts = self._parts()
         is_closing = self._quotas.is_enforced and self._quotas.is_any_over_window
+        if self._quotas.is_enforced:
+            await self._withdraw_unplaced()
         if not self._quotas.is_enforced or not (self.rules.is_enabled or is_closing):
             self.notices.clear()
             self.claims.clear()
@@ -140,7 +142,7 @@ class Preemption:
         victims, claims = list[Victim](), list[Claim]()
         for name in pools.drawn_on:
             top = above_of(name) if len(pools.drawn_on) > 1 else ROOT
-            part, held = self._scheduler.part(name, demands), self._held(name, candidates, parts, maxima)
+            part, held = self._scheduler.part(name, demands), self._held(name, candidates, parts, maxima, ledger)
             # Of a hundred thousand containers it takes a third of a second: beside the loop, on values that stay.
             found = await asyncio.to_thread(victims_of, part, top, ledger, held, self._scheduler.limits, self.rules)
             victims += found.victims
@@ -149,6 +151,38 @@ class Preemption:
             _observe([*victims, *(victim for claim in claims for victim in claim.of_queue)])
             return
         await self._act(victims, claims)
+
+    async def _withdraw_unplaced(self) -> None:
+        """Pods that wait too long for a node, as far as queues under their guarantees want their share; whether queues
+        give back or not."""
+        state = self._engine.state
+        waiting = [state.containers[i] for i in state.container_index.planned]
+        waiting = [one for one in waiting if self._is_unplaced(one)]
+        if not waiting or self.rules.observe_only:
+            return
+        demands, ledger, found = self._scheduler.demands(), self._quotas.still_ledger(), list[Victim]()
+        paths = {one.queue for one in demands} | set(ledger.tree.shares)
+        candidates = [one for each in waiting if (one := self._candidate(each, paths, paths)) is not None]
+        for name in state.pools.drawn_on:
+            part, held = self._scheduler.part(name, demands), self._held(name, candidates, {}, {}, ledger)
+            found += await asyncio.to_thread(unplaced_of, part, ledger, held, self._scheduler.limits)
+        if found:
+            await self._take_back(found)
+
+    async def _take_back(self, victims: Sequence[Victim]) -> None:
+        """Their wishes are kept, and tried again after a while."""
+        state, wait_s = self._engine.state, self._scheduler.holder.rules.placed_s
+        rows = [state.containers[i] for one in victims if (i := one.candidate.id) in state.containers]
+        said = {row.id: state.reasons.waits.get(row.id, "") for row in rows}
+        await self._engine.do(lambda tx: self._end(tx, (), victims))
+        now_s = self._clock.monotonic_s()
+        for row in rows:
+            tried = Tried.of(row.id.application_id, row.capability, row.placement)
+            self._scheduler.backoffs.failed(tried, now_s, said[row.id])
+        self._scheduler.wake()
+        self.withdrawn_count += len(victims)
+        for victim in victims:
+            log.info("pod without a node taken back", **_fields(victim), waited_s=wait_s)
 
     def _is_due(self) -> bool:
         state = self._engine.state
@@ -180,6 +214,7 @@ class Preemption:
         candidates: Sequence[Candidate],
         parts: Mapping[str, float],
         maxima: Mapping[str, Resource],
+        ledger: Ledger,
     ) -> Held:
         state = self._engine.state
         pool, pools = state.pools.of(name), state.pools.pools
@@ -199,7 +234,22 @@ class Preemption:
             holds=holds,
             holds_left=self._scheduler.holder.rules.most(len(free_on)) - len(holds),
             claims=[claim for claim in self.claims if pools.of(claim.short.queue) == name],
+            without_node=self._without_node(ledger),
         )
+
+    def _without_node(self, ledger: Ledger) -> dict[str, Resource]:
+        """By queue, parents too, what counts as used and runs nothing."""
+        state, found = self._engine.state, dict[str, Resource]()
+        waiting = (state.containers[i] for i in state.container_index.planned)
+        amounts = [(self._queue_of(one), one.reserved) for one in waiting if self._is_unplaced(one)]
+        amounts += [(hold.queue, hold.counted) for hold in state.holds.all]
+        for path, amount in amounts:
+            for above in ledger.share(path).path:
+                found[above] = found.get(above, NONE) + amount
+        return found
+
+    def _queue_of(self, container: Container) -> str:
+        return self._engine.state.applications[container.id.application_id].submission.queue
 
     async def _candidates(self, ledger: Ledger) -> list[Candidate]:
         """Containers of the queues that may have to give, a slice at a time."""
@@ -243,7 +293,10 @@ class Preemption:
         )
 
     def _is_unplaced(self, container: Container) -> bool:
-        return self._clock.now_ms() - container.created_ms >= UNPLACED_AFTER_S * 1000
+        """Those on their way to a node that is held for them are given up with it."""
+        if container.state is not ContainerState.PLANNED or container.id in self._engine.state.holds.containers:
+            return False
+        return self._clock.now_ms() - container.created_ms >= self._scheduler.holder.rules.placed_s * 1000
 
     async def _act(self, alone: Sequence[Victim], claims: Sequence[Claim]) -> None:
         now_s = self._last_s = self._clock.monotonic_s()
@@ -267,15 +320,14 @@ class Preemption:
         self._tell(fresh)
         wait_s = self.rules.max_wait_before_kill_s
         over = [victim for victim in bound if now_s - self.notices[victim.candidate.id].given_s >= wait_s]
-        if over or unplaced:
-            await self._engine.do(lambda tx: self._end(tx, over, unplaced))
+        if unplaced:
+            await self._take_back(unplaced)
+        if over:
+            await self._engine.do(lambda tx: self._end(tx, over, ()))
             self.preempted_count += len(over)
-            self.withdrawn_count += len(unplaced)
             for victim in over:
                 del self.notices[victim.candidate.id]
                 log.info("container preempted", **_fields(victim))
-            for victim in unplaced:
-                log.info("pod without a node taken back", **_fields(victim))
             self.claims = [claim for claim in self.claims if now_s - claim.given_s < wait_s]
 
     def _keep(self, claims: Sequence[Claim], now_s: float) -> None:
@@ -312,7 +364,7 @@ class Preemption:
         for victim in unplaced:
             container = tx.container(victim.candidate.id) if tx.has(victim.candidate.id) else None
             if container is not None and container.state is ContainerState.PLANNED:
-                _withdraw(tx, victim)
+                _withdraw(tx, victim, self._scheduler.holder.rules.placed_s)
 
     def _forget_ended(self) -> None:
         """What ended by itself, and what was not chosen for long."""
@@ -327,14 +379,14 @@ class Preemption:
         }
 
 
-def _withdraw(tx: Transaction, victim: Victim) -> None:
-    """An ApplicationMaster that a window leaves no room for fails nobody's attempt."""
+def _withdraw(tx: Transaction, victim: Victim, waited_s: float) -> None:
+    """An ApplicationMaster that is taken back counts as no failure: its application waits again."""
     one = victim.candidate
     if one.is_am:
         status, text = ContainerExitStatus.PREEMPTED, f"{PREEMPTED_CONTAINER}: {_why(victim)}"
     else:
         status = ContainerExitStatus.ABORTED
-        text = f"No node was found for {UNPLACED_AFTER_S:.0f} s, and queue {victim.for_queue} wants the share"
+        text = f"No node was found for {waited_s:.0f} s, and queue {victim.for_queue} wants the share"
     tx.tell(one.id, StopRequested(status, text, tx.now_ms))
 
 

@@ -14,6 +14,7 @@ from math import inf
 
 import structlog
 
+from yodel.domain.allocation.backoffs import Backoffs, Tried
 from yodel.domain.allocation.by_pool import Part, decide_by_pool
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan, TakeBack
 from yodel.domain.allocation.holds import HoldRules
@@ -28,6 +29,7 @@ from yodel.domain.resource import Resource, total_of
 from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
+from yodel.ports.store import Row
 from yodel.services.scheduling.activities import Activities, Asked
 from yodel.services.scheduling.demands import Demands
 from yodel.services.scheduling.holder import Holder
@@ -82,6 +84,8 @@ class Scheduler:
         self.holder = Holder(engine.state, clock, surroundings, self._rounds, rules, holds_changed)
         self._is_whole = True
         """All that the last round decided was written, or nothing."""
+        self.backoffs = Backoffs()
+        """Wishes that Kubernetes found no node for."""
         self._in_vain: list[ContainerId] = []
         """Containers that found no place on the nodes that were held for them."""
         self.again_in_s = inf
@@ -95,8 +99,12 @@ class Scheduler:
         """A tick is owed."""
         return self._wanted.is_set()
 
-    def published(self) -> None:
+    def published(self, rows: Iterable[Row] = ()) -> None:
         """Rows were committed: whatever of them a decision reads wakes it.  Never waits."""
+        if self.backoffs.is_any:
+            for row in rows:
+                if isinstance(row, Container) and row.node_id is not None and row.is_live:
+                    self.backoffs.placed(Tried.of(row.id.application_id, row.capability, row.placement))
         if self._stirs != self._engine.state.standing.stirs:
             self._stirs = self._engine.state.standing.stirs
             self.wake()
@@ -139,7 +147,11 @@ class Scheduler:
         self._engine.state.reasons.explain_decision(decision, self._clock.now_ms())
         self.looks.made()
         again_in_s = self._misfits.note(self._rounds.demands, decision)
-        self.again_in_s = min(decision.again_in_s, self.holder.again_in_s, inf if again_in_s is None else again_in_s)
+        now_s = self._clock.monotonic_s()
+        backoffs_in_s = self.backoffs.next_s(now_s) - now_s
+        self.again_in_s = min(
+            decision.again_in_s, self.holder.again_in_s, backoffs_in_s, inf if again_in_s is None else again_in_s
+        )
         stranded = self._stranded()
         in_vain = self._in_vain
         if not decision.plans and not decision.take_backs and not decision.increases and not stranded and not in_vain:
@@ -169,6 +181,7 @@ class Scheduler:
     def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[Part]] | None]:
         """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
         self._read()
+        self.backoffs.look((self._surroundings.version, self._engine.state.standing.queues))
         if self._quotas.is_enforced:
             self._in_vain = self.holder.review(self._quotas.ledger_without_holds())
         else:
@@ -267,6 +280,8 @@ class Scheduler:
             pool=state.pools.words(pool),
             holds=state.holds.of_pool(pool),
             avoided=self.holder.avoided.all,
+            backoffs=self.backoffs,
+            now_s=self._clock.monotonic_s(),
         )
 
     def demands(self) -> list[Demand]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from yodel.domain.allocation.holds import Hold, Wait
 from yodel.domain.container import Container
-from yodel.domain.ids import ApplicationId, NodeId
+from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.resource import NONE, Resource, total_of
 
@@ -28,6 +28,11 @@ class HoldBook:
 
     def of_pool(self, pool: PoolName) -> tuple[Hold, ...]:
         return tuple(hold for hold in self._by_wait.values() if hold.pool == pool) if self._by_wait else ()
+
+    @property
+    def containers(self) -> Collection[ContainerId]:
+        """Those on their way to the nodes that are held for them."""
+        return [hold.container_id for hold in self._by_wait.values() if hold.container_id is not None]
 
     def of_application(self, application_id: ApplicationId) -> tuple[int, Resource]:
         """How many nodes are held for it, and what of its wishes is free there."""
