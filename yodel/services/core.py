@@ -253,7 +253,13 @@ class Core:
         """What clients and ApplicationMasters talk to."""
         ports, limits, clock = self._ports, self._limits, self._ports.clock
         self.submission = SubmissionService(
-            self.engine, self.rights, limits.submission, limits.allocation, self.quotas, limits.asks
+            self.engine,
+            self.rights,
+            limits.submission,
+            limits.allocation,
+            self.quotas,
+            limits.asks,
+            self.maker.require_runnable,
         )
         self.master = MasterService(
             self.engine,

@@ -6,7 +6,8 @@ without a second application, as Hadoop's clients expect when they retry.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -27,6 +28,7 @@ from yodel.errors import (
     InvalidValue,
     Refused,
     TooMuchAsked,
+    Unavailable,
 )
 from yodel.services.access.rights import Rights
 from yodel.services.applications.given_ids import Asker, GivenIds
@@ -41,6 +43,8 @@ ID_BLOCK = 100
 TAGS_MAX, TAG_LENGTH_MAX = 10, 100  # YarnConfiguration.APPLICATION_MAX_TAGS, APPLICATION_MAX_TAG_LENGTH
 TYPE_LENGTH_MAX = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH
 NAME_LENGTH_MAX = 1024
+LOOKUP_TIMEOUT_S = 10.0
+"""How long a submission waits for the word on its user."""
 FORGOTTEN_MAX = 20
 """Finished applications that one submission makes room by: after the maximum was lowered there are many too many."""
 
@@ -82,7 +86,11 @@ class SubmissionService:
         allocation: AllocationLimits,
         quotas: Quotas,
         asks: AskRules = DEFAULT_RULES,
+        require_runnable: Callable[[str, str, bytes], None] = lambda *_: None,
     ) -> None:
+        """``require_runnable`` raises Refused for a user, in a queue, with a launch context, whose pods could not be
+        made; it may block."""
+        self._require_runnable = require_runnable
         self._engine, self._rights = engine, rights
         self._limits, self._allocation, self._asks = limits, allocation, asks
         self._quotas, self._mapping = quotas, NO_RULES
@@ -143,11 +151,15 @@ class SubmissionService:
             InvalidValue: tags, name or context over their limits.
             InvalidTags: in Hadoop's words.
             AccessDenied: the queue is not for this user (RMAppManager.createAndPopulateNewRMApp).
-            Refused: the user's live applications hold too much already.
+            Refused: the user's live applications hold too much already, or no pod of his could ever be made.
+            Unavailable: who the user is could not be looked up.
         """
         await self._accept(application_id, self._checked(submission))
 
     async def _accept(self, application_id: ApplicationId, checked: Submission) -> None:
+        if application_id not in self._engine.state.applications:
+            await self._require_possible(checked)
+
         def work(tx: Transaction) -> None:
             if tx.has(application_id):
                 return
@@ -177,6 +189,33 @@ class SubmissionService:
 
         await self._engine.do(work)
         self._forget_old()
+
+    async def _require_possible(self, checked: Submission) -> None:
+        """What could never run is refused now, and not told of an application that waits for ever."""
+        queue = queues.find(self._engine.state.queues.values(), self._mapped(checked))
+        if queue is None or not queue.is_leaf:
+            return
+        if not checked.is_unmanaged:
+            self._require_a_node(checked.am_capability, queue.path)
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):  # directories of users are asked over the network
+                await asyncio.to_thread(self._require_runnable, checked.user, queue.path, checked.context)
+        except TimeoutError as error:
+            raise Unavailable(f"user {checked.user} could not be looked up in {LOOKUP_TIMEOUT_S:.0f} s") from error
+
+    def _require_a_node(self, size: Resource, path: str) -> None:
+        """Raises InvalidResourceRequest: no node that is known may ever have so much; without nodes nothing is said."""
+        state = self._engine.state
+        pool = state.pools.of_queue(path)
+        most = [lent.ever for node_id in pool.lenders if (lent := pool.lent(node_id)) is not None]
+        most += [node.capability for node in state.nodes.values() if not node.is_usable]
+        if most and not any(size.fits_in(one) for one in most):
+            largest = max(most, key=lambda one: (one.memory_mib, one.vcores))
+            raise InvalidResourceRequest(
+                "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum "
+                f"allowed allocation. Requested resource={size}, maximum allowed allocation={largest}: no node may "
+                "ever have so much"
+            )
 
     def _mapped(self, submission: Submission) -> str:
         """The queue by the mapping rules.  Raises Refused: a rule refuses the application."""

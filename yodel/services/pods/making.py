@@ -54,6 +54,18 @@ class PodMaker:
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(container.id.application_id))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
 
+    def require_runnable(self, user: str, queue: str, context: bytes) -> None:
+        """May block: whether pods of an application could be made, before it is accepted.
+
+        Raises:
+            Refused: the user may not run containers here, or not with the image that the launch context names.
+            Unavailable: nobody could be asked who the user is.
+        """
+        if self._are_all_users_known or self._users.is_mapped(user):
+            self._users.posix_user(user)
+        profile = self.profiles.of(queue)
+        images.chosen(profile.image, profile.images_allowed, image_asked(context))
+
     def _image_asked(self, application_id: ApplicationId) -> str:
         found = self._images_asked.get(application_id)
         if found is None:
