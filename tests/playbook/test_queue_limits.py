@@ -99,7 +99,7 @@ async def test_one_user_grows_beyond_the_guarantee_with_large_containers() -> No
 
 
 async def test_master_over_its_queues_share_waits_with_hadoops_words_and_starts_when_there_is_room() -> None:
-    queues = (ROOT, replace(A, am_share=0.1), B)
+    queues = (ROOT, replace(A, am_share=0.05), B)
     async with World(Options(queues=queues)) as world:
         first = await world.running_am(queue="a")
         waiting = await world.submit(queue="a")

@@ -145,3 +145,17 @@ async def test_what_has_no_node_is_told_apart(world: World) -> None:
     queue = await world.rm.queries.queue("a")
     assert queue is not None
     assert queue.used_share == 4.0
+
+
+async def test_used_percent_is_of_what_is_used_most() -> None:
+    leaf = Queue(path="root.a", capacity_percent=50.0, user_limit_factor=-1.0)
+    other = Queue(path="root.b", capacity_percent=50.0)
+    async with World(
+        Options(queues=(ROOT, leaf, other), allocation=replace(LIMITS, maximum=Resource(16384, 16)))
+    ) as world:
+        await world.register_node(capability=Resource(16384, 16))
+        am = await world.running_am(queue="a")
+        await am.obtain(1, capability=Resource(1024, 15))
+        queue = await world.rm.queries.queue("a")
+        assert queue is not None
+        assert queue.used_share == 2.0

@@ -17,7 +17,15 @@ from yodel.domain.queues.properties import (
     properties_of,
     require_passable,
 )
-from yodel.domain.queues.queue import Ordering, Queue, QueueState, default_queues, leaves_under_root
+from yodel.domain.queues.queue import (
+    Ordering,
+    Queue,
+    QueueState,
+    applications_max,
+    default_queues,
+    leaves_under_root,
+    lifetime_s,
+)
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled
 from yodel.errors import Refused
 
@@ -317,7 +325,8 @@ def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, st
         ("root.gone.capacity", "10"),
         ("root.a.acl_submit_applications", "a\x00b"),
         ("root.a.acl_submit_applications", "a" * 5000),
-        ("maximum-applications", "10"),
+        ("root.maximum-applications", "10"),
+        ("maximum-applications", "0"),
         ("node-locality-delay", "40"),
         ("maximum-am-resource-percent", "0"),
         ("maximum-am-resource-percent", "much"),
@@ -435,3 +444,32 @@ def test_queues_with_long_names_may_be_as_many_as_there_may_be() -> None:
     found = properties_of(tree, 0.5)
     assert len(found[f"{PREFIX}root.queues"]) > 4096
     assert described(found).queues[1:] == tree[1:]
+
+
+@pytest.mark.parametrize(
+    ("said", "longest_s", "usual_s"),
+    [
+        ({"root.a.maximum-application-lifetime": "20"}, 20, 20),
+        ({"root.maximum-application-lifetime": "20"}, 20, 20),
+        ({"root.default-application-lifetime": "10"}, -1, 10),
+        ({"root.maximum-application-lifetime": "20", "root.default-application-lifetime": "10"}, 20, 10),
+        ({"root.maximum-application-lifetime": "20", "root.a.maximum-application-lifetime": "50"}, 50, 50),
+        ({"root.maximum-application-lifetime": "20", "root.a.maximum-application-lifetime": "0"}, 0, 0),
+        ({"root.default-application-lifetime": "10", "root.a.maximum-application-lifetime": "5"}, 5, 5),
+    ],
+)
+def test_lifetimes_are_as_of_the_queue_above_and_the_longest_is_the_usual_one(
+    said: dict[str, str], longest_s: int, usual_s: int
+) -> None:
+    words = {"root.queues": "a", "root.a.capacity": "100", **said}
+    queues = described({PREFIX + name: value for name, value in words.items()}).queues
+    leaf = queues[-1]
+    assert (leaf.maximum_lifetime_s, leaf.usual_lifetime_s) == (longest_s, usual_s)
+    assert lifetime_s(leaf, 0) == usual_s
+
+
+def test_applications_of_the_whole_scheduler_are_counted_of_leaves_that_say_nothing() -> None:
+    words = {"maximum-applications": "100", "root.queues": "a,b", "root.a.capacity": "25", "root.b.capacity": "75"}
+    queues = described({PREFIX + name: value for name, value in words.items()}).queues
+    assert [applications_max(queue, queue.capacity_percent / 100) for queue in queues if queue.is_leaf] == [25, 75]
+    assert properties_of(queues, 0.1)[f"{PREFIX}maximum-applications"] == "100"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
-from yodel.domain.queues.limit_properties import PARALLEL, user_of
+from yodel.domain.queues.limit_properties import APPLICATIONS, PARALLEL, user_of
 from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES
 from yodel.domain.queues.properties import (
     ALL_AS_IT_IS,
@@ -20,7 +21,7 @@ from yodel.domain.queues.properties import (
     QUEUE_PROPERTIES,
     described,
 )
-from yodel.domain.queues.queue import APPLICATIONS_MAX, ROOT
+from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.window_properties import window_of
 from yodel.domain.queues.words import owner
 from yodel.domain.queues.xml_file import Entry
@@ -82,6 +83,15 @@ _MISSING_OF_QUEUES: Mapping[str, str] = {
 }
 
 
+_TEMPLATE = "capacity-scheduler"
+_IGNORED_OF_QUEUES: Mapping[str, str] = {
+    "acl_administer_jobs": "it is of MapReduce 1",
+    "capacity.default.minimum-user-limit-percent": "it is of MapReduce 1",
+    "default.minimum-user-limit-percent": "it is of MapReduce 1",
+}
+"""That Ambari's own template writes."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Said:
     """Something about a line of the file."""
@@ -125,8 +135,9 @@ def understood(entries: Iterable[Entry]) -> Understood:
         found.refusals.append(Said(names.line if names else 1, f"{PREFIX}root.queues names no queue"))
         return found
     of_leaves: dict[str, str] = {}
+    parents = {path for path in paths if children(told, path)}
     for entry in once.values():
-        verdict = _verdict(entry, paths)
+        verdict = _verdict(entry, paths, parents)
         if verdict.refusal:
             found.refusals.append(Said(entry.line, f"{entry.name} {verdict.refusal}"))
         elif verdict.note:
@@ -169,7 +180,9 @@ def _paths(properties: Mapping[str, str]) -> set[str]:
     return paths
 
 
-def _verdict(entry: Entry, paths: set[str]) -> _Verdict:
+def _verdict(entry: Entry, paths: set[str], parents: set[str]) -> _Verdict:
+    if entry.name == _TEMPLATE and entry.value.strip() == "null":
+        return _ignored("Ambari writes it into every file")
     if not entry.name.startswith(PREFIX):
         return _Verdict(refusal="is no property of the CapacityScheduler")
     if "${" in entry.value:
@@ -178,7 +191,7 @@ def _verdict(entry: Entry, paths: set[str]) -> _Verdict:
     path, own = owner(short, paths) if short.startswith(f"{ROOT}.") else ("", short)
     if not entry.value.strip() and own not in _ACLS:
         return _Verdict(note="is left out: it is empty")
-    return _of_queue(path, own, entry.value) if path else _of_all(own, entry.value)
+    return _of_queue(path, own, entry.value, paths, parents) if path else _of_all(own, entry.value)
 
 
 def _of_all(name: str, value: str) -> _Verdict:
@@ -189,8 +202,8 @@ def _of_all(name: str, value: str) -> _Verdict:
         return _Verdict(value)
     if f"{PREFIX}{name}" in MAPPING_PROPERTIES:
         return _Verdict(value)
-    if name == "maximum-applications" and text == str(APPLICATIONS_MAX):
-        return _Verdict(note="is left out: it is what there is")
+    if name == APPLICATIONS:
+        return _Verdict(value)
     if name in _LEAF_DEFAULTS:
         own = _LEAF_DEFAULTS[name]
         return _Verdict(note=f"became {own} of each leaf that says nothing itself", of_leaves=own)
@@ -203,8 +216,12 @@ def _of_all(name: str, value: str) -> _Verdict:
     return _Verdict(refusal="is not known, or cannot be set")
 
 
-def _of_queue(path: str, own: str, value: str) -> _Verdict:
+def _of_queue(path: str, own: str, value: str, paths: set[str], parents: set[str]) -> _Verdict:
     text = value.strip()
+    if own == APPLICATIONS and path in parents:
+        return _ignored(f"{path} has queues below it, and leaves have their own")
+    if own in _IGNORED_OF_QUEUES:
+        return _ignored(_IGNORED_OF_QUEUES[own])
     is_usual = text.lower() in {one.lower() for one in AS_IT_IS.get(own, ())}
     if own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own)) or is_usual:
         return _Verdict(value)
@@ -214,10 +231,24 @@ def _of_queue(path: str, own: str, value: str) -> _Verdict:
         return _Verdict(note="is left out: sizes have no weight")
     if what := _listed(_MISSING_OF_QUEUES, own):
         return _missing(what)
-    name, dot, _ = own.partition(".")
+    name, dot, rest = own.partition(".")
     if dot and name:
+        if _is_of_queue(rest):
+            nearest = next(iter(get_close_matches(f"{path}.{name}", paths, n=1)), path)
+            return _ignored(f"no queues property names {path}.{name}; the nearest queue is {nearest}")
         return _Verdict(refusal=f"is of no queue: {path} has none of the name {name}, and no property that begins so")
     return _Verdict(refusal="is not known")
+
+
+def _is_of_queue(own: str) -> bool:
+    """Whether something is a queue's property, or of a queue further down."""
+    parts = own.split(".")
+    names = (".".join(parts[at:]) for at in range(len(parts)))
+    return any(one in QUEUE_PROPERTIES or one in AS_IT_IS or bool(user_of(one)) for one in names)
+
+
+def _ignored(why: str) -> _Verdict:
+    return _Verdict(note=f"is left out, Hadoop ignores this: {why}")
 
 
 def _missing(what: str) -> _Verdict:

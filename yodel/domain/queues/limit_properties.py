@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from yodel.domain.queues.queue import APPLICATIONS_MAX as USUAL_APPLICATIONS_MAX
 from yodel.domain.queues.queue import BY_PRIORITY, BY_USE, Ordering, Queue
 from yodel.domain.scheduler_conf import PREFIX
 from yodel.errors import Refused
@@ -16,6 +17,8 @@ APPLICATIONS_MAX = 2**31 - 1
 PRIORITY_MAX = 2**31 - 1
 PARALLEL = "max-parallel-apps"
 """Of a queue, and of the whole scheduler for every queue that says nothing itself: not of the queue above it."""
+APPLICATIONS = "maximum-applications"
+"""Of a leaf, and of the whole scheduler for what all may have under way."""
 USERS_MAX = 1000
 """Users with a weight of their own in one queue."""
 PREEMPTION_PROPERTIES = {
@@ -74,7 +77,10 @@ def limits(
         "is_by_priority": not is_leaf and _is_by_priority(properties, own, parent),
         "priority": int(_number(properties, own, "priority", 0.0, -PRIORITY_MAX - 1, PRIORITY_MAX)),
         "maximum_parallel_applications": _parallel(properties, own),
-        "maximum_applications": int(_number(properties, own, "maximum-applications", -1.0, -1.0, APPLICATIONS_MAX)),
+        "maximum_applications": int(_number(properties, own, APPLICATIONS, -1.0, -1.0, APPLICATIONS_MAX)),
+        "applications_of_all": int(
+            _number(properties, PREFIX, APPLICATIONS, USUAL_APPLICATIONS_MAX, 1.0, APPLICATIONS_MAX)
+        ),
     }
     for name, attribute in PREEMPTION_PROPERTIES.items():
         above = parent is not None and getattr(parent, attribute)
@@ -85,6 +91,7 @@ def limits(
         ("user-limit-factor", found["user_limit_factor"] == 1.0),
         ("minimum-user-limit-percent", percent == 100.0),
         ("maximum-am-resource-percent", "am_share" not in found),
+        (APPLICATIONS, own + APPLICATIONS not in properties),
     ):
         if not is_leaf and not is_plain:
             raise Refused(f"Property {own}{name} is not supported: nothing would come of it, {path} is no leaf queue")

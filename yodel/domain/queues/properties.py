@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.amounts import WEIGHT_MAX, is_by_resource, said_in, text_of
 from yodel.domain.queues.limit_properties import (
+    APPLICATIONS,
     PARALLEL,
     PREEMPTION_PROPERTIES,
     limits,
@@ -27,7 +28,7 @@ from yodel.domain.queues.limit_properties import (
 from yodel.domain.queues.mapping import NO_RULES, MappingRules
 from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES, TEXT_LENGTH_MAX, mapping_of
 from yodel.domain.queues.pools import Pools
-from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
+from yodel.domain.queues.queue import APPLICATIONS_MAX, LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_one_kind, require_together
 from yodel.domain.queues.window_properties import window_of, windows_said, with_windows
 from yodel.domain.queues.words import owner
@@ -112,6 +113,8 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         found |= {own + name: text for name, text in preemption_of(queue, parent).items()}
         found |= {own + name: text for name, text in {**parallel_of(queue), **order_of(queue, parent)}.items()}
         found |= {own + name: text for name, text in windows_said(queue).items()}
+        if queue.path == ROOT and queue.applications_of_all != APPLICATIONS_MAX:
+            found[PREFIX + APPLICATIONS] = str(queue.applications_of_all)
         if queue.is_leaf:
             found |= {own + name: text for name, text in limits_of(queue).items()}
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
@@ -211,8 +214,13 @@ def _queue(
         raise _over_maximum(path, capacity, maximum)
     longest_s = _lifetime_s(own + "maximum-application-lifetime", text("maximum-application-lifetime", "-1"))
     usual_s = _lifetime_s(own + "default-application-lifetime", text("default-application-lifetime", "-1"))
+    if longest_s < 0 and parent is not None:
+        longest_s = parent.maximum_lifetime_s
     if 0 < longest_s < usual_s:
         raise Refused(f"Default lifetime {usual_s} can't exceed maximum lifetime {longest_s}")
+    # AbstractCSQueue.getInheritedDefaultAppLifetime: one from above that is too long here does not count.
+    if usual_s < 0 and parent is not None and not 0 < longest_s < parent.default_lifetime_s:
+        usual_s = parent.default_lifetime_s
     return Queue(
         path=path,
         state=_state(own + "state", text("state", ""), path, parent),
@@ -344,7 +352,7 @@ def _require_known(properties: Mapping[str, str], paths: set[str]) -> None:
         if len(value) > length_max or not value.isprintable():
             raise _refused(name, value[:80], f"printable text of at most {length_max} characters")
         short = name.removeprefix(PREFIX)
-        if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL, *MAPPING_PROPERTIES):
+        if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL, PREFIX + APPLICATIONS, *MAPPING_PROPERTIES):
             continue
         path, own = owner(short, paths)
         if name.startswith(PREFIX) and path and (own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own))):

@@ -12,7 +12,7 @@ from yodel.domain.node import NOT_ORDERED, Node
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation
 from yodel.domain.queues.properties import capacity_text, maximum_text
-from yodel.domain.queues.queue import applications_max
+from yodel.domain.queues.queue import applications_max, shown_state
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, NodeState
 from yodel.pb_convert.reports import diagnostics_of
@@ -201,7 +201,7 @@ def queue(view: QueueView) -> models.Queue:
         name=row.name,
         parent=row.parent_path,
         is_leaf=row.is_leaf,
-        state=models.QueueStatus(row.state.name),
+        state=models.QueueStatus(shown_state(row, is_used=bool(metrics.pending + metrics.running)).name),
         capacity_percent=row.capacity_percent,
         maximum_capacity_percent=row.maximum_capacity_percent,
         weight=row.weight,
@@ -231,7 +231,7 @@ def queue(view: QueueView) -> models.Queue:
         pending_containers=metrics.containers_pending,
         users=list(view.users),
         maximum_lifetime_seconds=row.maximum_lifetime_s if row.maximum_lifetime_s > 0 else None,
-        default_lifetime_seconds=row.default_lifetime_s if row.default_lifetime_s > 0 else None,
+        default_lifetime_seconds=row.usual_lifetime_s if row.usual_lifetime_s > 0 else None,
     )
 
 

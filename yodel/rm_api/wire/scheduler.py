@@ -190,7 +190,7 @@ def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
         "defaultPriority": 0,
         "isAutoCreatedLeafQueue": False,
         "maxApplicationLifetime": queue.maximum_lifetime_s,
-        "defaultApplicationLifetime": queue.default_lifetime_s,
+        "defaultApplicationLifetime": queue.usual_lifetime_s,
     }
 
 

@@ -23,6 +23,8 @@ class QueueUse:
         """Of the whole cluster."""
         self.live_by_user: Counter[tuple[str, str]] = Counter()
         """The same by leaf and user."""
+        self.unmanaged: Counter[str] = Counter()
+        """Live applications whose ApplicationMasters run elsewhere, by queue, parents too."""
         self.version = 0
         """Grows with what is held anywhere."""
         self._changed: set[str] = set()
@@ -69,6 +71,9 @@ class QueueUse:
         if application.state.is_final:
             return
         queue, user = application.submission.queue, application.submission.user
+        if application.submission.is_unmanaged:
+            self.unmanaged.update(dict.fromkeys(accumulate(queue.split("."), "{}.{}".format), sign))
+            self.touch(queue)
         self.live_count += sign
         self.live_by_queue[queue] += sign
         self.live_by_user[queue, user] += sign

@@ -10,7 +10,6 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName, Wholes, above_of
 from yodel.domain.queues.queue import (
-    APPLICATIONS_MAX,
     ROOT,
     Enforcement,
     Queue,
@@ -158,6 +157,7 @@ class Quotas:
             minimum=self._minimum,
             am_share=self.am_share,
             active=self._active,
+            unmanaged=queue_use.unmanaged,
         )
 
     def note(self, decision: Decision) -> None:
@@ -171,7 +171,7 @@ class Quotas:
     ) -> str | None:
         """Why a leaf takes no further application, in the CapacityScheduler's words; None when it does
         (AbstractLeafQueue.validateSubmitApplication).  ``beside``: accepted too, and not committed yet."""
-        if self.is_enforced and self._state.queue_use.live_count + len(beside) >= APPLICATIONS_MAX:
+        if self.is_enforced and self._state.queue_use.live_count + len(beside) >= queue.applications_of_all:
             return f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
         return self.refusal_of_move(queue, user, application_id, beside)
 

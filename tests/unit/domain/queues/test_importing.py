@@ -10,7 +10,7 @@ from yodel.domain.queues.importing import Understood, understood
 from yodel.domain.queues.properties import described, properties_of
 from yodel.domain.queues.queue import leaves_under_root
 from yodel.domain.queues.words import with_words
-from yodel.domain.queues.xml_file import NotReadable, entries, text_of
+from yodel.domain.queues.xml_file import Entry, NotReadable, entries, text_of
 from yodel.domain.scheduler_conf import PREFIX
 
 STOCK = {
@@ -134,9 +134,7 @@ def test_nothing_is_dropped_without_a_word(said: dict[str, str]) -> None:
 def test_what_the_stock_file_says_of_the_whole_is_converted_or_left_out() -> None:
     found = read(STOCK)
     assert found.properties[f"{PREFIX}resource-calculator"].endswith(".DominantResourceCalculator")
-    assert str(found.notes[0]) == (
-        "line 2: yarn.scheduler.capacity.maximum-applications is left out: it is what there is"
-    )
+    assert found.properties[f"{PREFIX}maximum-applications"] == "10000"
 
 
 def test_limits_of_the_whole_become_those_of_leaves_that_say_nothing() -> None:
@@ -207,10 +205,9 @@ MALFORMED = {
         3,
         "The parent queue:root.a cannot be STOPPED as the child queue:root.a.x is in RUNNING state.",
     ),
-    "unknown queue": ({"root.d.capacity": "1"}, 6, "root has none of the name d"),
     "unknown property": ({"root.a.capcity": "1"}, 6, "root.a.capcity is not known"),
     "unknown of all": ({"maximum-aplications": "1"}, 6, "maximum-aplications is not known"),
-    "another limit of applications": ({"maximum-applications": "5"}, 6, "maximum-applications is not known, or cannot"),
+    "limit of applications": ({"maximum-applications": "0"}, 6, "maximum-applications: '0'; expected a number from 1"),
     "root's capacity": ({"root.capacity": "50"}, 6, "Illegal capacity of 0.5 for queue root. Must be 100.0"),
     "user's weight": ({"root.a.user-settings.x.weight": "2"}, 3, 'Weight (2.0) for user "x" must be between 0 and 100'),
     "factor of a parent": (
@@ -392,3 +389,28 @@ def test_any_file_is_read_or_refused_and_never_lost(said: dict[str, str], data: 
     for name, value in printable.items() if not found.refusals else ():
         is_there = found.properties.get(PREFIX + name) == value
         assert is_there or any(f"{PREFIX}{name} " in text or f"{PREFIX}{name}:" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (f"{PREFIX}root.a.acl_administer_jobs", "*"),
+        (f"{PREFIX}root.acl_administer_jobs", "*"),
+        (f"{PREFIX}root.capacity.default.minimum-user-limit-percent", "100"),
+        ("capacity-scheduler", "null"),
+        (f"{PREFIX}root.gone.capacity", "10"),
+        (f"{PREFIX}root.A.capacity", "10"),
+        (f"{PREFIX}root.gone.below.acl_submit_applications", "*"),
+        (f"{PREFIX}root.maximum-applications", "10"),
+    ],
+)
+def test_what_hadoop_ignores_is_left_out_and_told(name: str, value: str) -> None:
+    lines = [
+        *((f"{PREFIX}root.queues", "a"), (f"{PREFIX}root.a.capacity", "100")),
+        (name, value),
+    ]
+    found = understood([Entry(said, text, number) for number, (said, text) in enumerate(lines, 1)])
+    assert found.refusals == []
+    assert [note.line for note in found.notes] == [3]
+    assert f"{name} is left out, Hadoop ignores this: " in found.notes[0].text
+    assert name not in found.properties
