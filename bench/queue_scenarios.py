@@ -181,8 +181,8 @@ async def shares(cluster: Cluster, own: str, other: str) -> None:
     ).encode()
     reader, writer = await asyncio.open_connection(host, port)
     head = (
-        f"PUT /ws/v1/cluster/scheduler-conf?user.name=root HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"PUT /ws/v1/cluster/scheduler-conf?user.name=root HTTP/1.1\r\nHost: {host}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     writer.write(head.encode() + body)
     answer = await reader.read()
