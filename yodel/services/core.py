@@ -266,7 +266,7 @@ class Core:
             self.tokens,
             clock,
             self.submission.require_allowed,
-            limits.allocation.maximum,
+            self.submission.largest,
             self._tick_wanted.set,
             self.quotas,
             limits.asks,

@@ -23,9 +23,11 @@ from yodel.domain.queues.queue import (
     QueueState,
     applications_max,
     default_queues,
+    largest_container,
     leaves_under_root,
     lifetime_s,
 )
+from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled
 from yodel.errors import Refused
 
@@ -473,3 +475,29 @@ def test_applications_of_the_whole_scheduler_are_counted_of_leaves_that_say_noth
     queues = described({PREFIX + name: value for name, value in words.items()}).queues
     assert [applications_max(queue, queue.capacity_percent / 100) for queue in queues if queue.is_leaf] == [25, 75]
     assert properties_of(queues, 0.1)[f"{PREFIX}maximum-applications"] == "100"
+
+
+@pytest.mark.parametrize(
+    ("said", "largest"),
+    [
+        ({}, Resource(8192, 4)),
+        ({"root.maximum-allocation-mb": "2048"}, Resource(2048, 4)),
+        ({"root.maximum-allocation-mb": "2048", "root.a.maximum-allocation-mb": "4096"}, Resource(4096, 4)),
+        ({"root.a.maximum-allocation": "memory-mb=2048,vcores=2"}, Resource(2048, 2)),
+        ({"root.a.maximum-allocation-vcores": "100"}, Resource(8192, 4)),
+    ],
+)
+def test_largest_container_is_as_of_the_queue_above_and_within_the_clusters(
+    said: dict[str, str], largest: Resource
+) -> None:
+    words = {PREFIX + name: value for name, value in {"root.queues": "a", "root.a.capacity": "100", **said}.items()}
+    queues = described(words).queues
+    assert largest_container(queues[-1], Resource(8192, 4)) == largest
+    assert described(properties_of(queues, 0.1)).queues[-1].maximum_allocation_mib == queues[-1].maximum_allocation_mib
+
+
+@pytest.mark.parametrize("text", ["memory-mb=x", "gpu=1", "memory-mb=0", "2048"])
+def test_largest_container_that_is_none_is_refused_by_its_name(text: str) -> None:
+    words = {"root.queues": "a", "root.a.capacity": "100", "root.a.maximum-allocation": text}
+    with pytest.raises(Refused, match=r"root\.a\.maximum-allocation: "):
+        described({PREFIX + name: value for name, value in words.items()})

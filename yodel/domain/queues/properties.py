@@ -15,8 +15,11 @@ from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.amounts import WEIGHT_MAX, is_by_resource, said_in, text_of
 from yodel.domain.queues.limit_properties import (
     APPLICATIONS,
+    LARGEST,
+    LARGEST_OF_ALL,
     PARALLEL,
     PREEMPTION_PROPERTIES,
+    largest_of,
     limits,
     limits_of,
     order_of,
@@ -50,7 +53,7 @@ QUEUE_PROPERTIES = frozenset(
         *("queues", "capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
         *("maximum-application-lifetime", "default-application-lifetime"),
         *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
-        *("priority", "ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES),
+        *("priority", "ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES, *LARGEST, LARGEST_OF_ALL),
     }
 )
 """Of one queue, with an effect."""
@@ -113,6 +116,7 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         found |= {own + name: text for name, text in preemption_of(queue, parent).items()}
         found |= {own + name: text for name, text in {**parallel_of(queue), **order_of(queue, parent)}.items()}
         found |= {own + name: text for name, text in windows_said(queue).items()}
+        found |= {own + name: text for name, text in largest_of(queue, parent).items()}
         if queue.path == ROOT and queue.applications_of_all != APPLICATIONS_MAX:
             found[PREFIX + APPLICATIONS] = str(queue.applications_of_all)
         if queue.is_leaf:

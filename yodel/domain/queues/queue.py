@@ -15,6 +15,7 @@ from typing import Any
 
 from yodel.domain.queues.amounts import Amounts
 from yodel.domain.queues.window import Window
+from yodel.domain.resource import Resource
 
 ROOT = "root"
 DEFAULT_PATH = "root.default"
@@ -96,6 +97,11 @@ class Queue:
     """Applications under way (maximum-applications); negative: from the queue's capacity.  Of a leaf."""
     applications_of_all: int = APPLICATIONS_MAX
     """The scheduler's maximum-applications, of which queues that say nothing get their part."""
+    maximum_allocation_mib: int = 0
+    """The largest container, within the cluster's (maximum-allocation-mb, maximum-allocation); 0: as the cluster's.  As
+    of the queue above unless it says otherwise."""
+    maximum_allocation_vcores: int = 0
+    """Likewise."""
     maximum_parallel_applications: int | None = None
     """Applications that run at once in the queue and below it (max-parallel-apps); None: no limit."""
     ordering: Ordering = Ordering.FIFO
@@ -199,6 +205,17 @@ def applications_max_of_user(queue: Queue, capacity: float) -> int:
     if queue.user_limit_factor < 0:
         return most
     return min(most, int(most * queue.minimum_user_limit_percent / 100.0 * queue.user_limit_factor + 1e-6))
+
+
+def largest_container(queue: Queue | None, of_cluster: Resource) -> Resource:
+    """What a container of the queue may have at most."""
+    if queue is None:
+        return of_cluster
+    return replace(
+        of_cluster,
+        memory_mib=min(of_cluster.memory_mib, queue.maximum_allocation_mib or of_cluster.memory_mib),
+        vcores=min(of_cluster.vcores, queue.maximum_allocation_vcores or of_cluster.vcores),
+    )
 
 
 def shown_state(queue: Queue, *, is_used: bool) -> QueueState:

@@ -18,6 +18,7 @@ from yodel.domain.queues.queue import (
     Queue,
     applications_max,
     applications_max_of_user,
+    largest_container,
     shown_state,
 )
 from yodel.domain.resource import NONE, Resource
@@ -149,7 +150,7 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "resources": _usage(tree, queue, load, is_user=False),
         "minEffectiveCapacity": resource(effective_minimum),
         "maxEffectiveCapacity": resource(effective_maximum),
-        "maximumAllocation": resource(tree.limits.maximum),
+        "maximumAllocation": resource(largest_container(queue, tree.limits.maximum)),
         "queueAcls": _acls(queue),
         "queuePriority": queue.priority,
         "orderingPolicyInfo": queue.ordering_policy,

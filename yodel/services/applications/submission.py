@@ -195,6 +195,7 @@ class SubmissionService:
         queue = queues.find(self._engine.state.queues.values(), self._mapped(checked))
         if queue is None or not queue.is_leaf:
             return
+        self.require_allowed(checked.am_asked_capability, queue.path)
         if not checked.is_unmanaged:
             self._require_a_node(checked.am_capability, queue.path)
         try:
@@ -307,14 +308,18 @@ class SubmissionService:
             am_capability=rounded_up(submission.am_asked_capability, self._allocation.minimum),
         )
 
-    def require_allowed(self, capability: Resource) -> None:
-        """Hadoop's SchedulerUtils.validateResourceRequest.
+    def largest(self, queue: str) -> Resource:
+        """What a container may have there at most."""
+        return queues.largest_container(self._engine.state.queues.get(queue), self._allocation.maximum)
+
+    def require_allowed(self, capability: Resource, queue: str = "") -> None:
+        """Hadoop's SchedulerUtils.validateResourceRequest; without a queue by the cluster's maximum.
 
         Raises:
             InvalidResourceRequest: negative, or over the maximum allocation.
             TooMuchAsked: an amount of a further type is over EXTRA_AMOUNT_MAX.
         """
-        maximum = self._allocation.maximum
+        maximum = self.largest(queue)
         for name, value, most in (
             (MEMORY, capability.memory_mib, maximum.memory_mib),
             (VCORES, capability.vcores, maximum.vcores),

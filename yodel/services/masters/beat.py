@@ -40,9 +40,9 @@ class JudgedBeat:
 
 
 class BeatJudge:
-    """``require_allowed`` raises InvalidResourceRequest for a size that no container may have."""
+    """``require_allowed`` raises InvalidResourceRequest for a size that no container may have in a queue."""
 
-    def __init__(self, engine: Engine, rules: AskRules, require_allowed: Callable[[Resource], None]) -> None:
+    def __init__(self, engine: Engine, rules: AskRules, require_allowed: Callable[[Resource, str], None]) -> None:
         self._engine, self._rules, self._require_allowed = engine, rules, require_allowed
 
     def judged(self, request: AllocateRequest, runtime: AttemptRuntime) -> JudgedBeat:
@@ -74,12 +74,14 @@ class BeatJudge:
         known_labels = self._engine.state.node_index.labels if self._rules.are_node_labels_enabled else ()
         for ask in request.asks:
             yield ask_rules.checked(ask, self._rules, submission.node_label, queue_name, known_labels)
-            self._require_allowed(ask.key.capability)
+            self._require_allowed(ask.key.capability, submission.queue)
 
     def _scheduling_asks(self, request: AllocateRequest, runtime: AttemptRuntime) -> Iterator[SchedulingAsk]:
+        application = self._engine.state.applications[runtime.attempt_id.application_id]
+        queue = application.submission.queue
         for ask in request.scheduling_asks:
             ask_rules.check_count(ask, self._rules)
-            self._require_allowed(ask.key.capability)
+            self._require_allowed(ask.key.capability, queue)
             yield ask_rules.merged(ask, runtime.dialogue.constraints)
 
 

@@ -88,15 +88,15 @@ class MasterService:
         engine: Engine,
         tokens: TokenIssuer,
         clock: Clock,
-        require_allowed: Callable[[Resource], None],
-        maximum_capability: Resource,
+        require_allowed: Callable[[Resource, str], None],
+        largest: Callable[[str], Resource],
         wake_scheduler: Callable[[], None],
         quotas: Quotas,
         rules: AskRules = DEFAULT_RULES,
     ) -> None:
         self._engine, self._tokens, self._clock, self._rules = engine, tokens, clock, rules
         self._judge = BeatJudge(engine, rules, require_allowed)
-        self._maximum = maximum_capability
+        self._largest = largest
         self._wake_scheduler, self._quotas = wake_scheduler, quotas
         self._busy: dict[ApplicationAttemptId, asyncio.Future[None]] = {}
         self._counts = _Counts()
@@ -144,7 +144,7 @@ class MasterService:
         previous = self._previous_containers(application)
         return Registration(
             application=self._engine.state.applications[attempt_id.application_id],
-            maximum_capability=self._maximum,
+            maximum_capability=self._largest(application.submission.queue),
             previous_containers=previous,
             nm_tokens=self._nm_tokens(runtime, application.submission.user, previous),
         )
@@ -342,7 +342,8 @@ class MasterService:
             is_own = container_id.application_id == runtime.attempt_id.application_id
             return self._engine.state.containers.get(container_id) if is_own else None
 
-        return judge(beat.updates, own, SizeLimits(minimum=self._rules.minimum, maximum=self._maximum))
+        queue = self._engine.state.applications[runtime.attempt_id.application_id].submission.queue
+        return judge(beat.updates, own, SizeLimits(minimum=self._rules.minimum, maximum=self._largest(queue)))
 
     def _take_increases(self, runtime: AttemptRuntime, updates: Updates) -> None:
         runtime.wishes.resize(updates.increases, updates.withdrawn)
