@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from tests.support.playbook import World, ask
+from tests.support.rm_options import NODE_SIZE
 from tests.support.two_sizes import DEFAULTS, GIB, TwoSizes, options
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.preemption.rules import PreemptionRules
@@ -122,6 +123,50 @@ async def test_a_node_on_which_nothing_ends_is_given_up_for_another() -> None:
         (other,) = world.rm.state.holds.all
         assert other.node_id != hold.node_id
         assert other.since_s - hold.since_s >= rules.longest_s
+
+
+async def test_queue_under_its_guarantee_is_held_a_node_instead_of_one_above_it() -> None:
+    """There is one node to hold, and it was held for the borrower when the other came."""
+    async with World(options(PreemptionRules())) as world:
+        cluster = TwoSizes(world, life_s=10_000)
+        await cluster.begin()
+        await cluster.small.beat(ask(1, priority=0, capability=LARGE))
+        await cluster.second()
+        (hold,) = world.rm.state.holds.all
+        assert hold.queue == "root.b"
+        await cluster.large.beat(ask(1, capability=LARGE))
+        await cluster.second()
+        (hold,) = world.rm.state.holds.all
+        assert hold.queue == "root.a"
+
+
+async def test_large_container_is_not_starved_by_small_ones_of_its_own_application() -> None:
+    async with World(options(PreemptionRules())) as world:
+        cluster = TwoSizes(world, life_s=30)
+        await cluster.begin()
+        await cluster.small.beat(ask(1, priority=0, capability=LARGE))
+        for _ in range(cluster.life_s + STEPS_S):
+            await cluster.second()
+        assert sum(container.capability == LARGE for container in world.live_tasks()) == 1
+
+
+async def test_container_on_its_way_to_a_held_node_is_planned_anew_when_nobody_knows_of_the_hold() -> None:
+    """The ResourceManager began another life meanwhile."""
+    async with World(options(PreemptionRules())) as world:
+        cluster = TwoSizes(world, life_s=5)
+        await cluster.begin()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        cluster.closed_to_us.update(node_id.host for node_id in cluster.nodes)
+        while not any(hold.container_id for hold in world.rm.state.holds.all):
+            await cluster.second()
+        (planned,) = [c for c in world.live_tasks() if c.capability == LARGE]
+        await world.restart()
+        for node_id in cluster.nodes:
+            await world.register_node(node_id, NODE_SIZE)
+        await world.pass_time(HoldRules().placed_s)
+        world.rm.scheduler.wake()
+        await world.settle()
+        assert not world.container(planned.id).is_live
 
 
 async def test_no_node_is_held_where_that_is_off() -> None:

@@ -119,8 +119,9 @@ class Avoided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenancy:
-    """Who is on a node: how many containers, since when the oldest, what the application's ``own`` hold of whom a node
-    is looked for, and what the ApplicationMasters of others do."""
+    """Who is on a node: how many containers, since when the oldest, what containers of this size and the
+    ApplicationMaster hold of the application that a node is looked for (``own``), and what the ApplicationMasters of
+    others do."""
 
     node_id: NodeId
     count: int

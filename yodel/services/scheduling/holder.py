@@ -25,10 +25,11 @@ from yodel.domain.allocation.holds import (
 )
 from yodel.domain.allocation.places import Places
 from yodel.domain.allocation.rounds import Rounds
+from yodel.domain.container import Container
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName
-from yodel.domain.resource import NONE, total_of
+from yodel.domain.resource import NONE, Resource, total_of
 from yodel.domain.states import ContainerState
 from yodel.ports.clock import Clock
 from yodel.services.scheduling.surroundings import Surroundings
@@ -80,7 +81,7 @@ class Holder:
                 container = self._state.containers.get(hold.container_id)
                 if container is None or container.state is not ContainerState.PLANNED:
                     self._give_up(hold, "its container has its place")
-                elif now_s >= self._due_s(hold):
+                elif now_s >= self._due_s(hold) or self._state.pools.of(hold.pool).lent(hold.node_id) is None:
                     in_vain.append(hold.container_id)
                     self.avoided.add(hold.wait, hold.node_id, now_s + self.rules.longest_s)
                     self._give_up(hold, "its pod was not placed in time")
@@ -90,7 +91,21 @@ class Holder:
                 continue
             ledger.take(now.queue, now.short.user, now.counted)
         self.avoided.keep(now_s)
-        return in_vain
+        return [*in_vain, *self._orphans()]
+
+    def _orphans(self) -> list[ContainerId]:
+        """Containers that an earlier life sent to a node that was held for them, and that are not there yet: now it is
+        held for nobody."""
+        held, wait_ms = self._state.holds.containers, self.rules.placed_s * 1000
+        planned = (self._state.containers[one] for one in self._state.container_index.planned)
+        return [
+            one.id
+            for one in planned
+            if len(one.placement.nodes) == 1
+            and not one.allocation_tags
+            and one.id not in held
+            and self._clock.now_ms() - one.created_ms >= wait_ms
+        ]
 
     def drop_all(self) -> None:
         """Limits are only observed: all stand in one line, and nobody is held a node."""
@@ -144,9 +159,10 @@ class Holder:
     def _add(self, pool: PoolName, ledger: Ledger) -> bool:
         holds = self._state.holds.of_pool(pool)
         left = self.rules.most(sum(1 for _ in self._state.pools.of(pool).lenders)) - len(holds)
-        if left <= 0:
+        if left <= 0 and not self._makes_room(pool, holds, ledger):
             return False
-        is_new, places = False, None
+        is_new, places, left = False, None, max(1, left)
+        holds = self._state.holds.of_pool(pool)
         for short in self._rounds.shorts(pool, {hold.queue for hold in holds}, ledger, min(left, NEW_AT_ONCE)):
             if not self._rounds.is_wanted(short):  # it was planned just now
                 continue
@@ -159,6 +175,20 @@ class Holder:
                 ledger.take(short.queue, short.user, hold.counted)
                 is_new = True
         return is_new
+
+    def _makes_room(self, pool: PoolName, holds: Sequence[Hold], ledger: Ledger) -> bool:
+        """Who has less than its guarantee comes before who is held a node for above it."""
+        if not self.rules.part:
+            return False
+        first = self._rounds.shorts(pool, {hold.queue for hold in holds}, ledger, 1)
+        if not any(_is_within(short, NONE, ledger) and self._rounds.is_wanted(short) for short in first):
+            return False
+        for hold in reversed(holds):
+            if hold.container_id is None and not _is_within(hold.short, hold.counted, ledger):
+                self._give_up(hold, "another queue has less than its guarantee")
+                ledger.take(hold.queue, hold.short.user, NONE - hold.counted)
+                return True
+        return False
 
     def hold(self, pool: PoolName, short: Short, node_id: NodeId) -> Hold:
         """From now on this node, whatever was held before."""
@@ -193,8 +223,8 @@ class Holder:
         return self._surroundings.places(is_locality_wanted=False, pool=pool)
 
     def _candidates(self, pool: PoolName, short: Short, places: Places) -> Sequence[Tenancy]:
-        """Nodes that could take it if all but those had ended that hardly do, and that nobody is held: the containers
-        of its own application, and if that leaves a choice all ApplicationMasters."""
+        """Nodes that could take it if all but those had ended that hardly do, and that nobody is held: what its
+        own application has of this size, and if that leaves a choice all ApplicationMasters."""
         lenders = self._state.pools.of(pool)
         not_these = {*self._state.holds.nodes(pool), *self.avoided.of(short.wait)}
         by_node = self._state.usage.by_node
@@ -210,13 +240,22 @@ class Holder:
     def _tenancy(self, node_id: NodeId, short: Short) -> Tenancy:
         there = [self._state.containers[one] for one in self._state.container_index.on_node(node_id)]
         own_id = short.attempt_id.application_id
+
+        def lasts(one: Container) -> bool:
+            return one.is_am or short.size.fits_in(one.reserved)
+
         return Tenancy(
             node_id=node_id,
             count=len(there),
             oldest_ms=min((one.created_ms for one in there), default=0),
-            own=total_of(one.reserved for one in there if one.id.application_id == own_id),
+            own=total_of(one.reserved for one in there if one.id.application_id == own_id and lasts(one)),
             masters=total_of(one.reserved for one in there if one.is_am and one.id.application_id != own_id),
         )
+
+
+def _is_within(short: Short, counted: Resource, ledger: Ledger) -> bool:
+    """With its container the queue has no more than its guarantee; ``counted`` is held for it already."""
+    return (ledger.used(short.queue) - counted + short.size).fits_in(ledger.share(short.queue).guaranteed)
 
 
 def _fields(hold: Hold) -> dict[str, str]:
