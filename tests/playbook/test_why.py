@@ -160,7 +160,7 @@ async def test_user_at_his_limit_sees_his_applications() -> None:
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"am_share": 0.1}, What.QUEUE_AM_LIMIT),
+        ({"am_share": 0.05}, What.QUEUE_AM_LIMIT),
         ({"am_share": 1.0, "user_limit_factor": 0.1}, What.USER_AM_LIMIT),
     ],
 )
