@@ -115,7 +115,7 @@ def victims_of(
     if rules.is_enabled:
         round_.serve_queues(lacking)
     if rules.is_enabled and rules.is_intra_queue_enabled:
-        round_.serve_priorities(lacking)
+        round_.serve_priorities(lacking, held.claims)
     return round_.chosen
 
 
@@ -210,13 +210,33 @@ class _Round:
     def keep_claims(self, claims: Sequence[Claim]) -> None:
         """Those whose container is still lacking, on a node that is held for it where it has to be."""
         for claim in claims:
-            short, hold = claim.short, self._holds.get(claim.short.wait)
-            one = self._lacking.get(short.wait)
-            is_held = hold is not None and hold.container_id is None and hold.node_id == claim.node_id
-            if one is None or (claim.is_held and not is_held) or self._count(one) <= 0:
-                continue
-            if self.selection.keep(claim):
+            one = self._wanted(claim)
+            if one is not None and not claim.is_within and self._count(one) > 0 and self.selection.keep(claim):
                 self._claimed_one(one, claim.node_id if claim.is_held else None)
+
+    def _wanted(self, claim: Claim) -> Lacking | None:
+        """What a claim of an earlier round is for; None: it is not lacking, or its node is not held for it any more."""
+        hold = self._holds.get(claim.short.wait)
+        is_held = hold is not None and hold.container_id is None and hold.node_id == claim.node_id
+        return self._lacking.get(claim.short.wait) if is_held or not claim.is_held else None
+
+    def _keep_within(self, claims: Sequence[Claim]) -> None:
+        """Those of a queue whose applications give to others of it."""
+        for claim in claims:
+            one = self._wanted(claim) if claim.is_within else None
+            if one is None:
+                continue
+            path = one.demand.queue
+            allowed = self._allowed_within(path)
+            if one.size.fits_in(allowed):
+                self.selection.open_up(path, allowed)
+                if self.selection.keep(claim):
+                    self._claimed_one(one, claim.node_id if claim.is_held else None)
+
+    def _allowed_within(self, path: str) -> Resource:
+        """What may be on notice within a queue, less what is."""
+        allowed = part_of(self._branches[path].guaranteed, self._rules.intra_queue_max_allowable)
+        return allowed - self.selection.taken_of(path)
 
     def _claimed_one(self, one: Lacking, held_node: NodeId | None, number: int = 1) -> None:
         wait = one.short.wait
@@ -271,9 +291,10 @@ class _Round:
         if served:
             self._claimed_one(one, held_node, served)
 
-    def serve_priorities(self, lacking: Sequence[Lacking]) -> None:
+    def serve_priorities(self, lacking: Sequence[Lacking], claims: Sequence[Claim] = ()) -> None:
         """Within a leaf (IntraQueueCandidatesSelector, priority_first)."""
         selection, rules = self.selection, self._rules
+        self._keep_within(claims)
         for one in sorted(lacking, key=_turn)[:CLAIMS_MAX]:
             path, priority = one.demand.queue, one.demand.priority
             leaf, queue = self._branches[path], self._ledger.share(path).queue
@@ -282,17 +303,18 @@ class _Round:
             threshold = part_of(leaf.guaranteed, rules.intra_queue_minimum_threshold)
             if dominant(leaf.used, self._total) < dominant(threshold, self._total):
                 continue
-            allowed = part_of(leaf.guaranteed, rules.intra_queue_max_allowable) - selection.taken_of(path)
-            count = min(one.count, times_in(one.size, allowed))
+            allowed = self._allowed_within(path)
+            count = min(one.count - self._claimed.get(one.short.wait, 0), times_in(one.size, allowed))
             if count > 0 and not selection.is_full:
                 selection.open_up(path, allowed)
                 before = len(selection.claims)
-                selection.serve(
-                    self._need(one, count, may_hold=self._may_begin_hold(one)), _less_urgent(path, priority)
-                )
-                if any(claim.is_held for claim in selection.claims[before:]):
-                    self._leaves_held.add(path)
-                    self._holds_left -= 1
+                may_hold = self._may_begin_hold(one) or one.short.wait in self._holds
+                served = selection.serve(self._need(one, count, may_hold=may_hold), _less_urgent(path, priority))
+                new = [replace(claim, is_within=True) for claim in selection.claims[before:]]
+                selection.claims[before:] = new
+                held_node = next((claim.node_id for claim in new if claim.is_held), None)
+                if served:
+                    self._claimed_one(one, held_node, served)
 
     def _need(self, one: Lacking, count: int, *, may_hold: bool) -> Need:
         short = one.short

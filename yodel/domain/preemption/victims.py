@@ -99,6 +99,8 @@ class Claim:
     victims: tuple[Candidate, ...]
     is_held: bool
     """The node is held for it."""
+    is_within: bool = False
+    """Applications of the same queue give to one of a higher priority."""
     id: int = 0
     given_s: float = 0.0
 
