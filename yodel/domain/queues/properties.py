@@ -412,10 +412,13 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def require_passable(present: Mapping[str, Queue], wanted: Mapping[str, Queue], used: Set[str]) -> None:
+def require_passable(
+    present: Mapping[str, Queue], wanted: Mapping[str, Queue], used: Set[str], *, may_empty_go: bool = False
+) -> None:
     """Whether the tree may become the other (CapacitySchedulerQueueManager.validateQueueHierarchy).
 
-    ``used`` are the queues that have an application under way, in them or below them.
+    ``used`` are the queues that have an application under way, in them or below them.  ``may_empty_go``: one that has
+    none goes also where it was not stopped before.
 
     Raises:
         Refused: a queue goes, or gets queues below it, that is not stopped and empty.
@@ -424,7 +427,7 @@ def require_passable(present: Mapping[str, Queue], wanted: Mapping[str, Queue], 
         now = wanted.get(path)
         if now is not None and (now.is_leaf or not queue.is_leaf):
             continue
-        if queue.state is not QueueState.RUNNING and path not in used:
+        if path not in used and (queue.state is not QueueState.RUNNING or (now is None and may_empty_go)):
             continue
         state = queue.state if queue.state is QueueState.RUNNING else QueueState.DRAINING
         if now is None:

@@ -164,7 +164,7 @@ async def replace_configuration(request: Request, response: Response, since: Fro
         raise InvalidValue("properties", type(properties).__name__, "an object of texts by full names of properties")
     if not isinstance(reason, str) or len(reason) > REASON_LENGTH_MAX:
         raise InvalidValue("reason", str(reason)[:80], f"a text of at most {REASON_LENGTH_MAX} characters")
-    return await changed(request, response, replacing(properties), since, reason)
+    return await changed(request, response, replacing(properties), since, reason, is_whole=bool(properties))
 
 
 @router.get("/queue-history")
@@ -202,7 +202,7 @@ async def revert(
     now, properties = await api.services.scheduler_conf.as_of(version)
     expected, is_dry_run = since
     reason = body.reason or f"as at version {version}"
-    return await changed(request, response, replacing(properties), (expected or now, is_dry_run), reason)
+    return await changed(request, response, replacing(properties), (expected or now, is_dry_run), reason, is_whole=True)
 
 
 def etag(version: int) -> str:
@@ -211,17 +211,24 @@ def etag(version: int) -> str:
 
 
 async def changed(
-    request: Request, response: Response, wanted: Wanted, since: tuple[int | None, bool], reason: str
+    request: Request,
+    response: Response,
+    wanted: Wanted,
+    since: tuple[int | None, bool],
+    reason: str,
+    *,
+    is_whole: bool = False,
 ) -> models.QueuesChanged:
+    """``is_whole``: what is wanted is all there is to be, so empty queues that it does not name go with it."""
     api, (expected, is_dry_run) = api_of(request), since
     user, service = writer(request, api), api.services.scheduler_conf
     if not reason.isprintable():
         raise InvalidValue("reason", reason[:80], "printable text")
     if is_dry_run:
-        plan = await service.planned(user, wanted, expected=expected, reason=reason)
+        plan = await service.planned(user, wanted, expected=expected, reason=reason, may_empty_go=is_whole)
         response.status_code = HTTPStatus.OK
     else:
-        plan = await service.change(user, wanted, expected=expected, reason=reason)
+        plan = await service.change(user, wanted, expected=expected, reason=reason, may_empty_go=is_whole)
     response.headers["ETag"] = etag(service.version)
     return _answer(api, plan, is_dry_run=is_dry_run)
 

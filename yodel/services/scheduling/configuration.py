@@ -9,13 +9,14 @@ and here for every change, as Hadoop's QueueAdminConfigurationMutationACLPolicy 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import structlog
 
+from yodel.domain.application import Application
 from yodel.domain.queues.delegation import not_delegated
 from yodel.domain.queues.history import TreeChange, change_between, undone
 from yodel.domain.queues.mapping import NO_RULES, MappingRules
@@ -132,11 +133,14 @@ class SchedulerConfService:
         """Raises AccessDenied, Refused, Unavailable: nothing is changed."""
         await self.change(user, assembling(update), is_always_new=True)
 
-    async def planned(self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "") -> Plan:
+    async def planned(
+        self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "", may_empty_go: bool = False
+    ) -> Plan:
         """What the change would be; nothing is changed.  Raises as ``change``."""
         self._require_administrator(user)
         async with self._turn, self._described_ahead(wanted):
-            return self._plan(user, wanted, expected, reason, self._engine.clock.now_ms())
+            now_ms = self._engine.clock.now_ms()
+            return self._plan(user, wanted, expected, reason, now_ms, () if may_empty_go else None)
 
     async def change(
         self,
@@ -146,9 +150,11 @@ class SchedulerConfService:
         expected: int | None = None,
         reason: str = "",
         is_always_new: bool = False,
+        may_empty_go: bool = False,
     ) -> Plan:
         """``expected`` is the version that the change is made from; None: whatever there is.  What changes nothing
-        leaves the version as it is, unless it ``is_always_new``.
+        leaves the version as it is, unless it ``is_always_new``.  ``may_empty_go``: queues without an application may
+        go at once, and need not be stopped before.
 
         Raises:
             AccessDenied: not for this user.
@@ -159,7 +165,8 @@ class SchedulerConfService:
         """
 
         def work(tx: Transaction) -> Plan:
-            plan = self._plan(user, wanted, expected, reason, tx.now_ms)
+            beside = tx.new_applications() if may_empty_go else None
+            plan = self._plan(user, wanted, expected, reason, tx.now_ms, beside)
             if plan.is_needed or is_always_new:
                 self._write(tx, plan)
             return plan
@@ -228,7 +235,17 @@ class SchedulerConfService:
     def _queues(self) -> Mapping[str, Queue]:
         return self._engine.state.queues
 
-    def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, now_ms: int) -> Plan:
+    def _plan(
+        self,
+        user: str,
+        wanted: Wanted,
+        expected: int | None,
+        reason: str,
+        now_ms: int,
+        beside: Collection[Application] | None,
+    ) -> Plan:
+        """``beside`` are applications that are accepted and not committed yet; None: no queue goes that is not
+        stopped."""
         self._require_administrator(user)
         if expected is not None and expected != self.version:
             raise StaleVersion(expected, self.version)
@@ -239,7 +256,7 @@ class SchedulerConfService:
         )
         if not self.is_admin(user):
             self._require_delegated(user, change)
-        found = self._judged(properties)
+        found = self._judged(properties, beside)
         is_needed = bool(change.names) or not are_said(self._queues.values())
         return Plan(
             properties=properties,
@@ -250,7 +267,7 @@ class SchedulerConfService:
             is_needed=is_needed,
         )
 
-    def _judged(self, properties: Mapping[str, str]) -> Described:
+    def _judged(self, properties: Mapping[str, str], beside: Collection[Application] | None = None) -> Described:
         pools = self._engine.state.pools.pools
         try:
             if self._ahead is not None and self._ahead[1] is pools and self._ahead[0] == properties:
@@ -262,7 +279,7 @@ class SchedulerConfService:
         except Refused as error:
             text = " ".join((str(error), *getattr(error, "__notes__", ())))
             raise InvalidQueues(NOT_PASSABLE + text) from error
-        self._require_passable(found.queues)
+        self._require_passable(found.queues, beside)
         return found
 
     @asynccontextmanager
@@ -289,14 +306,16 @@ class SchedulerConfService:
         if not self.is_admin(user) and not self._administers_any(user):
             raise self._denied(user, NOT_ADMIN)
 
-    def _require_passable(self, queues: Sequence[Queue]) -> None:
-        """Only the rows are looked at: a queue that goes is stopped since an earlier commit, so nothing comes to it."""
+    def _require_passable(self, queues: Sequence[Queue], beside: Collection[Application] | None = None) -> None:
+        """A queue that is stopped since an earlier commit gets nothing more, so rows are enough; else ``beside`` are
+        those that are on their way to one."""
         state = self._engine.state
         used: set[str] = set()
-        for path in state.queue_use.live_by_queue:
+        for path in (*state.queue_use.live_by_queue, *(row.submission.queue for row in beside or ())):
             used.update(accumulate(path.split("."), "{}.{}".format))
         try:
-            require_passable(state.queues, {queue.path: queue for queue in queues}, used)
+            wanted = {queue.path: queue for queue in queues}
+            require_passable(state.queues, wanted, used, may_empty_go=beside is not None)
         except Refused as error:
             raise Refused(NOT_PASSABLE + str(error)) from error
 

@@ -207,6 +207,17 @@ async def test_history_is_read_newest_first_and_a_version_comes_back(world: Rest
     assert (again.json()["is_needed"], again.headers["etag"]) == (False, '"4"')
 
 
+async def test_an_empty_queue_that_was_added_goes_with_the_version_that_comes_back(world: RestWorld) -> None:
+    await halved(world)
+    thirds = [{"path": "root.a", "properties": {"capacity": "30"}}]
+    added = [{"path": "root.c", "properties": {"capacity": "20"}}]
+    assert (await call(world, "PATCH", "/queues", {"create": added, "change": thirds}, since=2)).status_code == 200
+    assert "root.c" in paths(world)
+    back = await call(world, "POST", "/queue-history/2/revert", {}, since=3)
+    assert back.status_code == 200
+    assert "root.c" not in paths(world)
+
+
 async def test_version_comes_back_from_any_with_a_star(world: RestWorld) -> None:
     await halved(world)
     stopped = await call(world, "PATCH", "/queues", STOP, since="*")
