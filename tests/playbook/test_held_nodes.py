@@ -12,6 +12,7 @@ from tests.support.rm_options import NODE_SIZE
 from tests.support.two_sizes import DEFAULTS, GIB, TwoSizes, options
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.waiting_words import What
 
 LARGE = GIB * 8
 STEPS_S = 3
@@ -75,6 +76,27 @@ async def test_tasks_that_never_end_are_ended_in_one_go() -> None:
         granted = await wait_for(cluster, 1, BOUND_S)
         assert granted
         assert cluster.killed == len(notices)
+
+
+async def test_what_is_free_on_a_held_node_is_reserved_and_told() -> None:
+    async with World(options(PreemptionRules())) as world:
+        cluster = TwoSizes(world, life_s=30)
+        await cluster.begin()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        for _ in range(10):
+            await cluster.second()
+        (hold,) = world.rm.state.holds.all
+        assert GIB.fits_in(hold.free)
+        view = world.rm.queries.application(cluster.large.application_id)
+        assert (view.reserved, view.reserved_containers) == (hold.free, 1)
+        queue = await world.rm.queries.queue("a")
+        assert queue is not None
+        assert (queue.metrics.reserved, queue.metrics.containers_reserved) == (hold.free, 1)
+        assert world.rm.quotas.ledger().used("root.a") == GIB + hold.free, "it counts as used"
+        own = world.rm.queries.why.of(view.application).asks[0]
+        assert own.chain[-1].text == f"Node {hold.node_id.host} is held for it: {hold.free} of {LARGE} is free there."
+        other = world.rm.queries.why.of(world.application(cluster.small.application_id)).asks[0]
+        assert any(link.what in (What.HELD, What.POOL_FULL) for link in other.chain)
 
 
 async def test_a_claim_whose_container_is_not_wanted_any_more_ends_nothing() -> None:
