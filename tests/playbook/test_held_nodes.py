@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
-from tests.support.playbook import World, ask
+from tests.support.playbook import World, ask, complete
 from tests.support.rm_options import NODE_SIZE
 from tests.support.two_sizes import DEFAULTS, GIB, TwoSizes, options
 from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.waiting_words import What
+from yodel.translator.node_fit import required_terms
 
 LARGE = GIB * 8
 STEPS_S = 3
@@ -108,13 +110,50 @@ async def test_a_claim_whose_container_is_not_wanted_any_more_ends_nothing() -> 
             await cluster.second()
         assert world.rm.preemption.notices
         await cluster.large.beat(ask(0, capability=LARGE))
+        await cluster.second()
+        assert world.rm.preemption.notices == {}
         for _ in range(30):
             await cluster.second()
-        assert world.rm.preemption.notices == {}
         assert world.rm.preemption.claims == []
         assert list(world.rm.state.holds.all) == []
         assert cluster.killed == 0
         assert len(world.live_tasks()) == 30
+
+
+async def test_pods_that_wait_are_made_anew_without_the_node_and_again_when_it_is_nobodys() -> None:
+    async with World(options(PreemptionRules())) as world:
+        cluster = TwoSizes(world, life_s=10_000)
+        await cluster.begin()
+        cluster.closed_to_us.update(node_id.host for node_id in cluster.nodes)
+        first = min(cluster.ends, key=lambda one: one.number)
+        await world.beat(complete(first), node_id=world.container(first).node_id)
+        await cluster.small.beat()
+        await world.settle()
+        (waiting,) = (world.container(one) for one in world.rm.state.container_index.planned)
+
+        def kept_from() -> set[str]:
+            return set(_not_in(world.pods.manifests[waiting.pod]["spec"]))
+
+        assert kept_from() == set()
+        await cluster.large.beat(ask(1, capability=LARGE))
+        await world.settle()
+        await world.pass_time(1)
+        (hold,) = world.rm.state.holds.all
+        assert kept_from() == {hold.node_id.host}
+        await cluster.large.beat(ask(0, capability=LARGE))
+        await world.settle()
+        await world.pass_time(1)
+        assert kept_from() == set()
+
+
+def _not_in(spec: dict[str, Any]) -> list[str]:
+    """Kubernetes' names of nodes that a pod keeps off."""
+    return [
+        field["values"][0]
+        for term in required_terms(spec) or ()
+        for field in term.get("matchFields", ())
+        if field["operator"] == "NotIn"
+    ]
 
 
 async def test_a_pod_that_others_keep_from_its_node_gets_another_node() -> None:
