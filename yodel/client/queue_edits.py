@@ -82,6 +82,11 @@ def tell(screen: Screen, found: JsonObject, *, as_json: bool) -> None:
     for over in found["over_maximum"]:
         held, maximum = show.amount(over["used"]), show.amount(over["maximum"])
         show.hint(f"{over['path']} holds {held}, and may have {maximum}: nothing starts there until it fits.")
+        losers, more = over.get("losers", []), over.get("more_losers", 0)
+        if losers or more:
+            named = [f"{one['application']} loses {one['containers']} containers" for one in losers]
+            named += [f"{more} more applications lose some"] if more else []
+            show.hint(f"After {over['ends_after_seconds']:.0f} s: {'; '.join(named)}.")
     if found["change_count"] > len(found["changes"]):
         show.hint(f"These are the first of {found['change_count']} properties.")
     if not found["is_needed"]:

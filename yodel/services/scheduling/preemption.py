@@ -14,6 +14,7 @@ give nothing to each other.  Stages too are counted in memory, from when their l
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,11 +23,11 @@ import structlog
 from yodel.domain.allocation.backoffs import Tried
 from yodel.domain.container import Container
 from yodel.domain.events import StopRequested
-from yodel.domain.ids import ContainerId
+from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.preemption.unplaced import unplaced_of
-from yodel.domain.preemption.victims import Candidate, Claim, Victim
+from yodel.domain.preemption.victims import Candidate, Claim, Victim, lowers
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName, above_of
 from yodel.domain.queues.queue import ROOT
@@ -102,6 +103,34 @@ class Preemption:
             for container_id, notice in self.notices.items()
             if notice.for_queue == queue
         ]
+
+    async def losers(self, excess_of: Mapping[str, Resource]) -> dict[str, dict[ApplicationId, int]]:
+        """By queue that would be asked for so much back, which applications there or below it would lose how many
+        containers; nothing where queues do not give back."""
+        state = self._engine.state
+        if not excess_of or not self._quotas.is_enforced or not self.rules.is_enabled or self.rules.observe_only:
+            return {}
+        ledger = self._quotas.still_ledger()
+        giving = {leaf for leaf in ledger.tree.shares if not excess_of.keys().isdisjoint(ledger.share(leaf).path)}
+        found: list[Candidate] = []
+        for number, container in enumerate(list(state.live_containers())):
+            if number % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+            if not container.is_am and (one := self._candidate(container, giving, giving)) is not None:
+                found.append(one)
+        found.sort(key=lambda one: one.rank)
+        left, lost = dict(excess_of), dict[str, Counter[ApplicationId]]()
+        for one in found:
+            for path in ledger.share(one.queue).path:
+                if path in left and lowers(one.size, left[path]):
+                    left[path] -= one.size
+                    lost.setdefault(path, Counter())[one.id.application_id] += 1
+        return {path: dict(counts) for path, counts in lost.items()}
+
+    @property
+    def ends_after_s(self) -> float:
+        """From a change that asks containers back until the first of them end."""
+        return self.rules.monitoring_interval_s + self.rules.max_wait_before_kill_s
 
     async def run(self) -> None:
         while True:

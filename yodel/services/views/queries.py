@@ -5,7 +5,7 @@ Both faces of the RM, RPC and REST, are made of these, so that they cannot disag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from yodel.domain.allocation.demands import AllocationLimits
@@ -151,6 +151,10 @@ class Queries:
         self.quotas = quotas
         """What queues and users may hold, as the scheduler sees it."""
         self.rows = Rows(state)
+        self.losers: Callable[[Mapping[str, Resource]], Awaitable[Mapping[str, Mapping[ApplicationId, int]]]] = _nobody
+        """Of queues that are to give so much back: how many containers their applications would lose."""
+        self.ends_after_s: Callable[[], float] = lambda: 0.0
+        """From when so much is asked back to the first end."""
         self.why = Why(state, quotas)
         """Why applications wait, as every view says it."""
 
@@ -340,6 +344,10 @@ class Queries:
         pools = self._state.pools
         published = tuple(name for pool in pools.drawn_on if pools.is_published(pool) for name in pools.resources(pool))
         return NodeView(node=self.as_lent(node), used=usage.resource, containers=usage.containers, published=published)
+
+
+async def _nobody(_: Mapping[str, Resource]) -> Mapping[str, Mapping[ApplicationId, int]]:
+    return {}
 
 
 def _within(value_ms: int, from_ms: int, to_ms: int | None) -> bool:
