@@ -102,12 +102,14 @@ class Said:
 
 @dataclass(slots=True, kw_only=True)
 class Understood:
-    """What a file says.  With ``refusals`` it cannot be taken over."""
+    """What a file says.  With ``refusals`` it cannot be taken over; ``properties`` are then what is left without what
+    they are about, as far as that is known, and ``refused`` its names."""
 
     properties: dict[str, str] = field(default_factory=dict)
     notes: list[Said] = field(default_factory=list)
     """What was converted or left out."""
     refusals: list[Said] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ def understood(entries: Iterable[Entry]) -> Understood:
         verdict = _verdict(entry, paths, parents)
         if verdict.refusal:
             found.refusals.append(Said(entry.line, f"{entry.name} {verdict.refusal}"))
+            found.refused.append(entry.name)
         elif verdict.note:
             found.notes.append(Said(entry.line, f"{entry.name} {verdict.note}"))
         if verdict.value is not None:
@@ -147,8 +150,7 @@ def understood(entries: Iterable[Entry]) -> Understood:
     for leaf in leaves:
         for name, value in of_leaves.items():
             found.properties.setdefault(f"{PREFIX}{leaf}.{name}", value)
-    if not found.refusals:
-        _judge(found, once)
+    _judge(found, once)
     found.notes.sort()
     found.refusals.sort()
     return found
@@ -261,7 +263,7 @@ def _listed(names: Mapping[str, str], name: str) -> str:
 
 def _judge(found: Understood, once: Mapping[str, Entry]) -> None:
     """Refusals of the whole, one after another: what is wrong with one property is told, and looked away from."""
-    properties = dict(found.properties)
+    properties = found.properties
     while len(found.refusals) < REFUSALS_MAX:
         try:
             described(properties, pools=None)
@@ -273,6 +275,7 @@ def _judge(found: Understood, once: Mapping[str, Entry]) -> None:
             if not name or name.endswith(".queues"):
                 return
             del properties[name]
+            found.refused.append(name)
         else:
             return
 

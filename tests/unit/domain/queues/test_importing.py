@@ -302,9 +302,10 @@ def test_several_faults_are_told_at_once() -> None:
         "root.a.user-limit-factor": "z",
         "root.c.reservable": "true",
     }
-    assert [refusal.line for refusal in read(said).refusals] == [9]
-    del said["root.c.reservable"]
-    assert [refusal.line for refusal in read(said).refusals] == [6, 7, 8]
+    found = read(said)
+    assert [refusal.line for refusal in found.refusals] == [6, 7, 8, 9]
+    assert sorted(found.refused) == sorted(PREFIX + name for name in said if name not in FLAT)
+    assert found.properties == read(FLAT).properties, "what is left may be taken over"
 
 
 def test_property_that_is_said_twice_is_refused() -> None:
