@@ -160,8 +160,11 @@ def _acl(context: pb.ApplicationSubmissionContextProto, kind: pb.ApplicationAcce
 
 
 def asked_priority(context: bytes) -> int:
-    """Of a submission as it came, whatever became of it."""
-    found = pb.ApplicationSubmissionContextProto.FromString(context)
+    """Of a submission as it came, whatever became of it; 0 where it said none, or its context cannot be read."""
+    try:
+        found = pb.ApplicationSubmissionContextProto.FromString(context)
+    except DecodeError:
+        return 0
     return found.priority.priority if found.HasField("priority") else 0
 
 
