@@ -241,7 +241,7 @@ class _Tick:
 
     def _note_short(self, looked: Looked, demand: Demand, wish: Wish, size: Resource) -> None:
         """What is kept by a constraint is nobody's to hold a node for."""
-        if wish.request is not None:
+        if wish.request is not None or len(looked.short) >= SHORTS_MAX or size.fits_in(self._limits.minimum):
             return
         placement = replace(wish.placement, avoid=demand.avoid) if demand.avoid else wish.placement
         short = Short(

@@ -79,7 +79,7 @@ class Capacity:
 
     def backing_off(self, demand: Demand, size: Resource, placement: Placement) -> Failed | None:
         """None: it may be tried."""
-        if self.backoffs is None:
+        if self.backoffs is None or not self.backoffs.is_any:
             return None
         return self.backoffs.waits(Tried.of(demand.attempt_id.application_id, size, placement), self.now_s)
 
