@@ -31,6 +31,8 @@ from yodel.rpc_io.client import RpcClient
 BEAT_S = 0.2
 TASK_S = 30
 PREEMPTED = -102
+FIRST = 32
+"""Containers that the cluster has room for."""
 SETTLED_S = 15.0
 """For the queue that comes first to fill the cluster."""
 NODES = ("--nodes", "2", "--memory-mib", "16384", "--vcores", "16")
@@ -84,7 +86,9 @@ class Master:
         agent = self.agents[f"{container.nodeId.host}:{container.nodeId.port}"]
         request = msg.StartContainersRequestProto()
         entry = request.start_container_request.add(container_token=container.container_token)
-        entry.container_launch_context.command.append(f"sleep {self.task_s}")
+        # The first ones end one after the other, as on a cluster that has been busy for long.
+        task_s = self.task_s if len(self.granted_s) > FIRST else 1 + secrets.randbelow(self.task_s)
+        entry.container_launch_context.command.append(f"sleep {task_s}")
         await agent.call("startContainers", request, msg.StartContainersResponseProto)
 
     async def live(self, refill: int) -> None:
