@@ -71,13 +71,15 @@ def client(cluster: Cluster, user: str = "root") -> RpcClient:
     return RpcClient(host=host, port=port, protocol=CLIENT_PROTOCOL, user=user, client_id=secrets.token_bytes(16))
 
 
-async def submit_unmanaged(rpc: RpcClient) -> ApplicationId:
+async def submit_unmanaged(rpc: RpcClient, queue: str = "") -> ApplicationId:
     """An application whose ApplicationMaster is the caller."""
     new = await rpc.call("getNewApplication", msg.GetNewApplicationRequestProto(), msg.GetNewApplicationResponseProto)
     request = msg.SubmitApplicationRequestProto()
     context = request.application_submission_context
     context.application_id.CopyFrom(new.application_id)
     context.application_name, context.unmanaged_am = "bench", True
+    if queue:
+        context.queue = queue
     context.am_container_spec.SetInParent()
     await rpc.call("submitApplication", request, msg.SubmitApplicationResponseProto)
     return ids.application_id(new.application_id)

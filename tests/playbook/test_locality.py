@@ -16,7 +16,7 @@ from yodel.domain.ask_rules import AskRules
 from yodel.domain.ids import NodeId, dns_name
 from yodel.domain.resource import Resource
 from yodel.domain.states import ApplicationState
-from yodel.errors import InvalidLabelRequest
+from yodel.errors import InvalidLabelRequest, InvalidResourceRequest
 from yodel.ports.kube_nodes import NodeObservation
 
 RACK, LABEL = "topology.kubernetes.io/rack", "yodel.io/node-label"
@@ -200,10 +200,19 @@ async def test_ask_that_can_never_fit_holds_up_nothing_else(world: World) -> Non
     assert [task.priority for task in world.live_tasks()] == [5, 5]
 
 
-async def test_master_that_fits_nowhere_says_so_in_its_applications_diagnostics(growing: World) -> None:
-    world = growing
-    await world.register_node(capability=Resource(2048, 2))
+async def test_master_that_no_node_may_ever_take_is_refused(world: World) -> None:
+    """Of each type some node has enough, and no node of both."""
+    await world.register_node(capability=Resource(2048, 4))
+    await world.register_node(HOST_2, Resource(4096, 2))
+    with pytest.raises(InvalidResourceRequest, match="no node may ever have so much"):
+        await world.submit(am_asked_capability=Resource(4096, 4))
+    assert world.rm.state.applications == {}
+
+
+async def test_master_that_fits_nowhere_says_so_in_its_applications_diagnostics(world: World) -> None:
+    """It was submitted before there were nodes."""
     application_id = await world.submit(am_asked_capability=Resource(4096, 1))
+    await world.register_node(capability=Resource(2048, 2))
     await world.settle()
     view = world.rm.queries.application(application_id)
     assert view.application.state is ApplicationState.ACCEPTED

@@ -164,8 +164,8 @@ async def test_agents_hear_of_containers_on_notice_as_long_as_they_are_chosen(wo
     await world.settle()
     await world.pass_time(3)
     await round_of(world)
-    assert set(world.rm.preemption.notices) == {tasks[-1]}
-    assert not (await world.beat()).on_notice, "on notice still, but nobody wants it any more"
+    assert world.rm.preemption.notices == {}, "nobody wants it any more"
+    assert not (await world.beat()).on_notice
 
 
 async def test_agents_hear_nothing_of_what_has_ended_or_of_what_is_off(world: World) -> None:
@@ -306,6 +306,10 @@ async def test_higher_priority_gets_from_lower_within_a_queue_and_masters_stay()
         await world.settle()
         await round_of(world)
         assert set(world.rm.preemption.notices) == set(tasks[-2:])
+        await world.pass_time(14)
+        assert all(world.container(task).is_live for task in tasks[-2:])
+        await world.pass_time(1)
+        assert not any(world.container(task).is_live for task in tasks[-2:])
 
 
 async def test_a_pod_without_a_node_is_taken_back_and_its_wish_stays(world: World) -> None:

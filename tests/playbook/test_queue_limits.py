@@ -14,7 +14,7 @@ from yodel.domain.queues.amounts import said_in
 from yodel.domain.queues.queue import Enforcement, Queue
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState
-from yodel.errors import Refused
+from yodel.errors import InvalidResourceRequest, Refused
 
 ROOT = Queue(path="root", is_leaf=False)
 A = Queue(path="root.a", capacity_percent=50.0, maximum_capacity_percent=75.0, user_limit_factor=-1.0)
@@ -99,7 +99,7 @@ async def test_one_user_grows_beyond_the_guarantee_with_large_containers() -> No
 
 
 async def test_master_over_its_queues_share_waits_with_hadoops_words_and_starts_when_there_is_room() -> None:
-    queues = (ROOT, replace(A, am_share=0.1), B)
+    queues = (ROOT, replace(A, am_share=0.05), B)
     async with World(Options(queues=queues)) as world:
         first = await world.running_am(queue="a")
         waiting = await world.submit(queue="a")
@@ -274,3 +274,14 @@ async def test_headroom_follows_what_others_hold(world: World) -> None:
     assert (await am.beat()).headroom == SMALL * 7
     await world.register_node(capability=Resource(32_768, 32))
     assert (await am.beat()).headroom == SMALL * 23
+
+
+async def test_largest_container_of_a_queue_is_what_its_applications_may_ask_for() -> None:
+    small = replace(A, maximum_allocation_mib=2048, maximum_allocation_vcores=2)
+    async with World(Options(queues=(ROOT, small, B))) as world:
+        am = await world.running_am(queue="a")
+        with pytest.raises(InvalidResourceRequest, match="maximum allowed allocation=<memory:2048, vCores:2>"):
+            await am.beat(ask(1, capability=Resource(4096, 1)))
+        assert world.rm.submission.largest("root.a") == Resource(2048, 2)
+        with pytest.raises(InvalidResourceRequest, match="maximum allowed allocation=<memory:2048, vCores:2>"):
+            await world.submit(queue="a", am_asked_capability=Resource(4096, 1))

@@ -21,6 +21,7 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.resource import Resource
 from yodel.domain.waiting_words import What
 from yodel.errors import Refused
+from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.services.applications.submission import SubmissionLimits
 from yodel.services.views.why import AskView, Link, WhyView
 
@@ -160,7 +161,7 @@ async def test_user_at_his_limit_sees_his_applications() -> None:
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"am_share": 0.1}, What.QUEUE_AM_LIMIT),
+        ({"am_share": 0.05}, What.QUEUE_AM_LIMIT),
         ({"am_share": 1.0, "user_limit_factor": 0.1}, What.USER_AM_LIMIT),
     ],
 )
@@ -400,3 +401,12 @@ async def test_look_is_made_anew_for_who_asks_after_a_second() -> None:
         found = await asked
         assert found.looked_at_ms == looked_ms + 2000
         assert names(only(found)) == [What.QUEUE_MAX_CAPACITY, What.QUEUE_MAX_CAPACITY]
+
+
+async def test_a_priority_above_the_clusters_is_told() -> None:
+    context = pb.ApplicationSubmissionContextProto()
+    context.priority.priority = 7
+    async with World(replace(options(A, B), submission=SubmissionLimits(max_priority=3))) as world:
+        application_id = await world.submit(queue="a", priority=7, context=context.SerializeToString())
+        assert world.application(application_id).submission.priority == 3
+        assert "Priority 7 was asked for, and it has 3: " in why(world, application_id).summary

@@ -113,8 +113,13 @@ class Cluster:
         used = {path for one in self.held for path in self.ledger().share(one.queue).path}
         capacity = Capacity(total=self.total, used=self.ledger().used("root"), places=self.places())
         part = Part(demands=list(self.demands.values()), capacity=capacity)
-        held = Held(used=used, candidates=self.held, free_on={node.id: node.free for node in self.nodes})
-        return victims_of(part, "root", self.ledger(), held, LIMITS, rules)
+        held = Held(
+            used=used,
+            candidates=self.held,
+            free_on={node.id: node.free for node in self.nodes},
+            holds_left=len(self.nodes),
+        )
+        return victims_of(part, "root", self.ledger(), held, LIMITS, rules).all
 
     def end(self, victims: list[Victim]) -> None:
         for victim in victims:

@@ -11,7 +11,6 @@ from tests.property.test_allocation_by_queue import LIMITS, SIZE, USERS, trees, 
 from tests.support.records import an_attempt_id
 from yodel.domain.allocation.decide import decide
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan
-from yodel.domain.allocation.holds import Moment
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.queues.ledger import Ledger
@@ -20,8 +19,6 @@ from yodel.domain.queues.queue import Queue
 from yodel.domain.queues.shares import Tree
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.waiting import Waiting
-
-HOLD_AFTER_S = 10.0
 
 
 def pool_of(_: str) -> PoolName:
@@ -56,7 +53,6 @@ class Cluster:
     waiting: dict[ApplicationAttemptId, Waiting] = field(default_factory=dict)
     looked: set[str] = field(default_factory=set)
     """Leaves that the last round went through."""
-    now_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.tree = Tree(self.queues, self.total)
@@ -82,7 +78,7 @@ class Cluster:
 
     def capacity(self) -> Capacity:
         used = self.by_queue["root"].resource if "root" in self.by_queue else NONE
-        return Capacity(total=self.total, used=used, holds=self.rounds.holds(NATIVE))
+        return Capacity(total=self.total, used=used)
 
     def ledger(self) -> Ledger:
         return Ledger(self.tree, self.by_queue, self.by_user, minimum=SIZE, am_share=0.5)
@@ -94,8 +90,7 @@ class Cluster:
         ledger, changed = self.ledger(), self.changed
         self.changed = set()
         free = self.capacity().total - self.capacity().used
-        moment = Moment(self.now_s, HOLD_AFTER_S, SIZE)
-        turns = self.rounds.begin(id(self.tree), changed, ledger, lambda _: free, pool_of, moment)
+        turns = self.rounds.begin(id(self.tree), changed, ledger, lambda _: free, pool_of)
         capacity = self.capacity()
         found = self.rounds.decide(turns, {NATIVE: capacity}, limits, ledger, heads_max)
         self.looked = {*found.looked}
@@ -125,7 +120,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
 def happen(cluster: Cluster, draw: st.DataObject) -> None:
     """Something that a decision reads changes."""
     leaves = [queue.path for queue in cluster.queues if queue.is_leaf]
-    what = draw.draw(st.sampled_from([*["want"] * 6, "want no more", *["end"] * 4, "resize", "time passes"]))
+    what = draw.draw(st.sampled_from([*["want"] * 6, "want no more", *["end"] * 4, "resize"]))
     if what == "want":
         number = draw.draw(st.integers(1, 8))
         size = SIZE * draw.draw(st.sampled_from((1, 2, 3, 4, 9)))
@@ -148,8 +143,6 @@ def happen(cluster: Cluster, draw: st.DataObject) -> None:
         cluster.hold(draw.draw(st.sampled_from(cluster.live)), -1)
     elif what == "resize":
         cluster.resize(SIZE * draw.draw(st.integers(1, 60)))
-    elif what == "time passes":
-        cluster.now_s += draw.draw(st.sampled_from((HOLD_AFTER_S / 2, HOLD_AFTER_S)))
 
 
 @given(clusters(), st.data())
@@ -159,9 +152,6 @@ def test_round_plans_and_tells_what_a_look_at_all_does(cluster: Cluster, data: s
         for _ in range(data.draw(st.integers(1, 2))):
             happen(cluster, data)
         found = cluster.round(float("inf"))
-        if found.is_cut:  # room that was held is not any more, and for that some were left asleep
-            cluster.act(found.plans)
-            found = cluster.round(float("inf"))
         whole = cluster.look_at_all()
         assert sorted(map(repr, found.plans)) == sorted(map(repr, whole.plans))
         assert cluster.waiting == whole.waiting
@@ -271,28 +261,3 @@ def test_who_was_served_has_another_place_among_its_siblings() -> None:
         served += [plan.attempt_id for plan in plans]
         cluster.act(plans)
     assert served == [an_attempt_id(1), an_attempt_id(2)] * 2
-
-
-def test_short_round_that_holds_room_gets_through_a_leaf() -> None:
-    """Of two that wait for room the second is one that it is held for: then nothing is left for anybody."""
-    leaf = Queue(path="root.a", capacity_percent=100.0, user_limit_factor=-1.0)
-    cluster = Cluster((Queue(path="root", is_leaf=False), leaf), SIZE * 10)
-    for _ in range(8):
-        cluster.hold(("root.a", "v", SIZE, False), 1)
-    for number, size in enumerate((4, 3)):
-        own = an_attempt_id(number + 1)
-        wanted = Demand(
-            attempt_id=own,
-            priority=0,
-            submitted_ms=number,
-            queue="root.a",
-            user="u",
-            wishes=[wish(7, SIZE * size)],
-        )
-        cluster.want(wanted, own)
-    for now_s in (0.0, HOLD_AFTER_S):
-        cluster.now_s = now_s
-        cluster.rounds.wake_all()
-        rounds = [cluster.round(1) for _ in range(4)]
-        assert [found.plans for found in rounds] == [()] * 4
-        assert not rounds[-1].is_cut, "rounds do not come to rest"

@@ -32,7 +32,6 @@ from tests.simulation.handover import PairStorm
 from tests.simulation.pair import RATES, PairCluster
 from tests.simulation.world import (
     BUSY_OPTIONS,
-    COLOCATION_OPTIONS,
     JOBS,
     LENDING_OPTIONS,
     NODES,
@@ -99,7 +98,7 @@ async def lending(seed: int) -> int:
 async def colocation(seed: int) -> int:
     """What one of two queues draws on is measured by agents and published by the ResourceManager."""
     jobs = [Job(1 + n % 4, SMALL, queue="batch" if n % 4 else "default") for n in range(JOBS)]
-    async with ColocationCluster(jobs, NODES, COLOCATION_OPTIONS) as cluster:
+    async with ColocationCluster(jobs, NODES, LENDING_OPTIONS) as cluster:
         storm = ColocationStorm(cluster, seed)
         await rage(storm)
         storm.calm()

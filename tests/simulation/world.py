@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 from tests.support.actors import Cluster, Job
 from tests.support.fakes import NODE
 from tests.support.loans import report
-from tests.support.rm_options import LIMITS, NODE_SIZE, Options
+from tests.support.rm_options import NODE_SIZE, Options
 from yodel.domain.colocation.properties import PREFIX
 from yodel.domain.ids import NodeId
 from yodel.domain.pod import PodHolding, PodPhase
@@ -48,7 +47,6 @@ LENDING_OPTIONS = Options(
     liveness=LivenessSettings(am_expiry_s=120, node_expiry_s=60, container_expiry_s=90),
     queues=leaves_under_root(["default", "batch"], maximum_lifetime_s=-1, default_lifetime_s=-1),
     dialects={"root.batch": "koordinator"},
-    allocation=replace(LIMITS, hold_after_s=2.0),
 )
 
 
@@ -120,7 +118,6 @@ class LendingCluster(Cluster):
         return NodeObservation(name=host, uid="u", resource_version="1", ready=True, allocatable=allocatable)
 
 
-COLOCATION_OPTIONS = replace(LENDING_OPTIONS, allocation=LIMITS)
 SWITCHED_ON = ConfUpdate(overall={f"{PREFIX}enabled": "true", f"{PREFIX}preset": "static"})
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.demands import AllocationLimits
+from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.ask_rules import DEFAULT_RULES, AskRules
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.queue import Queue, default_queues
@@ -30,7 +31,7 @@ from yodel.translator.pod_spec import PodSettings
 from yodel.translator.profiles import profiles
 
 NODE_SIZE = Resource(16_384, 16)
-LIMITS = AllocationLimits(minimum=Resource(1024, 1), maximum=Resource(8192, 4), hold_after_s=30.0)
+LIMITS = AllocationLimits(minimum=Resource(1024, 1), maximum=Resource(8192, 4))
 SMALL = Resource(1024, 1)
 
 
@@ -57,6 +58,7 @@ class Options:
     are_nodes_watched: bool = True
     ended_kept: EndedKept = field(default_factory=EndedKept)
     preemption: PreemptionRules = field(default_factory=PreemptionRules)
+    holds: HoldRules = field(default_factory=HoldRules)
 
     def limits(self) -> Limits:
         placement: Literal["bind", "kubernetes"] = "bind" if self.is_binding else "kubernetes"
@@ -66,6 +68,7 @@ class Options:
             access=AccessRules(admin_acl=Acl.parse(self.admin_acl), is_view_checked=self.acl_enable),
             allocation=self.allocation,
             preemption=self.preemption,
+            holds=self.holds,
             asks=self.ask_rules,
             constraints_handler=self.constraints_handler,
             submission=self.submission,

@@ -218,13 +218,17 @@ def revert_queues(
 def import_queues(
     file: File,
     dry_run: DryRun = False,
+    leave_out_refused: Annotated[
+        bool, typer.Option("--leave-out-refused", help="Go on without what is refused, and name it in the reason.")
+    ] = False,
     reason: Reason = "",
     since: Since = None,
     server: Server = None,
     as_json: AsJson = False,
 ) -> None:
     """Put a capacity-scheduler.xml in the place of all that is said of the queues.  Each property is taken over,
-    converted or left out with a note, or refused with its line; with one refusal nothing is changed.
+    converted or left out with a note, or refused with its line; with one refusal nothing is changed, unless it is left
+    out (--leave-out-refused).
 
     Example: yodel queue import /etc/hadoop/conf/capacity-scheduler.xml --dry-run
     """
@@ -232,7 +236,11 @@ def import_queues(
     def make() -> tuple[str, str, JsonObject]:
         from yodel.client import queue_edits
 
-        body: JsonObject = {"properties": queue_edits.properties_in(file), "reason": reason}
+        if leave_out_refused:
+            properties, why = queue_edits.without_refused(file, reason)
+        else:
+            properties, why = queue_edits.properties_in(file), reason
+        body: JsonObject = {"properties": properties, "reason": why}
         return "PUT", "/queue-configuration", body
 
     send(server, make, since, dry_run=dry_run, as_json=as_json)

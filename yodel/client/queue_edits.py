@@ -16,6 +16,7 @@ from yodel.errors import InvalidValue
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
     from yodel.client.show import Screen
+    from yodel.domain.queues.importing import Understood
 
 PREFIX = "yarn.scheduler.capacity."
 CHANGE_HEADS = ("PROPERTY", "BEFORE", "AFTER")
@@ -82,6 +83,11 @@ def tell(screen: Screen, found: JsonObject, *, as_json: bool) -> None:
     for over in found["over_maximum"]:
         held, maximum = show.amount(over["used"]), show.amount(over["maximum"])
         show.hint(f"{over['path']} holds {held}, and may have {maximum}: nothing starts there until it fits.")
+        losers, more = over.get("losers", []), over.get("more_losers", 0)
+        if losers or more:
+            named = [f"{one['application']} loses {one['containers']} containers" for one in losers]
+            named += [f"{more} more applications lose some"] if more else []
+            show.hint(f"After {over['ends_after_seconds']:.0f} s: {'; '.join(named)}.")
     if found["change_count"] > len(found["changes"]):
         show.hint(f"These are the first of {found['change_count']} properties.")
     if not found["is_needed"]:
@@ -114,6 +120,19 @@ def history_row(item: JsonObject) -> list[str]:
     ]
 
 
+def without_refused(file: str, reason: str) -> tuple[dict[str, str], str]:
+    """As ``properties_in``, but what is refused is left out; with a reason that names it."""
+    from yodel.domain.queues.history import REASON_LENGTH_MAX
+
+    found, name = _read(file)
+    for refusal in found.refusals:
+        show.hint(f"left out: {name}, {refusal}")
+    if found.refusals and not found.refused:
+        raise NotTaken(f"{name}: what is refused is of no one property.\n  Nothing was changed.")
+    told = f"left out: {', '.join(sorted(found.refused))}" if found.refused else ""
+    return found.properties, "; ".join(part for part in (reason, told) if part)[:REASON_LENGTH_MAX]
+
+
 def properties_in(file: str) -> dict[str, str]:
     """What a capacity-scheduler.xml says; what was converted or left out is told on standard error.
 
@@ -121,6 +140,15 @@ def properties_in(file: str) -> dict[str, str]:
         InvalidValue: it is no such file, or says what is refused: each with its line.
         OSError: it cannot be read.
     """
+    found, name = _read(file)
+    if found.refusals:
+        lines = "\n".join(f"{name}, {refusal}" for refusal in found.refusals)
+        raise NotTaken(f"{lines}\n  Nothing was changed.")
+    return found.properties
+
+
+def _read(file: str) -> tuple[Understood, str]:
+    """What a file says, and what it is called."""
     from yodel.domain.queues.importing import understood
     from yodel.domain.queues.xml_file import FILE_BYTES_MAX, NotReadable, entries
 
@@ -136,10 +164,7 @@ def properties_in(file: str) -> dict[str, str]:
         raise NotTaken(f"{name}, {error}") from error
     for note in found.notes:
         show.hint(f"note: {name}, {note}")
-    if found.refusals:
-        lines = "\n".join(f"{name}, {refusal}" for refusal in found.refusals)
-        raise NotTaken(f"{lines}\n  Nothing was changed.")
-    return found.properties
+    return found, name
 
 
 class NotTaken(InvalidValue):

@@ -112,6 +112,7 @@ def clean(text: str) -> str:
 def application_row(app: JsonObject) -> list[str]:
     """Under APPLICATION_HEADS."""
     is_over = app["finished_ms"] is not None
+    waiting = app["pending_containers"] + app.get("starting_containers", 0)
     return [
         app["id"],
         app["name"],
@@ -120,7 +121,7 @@ def application_row(app: JsonObject) -> list[str]:
         app["state"],
         app["final_status"] if is_over else "-",
         f"{app['progress_percent']:.0f}%",
-        f"{app['running_containers']}" + (f"+{app['pending_containers']}" if app["pending_containers"] else ""),
+        f"{app['running_containers']}" + (f"+{waiting}" if waiting else ""),
         memory(app["used"]["memory_mib"]),
         duration(app["elapsed_ms"]),
     ]
@@ -143,6 +144,12 @@ def application_facts(app: JsonObject) -> dict[str, str]:
         "Finished": time(app["finished_ms"]),
         "Lasted" if is_over else "Age": duration(app["elapsed_ms"]),
         "Holds": f"{app['running_containers']} containers, {amount(used)}" if not is_over else "",
+        "Starting": f"{app['starting_containers']} containers without a node, {amount(app['starting'])}"
+        if app.get("starting_containers")
+        else "",
+        "Reserved": f"{amount(app['reserved'])} on nodes that are held"
+        if app.get("reserved", {}).get("memory_mib")
+        else "",
         "Waits for": f"{app['pending_containers']} containers, {amount(pending)}" if app["pending_containers"] else "",
         "Used": f"{app['memory_mib_seconds']} MiB-seconds, {app['vcore_seconds']} vcore-seconds",
         "Taken back": f"{app['preempted_containers']} containers, {amount(app['preempted'])}"

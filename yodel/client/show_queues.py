@@ -52,6 +52,12 @@ def queue_facts(queue: JsonObject, windows: Sequence[JsonObject]) -> dict[str, s
         "Maximum": f"{amount(queue['maximum'])}: {most}",
         "Used": f"{amount(queue['used'])} by {queue['containers']} containers, {queue['used_percent']:g} % of the "
         "guarantee",
+        "Starting": f"{amount(queue['starting'])} for {queue['starting_containers']} containers without a node"
+        if queue.get("starting_containers")
+        else "",
+        "Reserved": f"{amount(queue['reserved'])} on nodes that are held"
+        if queue.get("reserved", {}).get("memory_mib")
+        else "",
         "Pending": f"{amount(queue['pending'])} for {queue['pending_containers']} containers",
         "Applications": f"{queue['running_applications']} running, {queue['pending_applications']} waiting"
         + (f", {queue['maximum_applications']} at most" if queue["maximum_applications"] is not None else "")

@@ -90,6 +90,17 @@ class Hindrance(NamedTuple):
         )
 
 
+def backing_off(said: str, size: Resource) -> Hindrance:
+    """``said`` are Kubernetes' words, if it had some."""
+    why = f": {said}" if said else ""
+    text = f"Kubernetes found no node for its pods{why}. Its share went to others, and it is tried again after a while."
+    return Hindrance(Hurdle.BACKOFF, size, said=text)
+
+
+def in_pieces(size: Resource) -> Hindrance:
+    return Hindrance(Hurdle.PIECES, size, said=f"No node has {size} free in one piece.")
+
+
 def too_many(path: str, running: int, most: int) -> str:
     """CSMaxRunningAppsEnforcer keeps it silent; begun as the CapacityScheduler begins what it says of shares."""
     return (

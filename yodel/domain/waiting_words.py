@@ -20,6 +20,7 @@ class What(StrEnum):
     USER_AM_LIMIT = "USER_AM_LIMIT"
     PARALLEL_APPLICATIONS = "PARALLEL_APPLICATIONS"
     POOL_FULL = "POOL_FULL"
+    IN_PIECES = "IN_PIECES"
     HELD = "HELD"
     PODS_UNDER_WAY = "PODS_UNDER_WAY"
     NO_NODE = "NO_NODE"
@@ -45,6 +46,7 @@ _WHAT: Mapping[Hurdle, What] = {
     Hurdle.USER_LIMIT: What.USER_LIMIT,
     Hurdle.PARALLEL: What.PARALLEL_APPLICATIONS,
     Hurdle.ROOM: What.POOL_FULL,
+    Hurdle.PIECES: What.IN_PIECES,
     Hurdle.HELD: What.HELD,
     Hurdle.PODS: What.PODS_UNDER_WAY,
     Hurdle.NODES: What.NO_NODE,
@@ -56,10 +58,12 @@ _WHAT: Mapping[Hurdle, What] = {
     Hurdle.NEIGHBOURS: What.NEIGHBOURS,
     Hurdle.LOCALITY: What.LOCALITY_DELAY,
     Hurdle.OWN_NODE: What.NODE_FULL,
+    Hurdle.BACKOFF: What.UNSCHEDULABLE,
     Hurdle.TURN: What.TURN,
 }
 _CHANGES: Mapping[What, str] = {
     What.POOL_FULL: "containers end, nodes lend more, or a node comes.",
+    What.IN_PIECES: "containers end on one node until it fits there.",
     What.HELD: "containers end until the room is there for whom it is held, or that is not wanted any more.",
     What.PODS_UNDER_WAY: "Kubernetes finds nodes for them, or in_flight_max is raised.",
     What.NO_NODE: "a node agent registers, or its node can be used again (yodel node list).",

@@ -8,7 +8,7 @@ import pwd
 import time
 from collections.abc import Collection, Mapping, Sequence
 
-from yodel.errors import Refused
+from yodel.errors import Refused, Unavailable
 from yodel.ports.identity import PosixUser
 from yodel.telemetry.rates import Rate
 
@@ -78,5 +78,7 @@ def _of_this_machine(user: str) -> PosixUser:
             f"([user_ids.{user}]; with the chart: users.accounts), submit as a user who is known (HADOOP_USER_NAME), "
             'or let all containers run as one user (user_mode = "single")'
         ) from error
+    except OSError as error:
+        raise Unavailable(f"user {user} could not be looked up: {error}") from error
     groups = [gid for gid in os.getgrouplist(user, entry.pw_gid) if gid != entry.pw_gid]
     return PosixUser(uid=entry.pw_uid, gid=entry.pw_gid, groups=groups)

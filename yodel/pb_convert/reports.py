@@ -43,6 +43,8 @@ class ReportFacts:
     attempt: Attempt | None
     used: Resource
     running_containers: int
+    reserved: Resource = NONE
+    reserved_containers: int = 0
     memory_mib_s: int
     vcore_s: int
     preempted_memory_mib_s: int
@@ -128,10 +130,10 @@ def _usage(app: Application, facts: ReportFacts) -> pb.ApplicationResourceUsageR
     gone = Resource(-1, -1)
     usage = pb.ApplicationResourceUsageReportProto(
         num_used_containers=-1 if ended else int32(facts.running_containers),
-        num_reserved_containers=-1 if ended else 0,
+        num_reserved_containers=-1 if ended else int32(facts.reserved_containers),
         used_resources=ids.resource_pb(gone if ended else facts.used),
-        reserved_resources=ids.resource_pb(gone if ended else NONE),
-        needed_resources=ids.resource_pb(gone if ended else facts.used),
+        reserved_resources=ids.resource_pb(gone if ended else facts.reserved),
+        needed_resources=ids.resource_pb(gone if ended else facts.used + facts.reserved),
         memory_seconds=int64(facts.memory_mib_s),
         vcore_seconds=int64(facts.vcore_s),
         preempted_memory_seconds=int64(facts.preempted_memory_mib_s),

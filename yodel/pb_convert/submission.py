@@ -172,6 +172,15 @@ def _acl(context: pb.ApplicationSubmissionContextProto, kind: pb.ApplicationAcce
     return " "
 
 
+def asked_priority(context: bytes) -> int:
+    """Of a submission as it came, whatever became of it; 0 where it said none, or its context cannot be read."""
+    try:
+        found = pb.ApplicationSubmissionContextProto.FromString(context)
+    except DecodeError:
+        return 0
+    return found.priority.priority if found.HasField("priority") else 0
+
+
 def _lifetime_s(context: pb.ApplicationSubmissionContextProto) -> int:
     for entry in context.application_timeouts:
         if entry.application_timeout_type == pb.APP_TIMEOUT_LIFETIME:

@@ -28,4 +28,5 @@ class Users(Groups, Protocol):
         """Whether the settings say who this user is on the nodes."""
 
     def posix_user(self, user: str) -> PosixUser:
-        """Raises yodel.errors.Refused: unknown, or a user whose containers may not run."""
+        """May block.  Raises yodel.errors.Refused: unknown, or a user whose containers may not run; Unavailable: who
+        is asked did not answer."""

@@ -114,6 +114,7 @@ class QueueCalls:
 
 def _statistics(view: QueueView) -> pb.QueueStatisticsProto:
     metrics = view.metrics
+    pending_containers, pending = metrics.waited_for
     free = (view.share.guaranteed - metrics.used).at_least_zero()
     return pb.QueueStatisticsProto(
         numAppsSubmitted=int64(metrics.submitted),
@@ -127,11 +128,11 @@ def _statistics(view: QueueView) -> pb.QueueStatisticsProto:
         availableVCores=int64(free.vcores),
         allocatedMemoryMB=int64(metrics.used.memory_mib),
         allocatedVCores=int64(metrics.used.vcores),
-        pendingMemoryMB=int64(metrics.pending_resource.memory_mib),
-        pendingVCores=int64(metrics.pending_resource.vcores),
-        reservedMemoryMB=0,
-        reservedVCores=0,
+        pendingMemoryMB=int64(pending.memory_mib),
+        pendingVCores=int64(pending.vcores),
+        reservedMemoryMB=int64(metrics.reserved.memory_mib),
+        reservedVCores=int64(metrics.reserved.vcores),
         allocatedContainers=int64(metrics.containers_allocated),
-        pendingContainers=int64(metrics.containers_pending),
-        reservedContainers=0,
+        pendingContainers=int64(pending_containers),
+        reservedContainers=int64(metrics.containers_reserved),
     )

@@ -30,6 +30,8 @@ class ReportMaker:
             attempt=view.attempt,
             used=view.used,
             running_containers=view.running_containers,
+            reserved=view.reserved,
+            reserved_containers=view.reserved_containers,
             memory_mib_s=view.memory_mib_s,
             vcore_s=view.vcore_s,
             preempted_memory_mib_s=view.preempted.memory_mib_s,

@@ -15,10 +15,12 @@ from typing import Any
 
 from yodel.domain.acl import AccessRules
 from yodel.domain.allocation.demands import AllocationLimits
+from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.pools import PoolName
 from yodel.domain.queues.queue import Queue
 from yodel.ports.clock import Clock, Timers
 from yodel.ports.identity import Users
@@ -119,6 +121,7 @@ class Limits:
     access: AccessRules
     allocation: AllocationLimits
     preemption: PreemptionRules
+    holds: HoldRules
     asks: AskRules
     constraints_handler: ConstraintsHandler
     submission: SubmissionLimits
@@ -264,6 +267,8 @@ class Core:
             self.quotas,
             self._tick_wanted,
             lambda queue: self.maker.profiles.of(queue).binds,
+            limits.holds,
+            self._holds_changed,
         )
         self.window_edges = WindowEdges(self.engine, clock, self.quotas, self._tick_wanted.set)
         self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas)
@@ -271,9 +276,16 @@ class Core:
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
         ports, limits, clock = self._ports, self._limits, self._ports.clock
-        maximum = MaximumAllocation(self.state.pools, limits.allocation)
+        maximum = MaximumAllocation(self.state, limits.allocation)
         self.submission = SubmissionService(
-            self.engine, self.rights, limits.submission, limits.allocation, maximum, self.quotas, limits.asks
+            self.engine,
+            self.rights,
+            limits.submission,
+            limits.allocation,
+            maximum,
+            self.quotas,
+            limits.asks,
+            self.maker.require_runnable,
         )
         self.master = MasterService(
             self.engine,
@@ -289,6 +301,8 @@ class Core:
         self.delegation_tokens = DelegationTokens(self.engine, clock, ports.random_bytes, limits.delegation, stored)
         self.log_aggregation = LogAggregation(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
+        self.queries.losers, self.queries.ends_after_s = self.preemption.losers, lambda: self.preemption.ends_after_s
+        self.queries.why.max_priority = lambda: self.submission.max_priority
         self.queries.why.look, self.queries.why.on_notice = self.scheduler.looks.fresh, self.preemption.on_notice
 
     def _wire_administration(self) -> None:
@@ -354,7 +368,14 @@ class Core:
         self.binder.published(rows)
         self.publishing.published(rows)
         self.window_edges.published()
-        self.scheduler.published()
+        self.scheduler.published(rows)
+
+    def _holds_changed(self, pool: PoolName) -> None:
+        """Pods that wait for a place are looked at: those that may go to other nodes now are made anew."""
+        for container_id in self.state.container_index.planned:
+            if self.state.pools.pools.of(self.state.containers[container_id].queue) == pool:
+                self.reconciles.add(container_id)
+        self.binder.holds_changed()
 
     def _has_pod(self, container_id: ContainerId) -> bool:
         return self.reconciler.has_pod(container_id)

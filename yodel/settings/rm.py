@@ -109,9 +109,14 @@ class Settings(BaseSettings):
     """How long a request waits for room on the hosts that it names (…capacity.node-locality-delay)."""
     rack_locality_delay_s: float = Field(default=1.0, ge=0)
     """How much longer it then waits for room in their racks (…capacity.rack-locality-additional-delay)."""
-    hold_room_after_s: float = Field(default=30.0, ge=-1)
-    """How long a container waits for nothing but room before room is held for it, so that smaller ones that are served
-    later do not fill it. 0: at once, as in YARN; -1: never."""
+    hold_nodes_max: int = Field(default=10, ge=0, le=100)
+    """Percent of a pool's nodes, but one at least, that may be held at once, each for one container that no node has
+    room for in one piece. 0: none is held."""
+    hold_max_s: float = Field(default=120.0, ge=1)
+    """How long a node is held on which nothing becomes free."""
+    placement_wait_s: float = Field(default=30.0, ge=1)
+    """How long a pod may wait for a node. With an autoscaler: above the time that a new node takes. After it a queue
+    under its guarantee gets what the pod holds, and a node that was held for it is given up."""
     placement_constraints_handler: Literal["disabled", "scheduler", "placement-processor"] = "scheduler"
     """Who handles placement constraints (yarn.resourcemanager.placement-constraints.handler). `placement-processor`
     rejects a request that cannot be placed; `scheduler` lets it wait."""

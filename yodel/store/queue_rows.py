@@ -16,6 +16,7 @@ from yodel.store import tables
 
 _PLAIN = (
     *("weight", "user_limit_factor", "minimum_user_limit_percent", "am_share", "maximum_applications", "priority"),
+    *("applications_of_all", "maximum_allocation_mib", "maximum_allocation_vcores"),
     "is_by_priority",
     *("maximum_parallel_applications", "is_free_mix", "is_preemption_disabled", "is_intra_queue_preemption_disabled"),
 )

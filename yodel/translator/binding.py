@@ -98,13 +98,15 @@ class Chooser:
         node = self._ledger.nodes.get(node_name)
         return node is not None and node in self._eligible_for(wants)
 
-    def explain(self, wants: Wants, avoided: Collection[str] = ()) -> str:
+    def explain(self, wants: Wants, avoided: Collection[str] = (), held: Collection[str] = ()) -> str:
         """Why there is no place, in kube-scheduler's words.  Looks at every node."""
         reasons: Counter[str] = Counter()
         for node in self._ledger.nodes.values():
             reason = self._refusal(wants.spec, node)
             if not reason and node.name in avoided:
                 reason = "node(s) refused the pod a short time ago"
+            if not reason and node.name in held:
+                reason = "node(s) were held for a larger container"
             reasons.update([reason] if reason else lacking(wants.amounts, node.allocatable, node.used))
         return nowhere(len(self._ledger.nodes), reasons)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import getpass
 import socket
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.allocation.demands import AllocationLimits
+from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.ask_rules import AskRules
 from yodel.domain.preemption.rules import PreemptionRules
@@ -51,6 +51,7 @@ def core_limits(settings: Settings) -> Limits:
         access=AccessRules(admin_acl=Acl.parse(settings.admin_acl), is_view_checked=settings.acl_enable),
         allocation=allocation_limits(settings),
         preemption=preemption_rules(settings.preemption),
+        holds=hold_rules(settings),
         asks=ask_rules(settings),
         constraints_handler=settings.placement_constraints_handler,
         submission=SubmissionLimits(
@@ -144,8 +145,13 @@ def allocation_limits(settings: Settings) -> AllocationLimits:
         maximum_follows_nodes=settings.maximum_follows_nodes,
         am_share=settings.am_share,
         in_flight_max=settings.in_flight_max,
-        hold_after_s=settings.hold_room_after_s if settings.hold_room_after_s >= 0 else inf,
         delays=LocalityDelays(node_s=settings.node_locality_delay_s, rack_s=settings.rack_locality_delay_s),
+    )
+
+
+def hold_rules(settings: Settings) -> HoldRules:
+    return HoldRules(
+        part=settings.hold_nodes_max / 100, longest_s=settings.hold_max_s, placed_s=settings.placement_wait_s
     )
 
 

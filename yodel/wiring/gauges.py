@@ -19,6 +19,7 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
         **core.capacities.gauges(),
         LEADER_GAUGE: 1,
         CHANGES_WAITING_GAUGE: core.engine.waiting,
+        **_containers(core),
         "reconciles_waiting": len(core.reconciles),
         "pod_events_dropped": core.inspection.dropped,
         "unplaceable_asks": len(core.state.reasons.misfits),
@@ -27,4 +28,15 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
         "preemption_notices_total": core.preemption.given_count,
         "preempted_containers_total": core.preemption.preempted_count,
         "withdrawn_pods_total": core.preemption.withdrawn_count,
+    }
+
+
+def _containers(core: Core) -> dict[str, float]:
+    """Those with a node, those whose pods have none yet, and those that are asked for and not planned."""
+    state, cluster = core.state, core.state.usage.cluster
+    return {
+        "containers_allocated": cluster.allocated_containers,
+        "containers_starting": cluster.starting_containers,
+        "containers_pending": sum(runtime.wishes.pending()[0] for runtime in state.masters.runtimes.values()),
+        "nodes_held": len(state.holds.all),
     }

@@ -184,7 +184,7 @@ def test_applications_are_listed(net: Net) -> None:
     head, failed, running = lines(run("app", "list"))
     assert head[0] == "APPLICATION"
     assert (failed[0], failed[4:6]) == (str(FAILED.id), ["FAILED", "FAILED"])
-    assert (running[0], running[4:9]) == (str(RUNNING.id), ["RUNNING", "-", "0%", "3", "6144 MiB"])
+    assert (running[0], running[4:9]) == (str(RUNNING.id), ["RUNNING", "-", "0%", "2+1", "4096 MiB"])
 
 
 def test_applications_are_filtered(net: Net) -> None:

@@ -1,141 +1,59 @@
-"""Since when wishes wait for room, which of them wait too long, and how much is set aside for them."""
+"""How many nodes are held, which, and which have room."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
-from tests.support.playbook import key
-from tests.support.records import an_attempt_id
-from yodel.domain.allocation.demands import AllocationLimits, Blocked, Capacity, Demand, Looked
-from yodel.domain.allocation.held import Held
-from yodel.domain.allocation.holds import Hold, Moment, Wait, Waits
-from yodel.domain.allocation.purse import Holding, Purse
-from yodel.domain.ask_book import Wish
+from yodel.domain.allocation.holds import HoldRules, Tenancy, best_node, oldest_node
+from yodel.domain.allocation.places import NodePlace, Places
 from yodel.domain.container import Placement
-from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.queues.ledger import Ledger
-from yodel.domain.queues.pools import NATIVE, PoolName
-from yodel.domain.queues.queue import Queue
-from yodel.domain.queues.shares import Tree
+from yodel.domain.ids import NodeId
+from yodel.domain.queues.pools import Lent, Pool
 from yodel.domain.resource import Resource
 
 SIZE = Resource(1024, 1)
-LEAF = "root.a"
+NODES = [NodeId(f"n{number}", 1) for number in range(4)]
 
 
-def a_wait(number: int) -> Wait:
-    return an_attempt_id(number), key(capability=SIZE * 4)
+@pytest.mark.parametrize(("part", "nodes", "most"), [(0.1, 2, 1), (0.1, 25, 2), (0.0, 25, 0), (0.1, 0, 0), (1.0, 3, 3)])
+def test_a_part_of_the_nodes_is_held_and_one_at_least(part: float, nodes: int, most: int) -> None:
+    assert HoldRules(part=part).most(nodes) == most
 
 
-def due(waits: Waits, now_s: float, after_s: float = 30.0) -> list[Wait]:
-    moment = Moment(now_s, after_s, SIZE)
-    return [wait for path in waits.due(moment) for wait, _ in waits.due_of(path, moment)]
+def test_node_with_fewest_containers_or_with_the_oldest() -> None:
+    few = Tenancy(node_id=NODES[0], count=1, oldest_ms=9)
+    old = Tenancy(node_id=NODES[1], count=5, oldest_ms=1)
+    assert (best_node([old, few]), oldest_node([few, old])) == (NODES[0], NODES[1])
+    assert (best_node([]), oldest_node([])) == (None, None)
 
 
-def short(*numbers: int) -> dict[Wait, Resource]:
-    return {a_wait(number): SIZE * 4 for number in numbers}
+def test_pool_finds_all_nodes_with_room_whatever_was_held_and_lent() -> None:
+    pool = Pool()
+    for number, node_id in enumerate(NODES):
+        pool.lend(node_id, Lent(SIZE * 4, SIZE * 4))
+        pool.hold(node_id, SIZE * number, 1)
+    for count in range(1, 5):
+        fitting = {node_id for node_id in NODES if (SIZE * count).fits_in(pool.free_on(node_id))}
+        assert fitting <= set(pool.with_room(SIZE * count))
+    pool.lend(NODES[0], None)
+    assert NODES[0] not in pool.with_room(SIZE)
+    pool.hold(NODES[3], SIZE * 3, -1)
+    assert pool.with_room(SIZE * 4) == [NODES[3]]
 
 
-def test_wish_is_due_when_its_bound_has_passed() -> None:
-    waits = Waits()
-    waits.looked(LEAF, short(1), (), 100.0)
-    waits.looked(LEAF, short(2, 1), (), 110.0)
-    assert (due(waits, 129.9), waits.next_s) == ([], 130.0)
-    assert (due(waits, 130.0), waits.next_s) == ([a_wait(1)], float("inf"))
-    assert due(waits, 140.0) == [a_wait(2), a_wait(1)]
+def places(free: dict[NodeId, Resource], held: frozenset[NodeId] = frozenset()) -> Places:
+    nodes = [
+        NodePlace(id=node_id, rack="/r", label="", capability=SIZE * 4, names=frozenset({node_id.host}))
+        for node_id in free
+    ]
+    return Places(nodes, free.__getitem__, held=held)
 
 
-def test_what_waits_no_more_is_forgotten() -> None:
-    waits = Waits()
-    waits.looked(LEAF, short(1), (), 0.0)
-    waits.looked(LEAF, {}, (), 10.0)
-    assert (due(waits, 1000.0), waits.next_s) == ([], float("inf"))
-    waits.looked(LEAF, short(1), (), 20.0)
-    assert due(waits, 49.0) == []
-    waits.forget(LEAF)
-    assert due(waits, 50.0) == []
-
-
-def test_patience_begins_anew_with_each_container() -> None:
-    waits = Waits()
-    waits.looked(LEAF, short(1, 2), (), 0.0)
-    assert due(waits, 30.0) == [a_wait(1), a_wait(2)]
-    waits.looked(LEAF, short(1, 2), [a_wait(1)], 31.0)
-    assert due(waits, 60.0) == [a_wait(2)]
-    waits.served(LEAF, [a_wait(2)])
-    assert due(waits, 60.0) == []
-    assert due(waits, 61.0) == [a_wait(1)]
-
-
-def test_another_bound_counts_at_once() -> None:
-    waits = Waits()
-    waits.looked(LEAF, short(1), (), 0.0)
-    assert due(waits, 30.0) == [a_wait(1)]
-    assert due(waits, 30.0, after_s=60.0) == []
-    assert due(waits, 30.0, after_s=float("inf")) == []
-    assert due(waits, 30.0, after_s=10.0) == [a_wait(1)]
-
-
-def a_purse(total: Resource = SIZE * 16, used: Resource = SIZE * 15) -> Purse:
-    return Purse(Capacity(total=total, used=used), AllocationLimits(minimum=SIZE))
-
-
-def test_what_is_set_aside_is_free_and_not_left() -> None:
-    purse = a_purse()
-    assert purse.set_aside(SIZE * 4)
-    assert (purse.free, purse.left) == (SIZE, Resource(-3072, -3))
-
-
-def test_second_one_is_held_room_for_within_a_part_of_the_pool_only() -> None:
-    purse = a_purse()
-    assert purse.set_aside(SIZE * 3)
-    assert not purse.set_aside(SIZE * 2)
-    assert purse.set_aside(SIZE)
-
-
-def test_no_room_is_held_for_what_the_pool_never_has() -> None:
-    purse = a_purse()
-    assert not purse.set_aside(SIZE * 17)
-    assert purse.left == SIZE
-
-
-@dataclass
-class OneLeaf:
-    demands: dict[ApplicationAttemptId, Demand]
-    pool: PoolName = NATIVE
-
-
-def test_round_that_holds_no_room_says_that_others_slept_for_nothing() -> None:
-    tree = Tree((Queue(path="root", is_leaf=False), Queue(path=LEAF, user_limit_factor=-1.0)), SIZE * 16)
-    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=1.0)
-    attempt_id, wanted = a_wait(1)
-    assert wanted is not None
-    demand = Demand(
-        attempt_id=attempt_id, priority=0, submitted_ms=0, wishes=[Wish(key=wanted, count=1, placement=Placement())]
-    )
-    held, moment = Held(), Moment(0.0, 30.0, SIZE)
-    held.choose(moment, {}, ledger, ledger.standing)
-    held.looked(LEAF, Looked(short={a_wait(1): Blocked("alice", SIZE * 4, False)}), (), ledger)
-    held.choose(moment._replace(now_s=30.0), {LEAF: OneLeaf({attempt_id: demand})}, ledger, ledger.standing)
-    kept = held.kept(NATIVE)
-    assert [(hold.wait, hold.size) for hold in kept] == [(a_wait(1), SIZE * 4)]
-    assert held.came_to_be(NATIVE, kept, kept)
-    assert not held.came_to_be(NATIVE, [], kept)
-    assert held.kept(NATIVE) == []
-    held.choose(moment._replace(now_s=31.0), {LEAF: OneLeaf({})}, ledger, ledger.standing)
-    assert held.holds == {}
-
-
-@pytest.mark.parametrize(("maximum", "is_held"), [(100.0, True), (50.0, True), (12.5, False)])
-def test_room_is_held_for_what_limits_let(maximum: float, is_held: bool) -> None:
-    """A maximum of all there is does not limit: that there is no more is seen of the pool."""
-    leaf = Queue(path=LEAF, capacity_percent=100.0, maximum_capacity_percent=maximum, user_limit_factor=-1.0)
-    tree = Tree((Queue(path="root", is_leaf=False), leaf), SIZE * 16)
-    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=1.0)
-    hold = Hold(*a_wait(1), LEAF, "alice", SIZE * 4)
-    purse = a_purse()
-    holding = Holding({hold.wait: hold}, purse, ledger)
-    holding.take_turn(hold.wait, is_needed=True)
-    assert (holding.held, purse.left != purse.free) == ((hold,) if is_held else (), is_held)
+def test_a_piece_is_promised_once_and_never_of_a_node_that_is_held_or_avoided() -> None:
+    free = dict.fromkeys(NODES, SIZE * 3)
+    found = places(free, held=frozenset(NODES[:1]))
+    avoided = frozenset(NODES[1:2])
+    assert [found.take_piece(Placement(), SIZE * 2, avoided) for _ in range(3)] == [True, True, False]
+    assert [found.take_piece(Placement(), SIZE * 3) for _ in range(2)] == [True, False]
+    assert [found.take_piece(Placement(), SIZE) for _ in range(3)] == [True, True, False], "what the large ones left"
+    assert found.held_free(NODES[0]) == SIZE * 3

@@ -17,7 +17,17 @@ from yodel.domain.queues.properties import (
     properties_of,
     require_passable,
 )
-from yodel.domain.queues.queue import Ordering, Queue, QueueState, default_queues, leaves_under_root
+from yodel.domain.queues.queue import (
+    Ordering,
+    Queue,
+    QueueState,
+    applications_max,
+    default_queues,
+    largest_container,
+    leaves_under_root,
+    lifetime_s,
+)
+from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate, QueueChange, assembled
 from yodel.errors import Refused
 
@@ -317,7 +327,8 @@ def test_unsound_configuration_is_refused_in_hadoops_words(changes: dict[str, st
         ("root.gone.capacity", "10"),
         ("root.a.acl_submit_applications", "a\x00b"),
         ("root.a.acl_submit_applications", "a" * 5000),
-        ("maximum-applications", "10"),
+        ("root.maximum-applications", "10"),
+        ("maximum-applications", "0"),
         ("node-locality-delay", "40"),
         ("maximum-am-resource-percent", "0"),
         ("maximum-am-resource-percent", "much"),
@@ -450,3 +461,58 @@ def test_property_counts_for_the_queue_it_is_of_where_one_is_called_as_it_begins
     assert weights == {"root.user-settings": (("bob", 0.5),)}
     assert [path for path, queue in found.items() if queue.is_preemption_disabled] == ["root.intra-queue-preemption"]
     assert not any(queue.is_intra_queue_preemption_disabled for queue in found.values())
+
+
+@pytest.mark.parametrize(
+    ("said", "longest_s", "usual_s"),
+    [
+        ({"root.a.maximum-application-lifetime": "20"}, 20, 20),
+        ({"root.maximum-application-lifetime": "20"}, 20, 20),
+        ({"root.default-application-lifetime": "10"}, -1, 10),
+        ({"root.maximum-application-lifetime": "20", "root.default-application-lifetime": "10"}, 20, 10),
+        ({"root.maximum-application-lifetime": "20", "root.a.maximum-application-lifetime": "50"}, 50, 50),
+        ({"root.maximum-application-lifetime": "20", "root.a.maximum-application-lifetime": "0"}, 0, 0),
+        ({"root.default-application-lifetime": "10", "root.a.maximum-application-lifetime": "5"}, 5, 5),
+    ],
+)
+def test_lifetimes_are_as_of_the_queue_above_and_the_longest_is_the_usual_one(
+    said: dict[str, str], longest_s: int, usual_s: int
+) -> None:
+    words = {"root.queues": "a", "root.a.capacity": "100", **said}
+    queues = described({PREFIX + name: value for name, value in words.items()}).queues
+    leaf = queues[-1]
+    assert (leaf.maximum_lifetime_s, leaf.usual_lifetime_s) == (longest_s, usual_s)
+    assert lifetime_s(leaf, 0) == usual_s
+
+
+def test_applications_of_the_whole_scheduler_are_counted_of_leaves_that_say_nothing() -> None:
+    words = {"maximum-applications": "100", "root.queues": "a,b", "root.a.capacity": "25", "root.b.capacity": "75"}
+    queues = described({PREFIX + name: value for name, value in words.items()}).queues
+    assert [applications_max(queue, queue.capacity_percent / 100) for queue in queues if queue.is_leaf] == [25, 75]
+    assert properties_of(queues, 0.1)[f"{PREFIX}maximum-applications"] == "100"
+
+
+@pytest.mark.parametrize(
+    ("said", "largest"),
+    [
+        ({}, Resource(8192, 4)),
+        ({"root.maximum-allocation-mb": "2048"}, Resource(2048, 4)),
+        ({"root.maximum-allocation-mb": "2048", "root.a.maximum-allocation-mb": "4096"}, Resource(4096, 4)),
+        ({"root.a.maximum-allocation": "memory-mb=2048,vcores=2"}, Resource(2048, 2)),
+        ({"root.a.maximum-allocation-vcores": "100"}, Resource(8192, 4)),
+    ],
+)
+def test_largest_container_is_as_of_the_queue_above_and_within_the_clusters(
+    said: dict[str, str], largest: Resource
+) -> None:
+    words = {PREFIX + name: value for name, value in {"root.queues": "a", "root.a.capacity": "100", **said}.items()}
+    queues = described(words).queues
+    assert largest_container(queues[-1], Resource(8192, 4)) == largest
+    assert described(properties_of(queues, 0.1)).queues[-1].maximum_allocation_mib == queues[-1].maximum_allocation_mib
+
+
+@pytest.mark.parametrize("text", ["memory-mb=x", "gpu=1", "memory-mb=0", "2048"])
+def test_largest_container_that_is_none_is_refused_by_its_name(text: str) -> None:
+    words = {"root.queues": "a", "root.a.capacity": "100", "root.a.maximum-allocation": text}
+    with pytest.raises(Refused, match=r"root\.a\.maximum-allocation: "):
+        described({PREFIX + name: value for name, value in words.items()})

@@ -25,18 +25,31 @@ from yodel.domain.allocation.demands import (
     Plan,
 )
 from yodel.domain.allocation.figures import Figures
+from yodel.domain.allocation.holds import Short, Wait
 from yodel.domain.allocation.locality import Patience, Spots, spots_near
 from yodel.domain.allocation.orders import Order, alike, is_anywhere, take_backs
 from yodel.domain.allocation.outcomes import Hurdle, Outcome
-from yodel.domain.allocation.purse import Holding, Purse
+from yodel.domain.allocation.purse import Purse
 from yodel.domain.allocation.turns import AT_ONCE_MAX, Turns, is_served
 from yodel.domain.ask_book import AskKey, Wish
+from yodel.domain.container import Placement
 from yodel.domain.ids import ApplicationAttemptId, ContainerId
 from yodel.domain.queues.ledger import Ledger, Standing
 from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.shares import Tree
 from yodel.domain.resource import NONE, Resource, rounded_up
-from yodel.domain.waiting import WAITS_FOR_NEIGHBOURS, WAITS_FOR_PLACES, Hindrance, Unserved, Unserveds
+from yodel.domain.waiting import (
+    WAITS_FOR_NEIGHBOURS,
+    WAITS_FOR_PLACES,
+    Hindrance,
+    Unserved,
+    Unserveds,
+    backing_off,
+    in_pieces,
+)
+
+SHORTS_MAX = 8
+"""Wishes of a leaf that may be held a node for: the first that limits let is."""
 
 
 def decide(
@@ -81,6 +94,7 @@ def decide_leaves(
     the next decision.
     """
     tick = _Tick(capacity, limits, watched, ledger)
+    tick.serve_holds()
     turns = Turns(ledger, leaves, standings)
     may_grow = any(demand.increases for of_leaf in leaves.values() for demand in of_leaf)
     if is_cut := not _take_turns(tick, turns, limits, heads_max, may_grow=may_grow):
@@ -125,20 +139,15 @@ def _take_turns(tick: _Tick, turns: Turns, limits: AllocationLimits, heads_max: 
 
 
 def _tell_the_rest(tick: _Tick, turns: Turns, told: Container[str], heads_max: float) -> bool:
-    """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not.
-
-    A leaf whose turns ended before it was through, as room is held from there on, is told whole if no other is: else
-    the next decision would come just as far.
-    """
-    is_whole, is_one_told = True, False
+    """Nothing more can be planned; why is told of what is left, in whatever order.  False: of some it is not."""
+    is_whole = True
     for path, left in turns.rest():
         if path in told and path not in tick.looked:
             continue
-        if tick.heads >= heads_max and (is_one_told or path not in tick.looked):
+        if tick.heads >= heads_max:
             is_whole = False
             tick.looked.pop(path, None)
             continue
-        is_one_told = True
         for demand, wish in left:
             if wish is None:
                 tick.serve_first(demand)
@@ -179,7 +188,8 @@ class _Tick:
         self.looked: dict[str, Looked] = {}
         self.heads = 0
         """Turns that wishes had."""
-        self._holding = Holding(capacity.holds, self._purse, ledger)
+        self._from_holds: set[Wait] = set()
+        """Wishes of which one container goes to the node that is held for it."""
         self._postponed: list[Order] = []
         self._in_vain: dict[tuple[str, str, Resource, str], Resource] = {}
         """Wishes for any place that limits or room left nothing for, by queue, user, size and label, each with the
@@ -193,7 +203,61 @@ class _Tick:
     @property
     def is_spent(self) -> bool:
         """Not even the least container can be planned."""
-        return self._purse.pods_left <= 0 or not self._limits.minimum.fits_in(self._purse.left)
+        return self._purse.pods_left <= 0 or not self._limits.minimum.fits_in(self._purse.free)
+
+    def serve_holds(self) -> None:
+        """What fits on the node that is held for it by now, before all others: it was first when that began."""
+        for hold in self._capacity.holds:
+            places, short = self._places, hold.short
+            if hold.container_id is not None or places is None or self._purse.pods_left <= 0:
+                continue
+            if not short.size.fits_in(places.held_free(hold.node_id)):
+                continue
+            self._give_back(short, hold.counted)
+            is_am = short.key is None
+            if is_am:
+                is_let = self._ledger.why_no_am(short.queue, short.user, short.size) is None
+            else:
+                is_let = self._ledger.count(short.queue, short.user, short.size, 1) > 0
+            if not is_let or self._purse.pay(short.size) is not Hurdle.NONE:
+                self._give_back(short, NONE - hold.counted)
+                continue
+            self._ledger.take(short.queue, short.user, short.size, is_am=is_am)
+            self._from_holds.add(short.wait)
+            self.plans.append(
+                Plan(
+                    attempt_id=short.attempt_id,
+                    key=short.key,
+                    capability=short.size,
+                    placement=replace(short.placement, nodes=(hold.node_id.host,)),
+                    tags=short.tags,
+                    is_held=True,
+                )
+            )
+
+    def _give_back(self, short: Short, amount: Resource) -> None:
+        self._purse.give_back(amount)
+        self._ledger.take(short.queue, short.user, NONE - amount)
+
+    def _note_short(self, looked: Looked, demand: Demand, wish: Wish, size: Resource) -> None:
+        """What is kept by a constraint is nobody's to hold a node for."""
+        if wish.request is not None or len(looked.short) >= SHORTS_MAX or size.fits_in(self._limits.minimum):
+            return
+        placement = replace(wish.placement, avoid=demand.avoid) if demand.avoid else wish.placement
+        short = Short(
+            attempt_id=demand.attempt_id,
+            key=wish.key,
+            queue=demand.queue,
+            user=demand.user,
+            size=size,
+            placement=placement,
+        )
+        self._add_short(looked, short)
+
+    def _add_short(self, looked: Looked, short: Short) -> None:
+        """Nothing is smaller than the least container, so nothing comes before it."""
+        if len(looked.short) < SHORTS_MAX and not short.size.fits_in(self._limits.minimum):
+            looked.short[short.wait] = short
 
     def serve_first(self, demand: Demand) -> None:
         """The AM, or larger containers: before all wishes."""
@@ -210,7 +274,7 @@ class _Tick:
                 looked.planned += 1
                 self._in_vain.clear()
             else:
-                has_room = increase.extra.fits_in(self._purse.left)
+                has_room = increase.extra.fits_in(self._purse.free)
                 own = self._full_node(increase) if has_room else None
                 self._leave(demand, increase.container_id, 1, increase.extra, own)
 
@@ -226,11 +290,16 @@ class _Tick:
         size = self._in_vain.get(alike(demand, wish)) if is_anywhere(demand, wish) else None
         if size is None or demand.attempt_id in self._watched or (demand.attempt_id, wish.key) in self._begun:
             return False
-        if self._holding.is_for((demand.attempt_id, wish.key)):
-            return False
-        self._look(demand)
-        self._leave(demand, wish.key, wish.count - demand.in_flight.get(wish.key, 0), size)
+        looked, count = self._look(demand), self._count(demand, wish)
+        if count > 0:
+            self._leave(demand, wish.key, count, size)
+            self._note_short(looked, demand, wish, size)
         return True
+
+    def _count(self, demand: Demand, wish: Wish) -> int:
+        """Containers of a wish that are still to be planned."""
+        from_hold = (demand.attempt_id, wish.key) in self._from_holds
+        return wish.count - demand.in_flight.get(wish.key, 0) - from_hold
 
     def serve(self, demand: Demand, wish: Wish, at_most: int) -> bool:
         """Plan so many of a wish.  True when it has had its turn: whole, or nothing more can be done for it."""
@@ -238,9 +307,13 @@ class _Tick:
         order = self._begun.pop((demand.attempt_id, wish.key), None) if self._begun else None
         if order is None:
             capability = rounded_up(wish.key.capability, self._limits.minimum, demand.most)
-            count = wish.count - demand.in_flight.get(wish.key, 0)
-            order = Order(demand, wish, capability, count)
+            order = Order(demand, wish, capability, self._count(demand, wish))
         before, wanted = order.planned, min(order.left, at_most)
+        waits = self._capacity.backing_off(demand, order.capability, order.placement)
+        if waits is not None and order.left > 0:
+            order.own = backing_off(waits.said, order.capability)
+            self._conclude(order, Spots())
+            return True
         spots = self._plan(order, wanted)
         if order.planned > before:
             looked.planned += order.planned - before
@@ -254,7 +327,6 @@ class _Tick:
             return True
         if spots.why_none:
             self.misfits.append(order.misfit(spots))
-        self._holding.take_turn((demand.attempt_id, wish.key), is_needed=not order.planned and not spots.why_none)
         self._conclude(order, spots)
         return True
 
@@ -280,14 +352,33 @@ class _Tick:
         if never is not None:
             own, text = Hindrance(never.hurdle, capability, said=never.text), never.text
             self.misfits.append(Misfit(attempt_id=attempt_id, key=None, count=1, capability=capability, reason=text))
-        is_planned = never is None and self._pay_for_am(demand, capability)
+        if (attempt_id, None) in self._from_holds:
+            return
+        waits = self._capacity.backing_off(demand, capability, placement)
+        if waits is not None:
+            own = own or backing_off(waits.said, capability)
+        is_planned = own is None and self._pay_for_am(demand, capability)
         if is_planned:
             self.plans.append(Plan(attempt_id=attempt_id, key=None, capability=capability, placement=placement))
             self.looked[demand.queue].planned += 1
             self._in_vain.clear()
         else:
+            own = own or self._in_pieces_of_am(demand, capability)
             self._leave(demand, None, 1, capability, own)
-        self._holding.take_turn((attempt_id, None), is_needed=not is_planned and never is None)
+            is_in_pieces = own is not None and own.hurdle is Hurdle.PIECES
+            is_short = is_in_pieces or (own is None and not capability.fits_in(self._purse.free))
+            if is_short:
+                self._add_short(
+                    self.looked[demand.queue],
+                    Short(
+                        attempt_id=attempt_id,
+                        key=None,
+                        queue=demand.queue,
+                        user=demand.user,
+                        size=capability,
+                        placement=placement,
+                    ),
+                )
         if attempt_id in self._watched:
             hurdle, reason = self._told(demand, None if is_planned else Unserved(None, 1, capability, own))
             self.outcomes[attempt_id, None] = Outcome(
@@ -305,10 +396,27 @@ class _Tick:
     def _pay_for_am(self, demand: Demand, capability: Resource) -> bool:
         if self._ledger.why_no_am(demand.queue, demand.user, capability) is not None:
             return False
-        if self._purse.pay(capability) is not Hurdle.NONE:
+        if self._purse.pods_left <= 0 or not capability.fits_in(self._purse.free):
             return False
+        if self._places is not None and not self._takes_piece(
+            (demand.attempt_id, None), demand.am_placement, capability
+        ):
+            return False
+        self._purse.pay(capability)
         self._ledger.take(demand.queue, demand.user, capability, is_am=True)
         return True
+
+    def _takes_piece(self, wait: Wait, placement: Placement, capability: Resource) -> bool:
+        assert self._places is not None
+        return self._places.take_piece(placement, capability, self._capacity.avoided.get(wait, frozenset()))
+
+    def _in_pieces_of_am(self, demand: Demand, capability: Resource) -> Hindrance | None:
+        """There is room for an ApplicationMaster that limits let, but on no node."""
+        if self._places is None or self._purse.pods_left <= 0 or not capability.fits_in(self._purse.free):
+            return None
+        if self._ledger.why_no_am(demand.queue, demand.user, capability) is not None:
+            return None
+        return in_pieces(capability)
 
     @property
     def figures(self) -> Figures:
@@ -318,12 +426,11 @@ class _Tick:
             ledger=self._ledger,
             total=capacity.total,
             free=purse.free,
-            left=purse.left,
             pool=capacity.pool,
             pods=capacity.in_flight + len(self.plans),
             pods_max=self._limits.in_flight_max,
             are_pods_left=purse.pods_left > 0,
-            held=self._holding.held,
+            held=tuple(hold for hold in capacity.holds if hold.wait not in self._from_holds),
         )
 
     def _leave(
@@ -339,10 +446,7 @@ class _Tick:
         if own is not None or isinstance(what, ContainerId):
             looked.is_restless = True
         else:
-            blocked = Blocked(demand.user, size, what is None)
-            looked.blocked.add(blocked)
-            if not size.fits_in(self._purse.left):
-                looked.short[demand.attempt_id, what] = blocked
+            looked.blocked.add(Blocked(demand.user, size, what is None))
 
     def _full_node(self, increase: Increase) -> Hindrance:
         free = self._capacity.free_on.get(increase.node_id, NONE)
@@ -355,6 +459,8 @@ class _Tick:
         if order.left > 0:
             own = self._own_hindrance(order, spots)
             self._leave(demand, key, order.left, order.capability, own)
+            if own is None or order.is_in_pieces:
+                self._note_short(self.looked[demand.queue], demand, order.wish, order.capability)
             if own is None and not order.planned and is_anywhere(demand, order.wish):
                 self._in_vain[alike(demand, order.wish)] = order.capability
         if demand.attempt_id in self._watched:
@@ -387,13 +493,17 @@ class _Tick:
 
     def _own_hindrance(self, order: Order, spots: Spots) -> Hindrance | None:
         size = order.capability
+        if order.own is not None:
+            return order.own
         if spots.is_constraint:
             return Hindrance(Hurdle.CONSTRAINT, size, said=spots.why_none)
         if spots.why_none:
             never = self._places.never(order.placement, size) if self._places is not None else None
             return Hindrance(never.hurdle if never is not None else Hurdle.NODES, size, said=spots.why_none)
-        if not order.allowed or self._purse.pods_left <= 0 or not size.fits_in(self._purse.left):
+        if not order.allowed or self._purse.pods_left <= 0 or not size.fits_in(self._purse.free):
             return None
+        if order.is_in_pieces:
+            return in_pieces(size)
         if order.wish.request is None:
             return Hindrance(Hurdle.LOCALITY, size, said=WAITS_FOR_PLACES)
         return Hindrance(Hurdle.NEIGHBOURS, size, said=WAITS_FOR_NEIGHBOURS)
@@ -402,9 +512,17 @@ class _Tick:
         demand, request = order.demand, order.wish.request
         allowed = order.allowed = self._ledger.count(demand.queue, demand.user, order.capability, wanted)
         spots = self._spots(order, allowed) if allowed or wanted <= 0 else self._never(order)
+        in_one_piece = self._places is not None and request is None and not spots.is_local
+        order.is_in_pieces = False
         for placement in spots.placements:
-            if self._purse.pay(order.capability) is not Hurdle.NONE:
+            if self._purse.pods_left <= 0 or not order.capability.fits_in(self._purse.free):
                 break
+            if in_one_piece:
+                wait = (demand.attempt_id, order.wish.key)
+                order.is_in_pieces = not self._takes_piece(wait, placement, order.capability)
+                if order.is_in_pieces:
+                    break
+            self._purse.pay(order.capability)
             self._ledger.take(demand.queue, demand.user, order.capability)
             order.planned += 1
             self.plans.append(

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
+from yodel.domain.allocation.backoffs import Backoffs, Failed, Tried
 from yodel.domain.allocation.figures import Figures
-from yodel.domain.allocation.holds import Hold, Wait
+from yodel.domain.allocation.holds import Hold, Short, Wait
 from yodel.domain.allocation.locality import LocalityDelays
 from yodel.domain.allocation.outcomes import Outcome
 from yodel.domain.allocation.places import Places
@@ -70,8 +71,22 @@ class Capacity:
     free_on: Mapping[NodeId, Resource] = field(default_factory=dict)
     places: Places | None = None
     pool: str = ""
-    holds: Mapping[Wait, Hold] = field(default_factory=dict)
-    """Wishes that have waited for room so long that it is held for them."""
+    holds: Sequence[Hold] = ()
+    """Nodes of the pool that are held; the ledger has them too."""
+    avoided: Mapping[Wait, frozenset[NodeId]] = field(default_factory=dict)
+    """Nodes on which Kubernetes did not place a wish, or that were held for it in vain."""
+    backoffs: Backoffs | None = None
+    """Wishes that Kubernetes found no node for, and ``now_s`` of the monotonic clock."""
+    now_s: float = 0.0
+
+    def backing_off(self, demand: Demand, size: Resource, placement: Placement) -> Failed | None:
+        """None: it may be tried."""
+        if self.backoffs is None or not self.backoffs.is_any:
+            return None
+        return self.backoffs.waits(Tried.of(demand.attempt_id.application_id, size, placement), self.now_s)
+
+    def is_backing_off(self, demand: Demand, size: Resource, placement: Placement) -> bool:
+        return self.backing_off(demand, size, placement) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +100,6 @@ class AllocationLimits:
     am_share: float = 0.5
     in_flight_max: int = 1000
     per_tick_max: int = 200
-    hold_after_s: float = inf
-    """How long a wish waits for room before room is held for it; infinite: it is never held."""
     delays: LocalityDelays = field(default_factory=LocalityDelays)
 
 
@@ -101,6 +114,8 @@ class Plan:
     tags: tuple[str, ...] = ()
     is_local: bool = False
     """It was planned for a place that was asked for, before the patience for it was over."""
+    is_held: bool = False
+    """It goes to the node that is held for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +159,9 @@ class Looked:
     planned: int = 0
     """Containers that begin or become larger."""
     blocked: set[Blocked] = field(default_factory=set)
-    short: dict[Wait, Blocked] = field(default_factory=dict)
-    """Wishes that there was no room left for at their turn, whatever limits say."""
+    short: dict[Wait, Short] = field(default_factory=dict)
+    """Wishes for more than the least container that room was missing for, in the order they are served: the first few.
+    """
     is_restless: bool = False
     """Something else is in the way of a wish: places, constraints, a node of its own."""
 

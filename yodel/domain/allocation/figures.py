@@ -9,20 +9,18 @@ from itertools import islice
 from yodel.domain.allocation.holds import Hold
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.queues.ledger import Ledger
-from yodel.domain.resource import Resource, smaller
+from yodel.domain.resource import Resource, total_of
 from yodel.domain.waiting import SERVED_NEXT, Hindrance, Told, Unserved, Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """``pool`` is as ``Capacity`` names it; ``pods`` are under way, of ``pods_max``, and ``are_pods_left`` says whether
-    one more could be planned in that round.  ``left`` is what is free and not set aside for ``held``, who are served
-    first."""
+    one more could be planned in that round.  What counts as held by ``held`` is not free."""
 
     ledger: Ledger
     total: Resource
     free: Resource
-    left: Resource
     pool: str
     pods: int
     pods_max: int
@@ -37,7 +35,8 @@ class Figures:
     def chain(self, queue: str, user: str, unserved: Unserved) -> tuple[Hindrance, ...]:
         """Nearest first; a pool that others decide on comes before limits: when it dips, they dip with it."""
         if unserved.own is not None:
-            return (unserved.own,)
+            own = self._own(queue, user, unserved) if unserved.own.hurdle is Hurdle.PIECES else ()
+            return (unserved.own, *own)
         size, ledger = unserved.size, self.ledger
         of = ledger.hindrances_of_am if unserved.what is None else ledger.hindrances
         limits = tuple(of(queue, user, size))
@@ -50,20 +49,23 @@ class Figures:
 
     def _room(self, queue: str, user: str, unserved: Unserved) -> tuple[Hindrance, ...]:
         size = unserved.size
-
-        def is_own(hold: Hold) -> bool:
-            return (hold.queue, hold.user, hold.key, hold.size) == (queue, user, unserved.what, size)
-
-        if size.fits_in(self.left):
-            return ()
         if size.fits_in(self.free):
-            others = (hold for hold in self.held if not is_own(hold))
-            return tuple(Hindrance(Hurdle.HELD, size, said=_held_for(hold)) for hold in islice(others, 1))
-        full = Hindrance(Hurdle.ROOM, size, self.total, self.total - self.free, said=self.pool)
-        if not any(map(is_own, self.held)):
-            return (full,)
-        text = f"Room is held for it: {smaller(self.free.at_least_zero(), size)} of {size} is free."
-        return full, Hindrance(Hurdle.HELD, size, said=text)
+            return ()
+        own = self._own(queue, user, unserved)
+        if not own and size.fits_in(self.free + total_of(hold.counted for hold in self.held)):
+            return tuple(Hindrance(Hurdle.HELD, size, said=_held_for(hold)) for hold in islice(self.held, 1))
+        return Hindrance(Hurdle.ROOM, size, self.total, self.total - self.free, said=self.pool), *own
+
+    def _own(self, queue: str, user: str, unserved: Unserved) -> tuple[Hindrance, ...]:
+        """The node that is held for it, where one is."""
+        of, size = (queue, user, unserved.what, unserved.size), unserved.size
+        for hold in self.held:
+            if (hold.queue, hold.short.user, hold.short.key, hold.short.size) == of:
+                text = f"Node {hold.node_id.host} is held for it: {hold.free} of {size} is free there."
+                if hold.container_id is not None:
+                    text = f"Node {hold.node_id.host} is held for it, where its pod has to be placed."
+                return (Hindrance(Hurdle.HELD, size, said=text),)
+        return ()
 
     def _pods(self, size: Resource) -> Hindrance:
         text = f"As many pods are under way as may be at once: {self.pods} of {self.pods_max} have no node yet."
@@ -73,9 +75,9 @@ class Figures:
 
 
 def _held_for(hold: Hold) -> str:
-    what = "its ApplicationMaster" if hold.key is None else f"priority {hold.key.priority}"
-    application_id = hold.attempt_id.application_id
+    short = hold.short
+    what = "its ApplicationMaster" if short.key is None else f"priority {short.key.priority}"
     return (
-        f"Room is held for {application_id} ({what}, {hold.size}) of queue {hold.queue}, which has waited long and is "
-        f"served before."
+        f"Node {hold.node_id.host} is held for {short.attempt_id.application_id} ({what}, {short.size}) of queue "
+        f"{short.queue}, which is served before."
     )

@@ -1,127 +1,142 @@
-"""Room that is held for who waits for it long: nobody who is served later gets it.  Pure.
+"""Nodes that are held for who wants more than any node has free in one piece.  Pure.
 
-A large container would wait for ever where small ones fill whatever becomes free.  So who has waited for room longer
-than a bound is not passed over any more: when its turn comes and it does not fit, what it wants is set aside of the
-room that is left for those after it, until it fits.  Who is served before it goes on as before; so room is held by the
-order of the queues, and for a queue above its guarantee nothing is held from one below its own.
+A large container would wait for ever where small ones fill whatever becomes free.  So of each leaf the first wish that
+waits for nothing but room may be given a node of its own: nobody else's container starts there until it fits.  What is
+free on the node meanwhile counts as held by its queue and its user, so that order and limits are as if it ran.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from heapq import heapify, heappop, heappush
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from yodel.domain.ask_book import AskKey
-from yodel.domain.ids import ApplicationAttemptId
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.container import Placement
+from yodel.domain.ids import ApplicationAttemptId, ContainerId, NodeId
+from yodel.domain.queues.pools import PoolName
+from yodel.domain.resource import NONE, Resource, smaller
 
-HELD_MAX = 8
-"""Wishes of one pool that room is held for at once, one of a leaf: each is looked at in every round."""
-HELD_PART = 4
-"""Room is held for a second wish while all that is held is no more than one part of so many of the pool."""
 Wait: TypeAlias = tuple[ApplicationAttemptId, AskKey | None]
 """A wish, or (None) the attempt's ApplicationMaster."""
 
 
-class Hold(NamedTuple):
-    """Whom room is held for: one container of ``size``, rounded as it will be taken."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Short:
+    """One container of a wish that there is no room for in one piece; ``size`` is rounded as it will be taken."""
 
     attempt_id: ApplicationAttemptId
     key: AskKey | None
     queue: str
     user: str
     size: Resource
+    placement: Placement
+    tags: tuple[str, ...] = ()
 
     @property
     def wait(self) -> Wait:
         return self.attempt_id, self.key
 
 
-class Moment(NamedTuple):
-    """When something is decided, and after how long a wait room is held (infinite: never).  For what is not larger than
-    the ``minimum`` it need not be: nothing smaller comes first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A node that is held for one container.  Seconds of the monotonic clock: ``since_s``, and when something was freed
+    there last (``freed_s``).  ``free`` is what of the size was free there at the last look; ``container_id`` is the
+    container once its pod is being made."""
 
-    now_s: float = 0.0
-    hold_after_s: float = inf
-    minimum: Resource = NONE
+    pool: PoolName
+    node_id: NodeId
+    short: Short
+    since_s: float
+    freed_s: float
+    free: Resource = NONE
+    container_id: ContainerId | None = None
+    planned_s: float = 0.0
+
+    @property
+    def wait(self) -> Wait:
+        return self.short.wait
+
+    @property
+    def queue(self) -> str:
+        return self.short.queue
+
+    @property
+    def counted(self) -> Resource:
+        """What it counts as, for its queue, its user and the pool; its container counts by itself."""
+        return self.free if self.container_id is None else NONE
 
 
-class _Since(NamedTuple):
-    at_s: float
-    size: Resource
+def free_of(size: Resource, free: Resource) -> Resource:
+    """What of a size is free."""
+    return smaller(size, free).at_least_zero()
 
 
-class Waits:
-    """Since when the wishes of each leaf wait for nothing but room, and which leaves have one that waits too long.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldRules:
+    """How many nodes of a pool may be held at once, as a part of them, but one at least; 0: none.  ``longest_s``: how
+    long a node is held where nothing is freed; ``placed_s``: how long Kubernetes may take to place what then fits."""
 
-    Each container that starts begins the patience of its wish anew.
-    """
+    part: float = 0.1
+    longest_s: float = 120.0
+    placed_s: float = 30.0
 
-    def __init__(self) -> None:
-        self._since: dict[str, dict[Wait, _Since]] = {}
-        self._oldest_s: dict[str, float] = {}
-        self._next: list[tuple[float, str]] = []
-        """Oldest waits of leaves; those that are no more are passed over."""
-        self._due: dict[str, None] = {}
-        self._after_s = inf
+    def most(self, nodes: int) -> int:
+        return max(1, int(nodes * self.part)) if self.part > 0 and nodes else 0
 
-    def looked(self, path: str, short: Mapping[Wait, Resource], served: Collection[Wait], now_s: float) -> None:
-        """What of a leaf waits for room, in the order it is served, with its sizes; of ``served`` something starts."""
-        before, now = self._since.get(path, {}), dict[Wait, _Since]()
-        for wait, size in short.items():
-            old = before.get(wait)
-            now[wait] = old if old is not None and wait not in served else _Since(now_s, size)
-        self._since[path] = now
-        self._date(path)
 
-    def served(self, path: str, waits: Iterable[Wait]) -> None:
-        """Something of these starts; of the others nothing is known."""
-        kept = self._since.get(path, {})
-        for wait in waits:
-            kept.pop(wait, None)
-        self._date(path)
+@dataclass(slots=True)
+class Avoided:
+    """Nodes that were held for a wish in vain, each until some second."""
 
-    def forget(self, path: str) -> None:
-        self._since.pop(path, None)
-        self._date(path)
+    until_s: dict[Wait, dict[NodeId, float]] = field(default_factory=dict)
 
-    def due(self, moment: Moment) -> Collection[str]:
-        """Leaves with a wish that waits longer than the bound."""
-        if moment.hold_after_s != self._after_s:
-            self._after_s = moment.hold_after_s
-            self._due.clear()
-            self._next = [(since_s, path) for path, since_s in self._oldest_s.items()]
-            heapify(self._next)
-        while self._next and self._next[0][0] + self._after_s <= moment.now_s:
-            since_s, path = heappop(self._next)
-            if self._oldest_s.get(path) == since_s:
-                self._due[path] = None
-        return self._due
+    def add(self, wait: Wait, node_id: NodeId, until_s: float) -> None:
+        self.until_s.setdefault(wait, {})[node_id] = until_s
 
-    def due_of(self, path: str, moment: Moment) -> Iterator[tuple[Wait, Resource]]:
-        """Those of a leaf that wait longer than the bound, in the order they are served."""
-        for wait, since in self._since.get(path, {}).items():
-            if since.at_s + moment.hold_after_s <= moment.now_s:
-                yield wait, since.size
+    def of(self, wait: Wait) -> Collection[NodeId]:
+        return self.until_s.get(wait, {}).keys()
+
+    @property
+    def all(self) -> dict[Wait, frozenset[NodeId]]:
+        return {wait: frozenset(nodes) for wait, nodes in self.until_s.items()}
 
     @property
     def next_s(self) -> float:
-        """When the next bound passes; infinite: nothing waits."""
-        while self._next and self._oldest_s.get(self._next[0][1]) != self._next[0][0]:
-            heappop(self._next)
-        return self._next[0][0] + self._after_s if self._next else inf
+        """When the first of them is over."""
+        return min((until_s for nodes in self.until_s.values() for until_s in nodes.values()), default=inf)
 
-    def _date(self, path: str) -> None:
-        oldest_s = min((since.at_s for since in self._since.get(path, {}).values()), default=None)
-        if oldest_s is None:
-            self._since.pop(path, None)
-        if oldest_s == self._oldest_s.get(path):
-            return
-        self._due.pop(path, None)
-        if oldest_s is None:
-            del self._oldest_s[path]
-        else:
-            self._oldest_s[path] = oldest_s
-            heappush(self._next, (oldest_s, path))
+    def keep(self, now_s: float) -> None:
+        """Forget those that are over."""
+        for wait, nodes in list(self.until_s.items()):
+            left = {node_id: until_s for node_id, until_s in nodes.items() if until_s > now_s}
+            if left:
+                self.until_s[wait] = left
+            else:
+                del self.until_s[wait]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenancy:
+    """Who is on a node: how many containers, since when the oldest, what containers of this size and the
+    ApplicationMaster hold of the application that a node is looked for (``own``), and what the ApplicationMasters of
+    others do."""
+
+    node_id: NodeId
+    count: int
+    oldest_ms: int
+    own: Resource = NONE
+    masters: Resource = NONE
+
+
+def best_node(nodes: Iterable[Tenancy]) -> NodeId | None:
+    """The one that will be free first, as far as can be seen: with fewest containers, of these the oldest."""
+    best = min(nodes, key=lambda one: (one.count, one.oldest_ms, one.node_id), default=None)
+    return best.node_id if best is not None else None
+
+
+def oldest_node(nodes: Iterable[Tenancy]) -> NodeId | None:
+    """The one whose oldest container is oldest."""
+    best = min(nodes, key=lambda one: (one.oldest_ms, one.node_id), default=None)
+    return best.node_id if best is not None else None

@@ -10,6 +10,7 @@ from yodel.domain.allocation.locality import Spots
 from yodel.domain.ask_book import Wish
 from yodel.domain.container import Placement
 from yodel.domain.resource import Resource
+from yodel.domain.waiting import Hindrance
 
 
 @dataclass(slots=True)
@@ -23,6 +24,10 @@ class Order:
     planned: int = 0
     allowed: int = 0
     """What limits let of the last turn."""
+    own: Hindrance | None = None
+    """What is in its way, whatever room there is."""
+    is_in_pieces: bool = False
+    """There is room, but not on one node."""
 
     @property
     def left(self) -> int:

@@ -8,7 +8,7 @@ its own affair.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yodel.domain.allocation.outcomes import Hurdle
@@ -23,6 +23,9 @@ VERDICTS_MAX = 10_000
 """Answers remembered; what is asked for repeats itself at every tick."""
 NAMED_MAX = 3
 """Places that a text names; of more it says how many."""
+
+
+_Piece = tuple[Placement, Resource, frozenset[NodeId]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +88,15 @@ class Places:
         tagged: Iterable[Tagged] = (),
         tags_of: ApplicationTags = lambda _: (),
         pool: str = "",
+        held: Collection[NodeId] = (),
+        roomy: Callable[[Resource], Iterable[NodeId]] | None = None,
     ) -> None:
-        """``pool`` names what the nodes lend to, where that is not ordinary capacity."""
-        self._pool = pool
+        """``pool`` names what the nodes lend to, where that is not ordinary capacity.  ``held`` are nodes that are kept
+        for one container each.  ``roomy`` finds all nodes that may have room for a size, and not too many others."""
+        self._pool, self._held, self._roomy = pool, held, roomy
+        self._pieces: dict[_Piece, Iterator[NodePlace]] = {}
+        """Nodes not looked at yet, by what is looked for: one that was full once is so to the end."""
+        self._piece: dict[_Piece, NodePlace] = {}
         self._index = nodes if isinstance(nodes, NodeIndex) else NodeIndex(nodes)
         self.nodes, self._free_on = self._index.nodes, free_on
         self._are_labels_enabled, self._tags_of = are_labels_enabled, tags_of
@@ -113,7 +122,37 @@ class Places:
         return DEFAULT_RACK not in self._index.by_rack
 
     def free(self, node: NodePlace) -> Resource:
+        if node.id in self._held:
+            return NONE
         return self._free_on(node.id) - self._taken.get(node.id, NONE)
+
+    def held_free(self, node_id: NodeId) -> Resource:
+        """What is left on a node that is held, for whom it is."""
+        return self._free_on(node_id) if node_id in self._index.by_id else NONE
+
+    def take_piece(self, placement: Placement, capability: Resource, avoided: frozenset[NodeId] = frozenset()) -> bool:
+        """Whether a node where it may go has room for one more in one piece; that room is not promised twice."""
+        key = (placement, capability, avoided)
+        node = self._piece.get(key)
+        if node is None or not capability.fits_in(self.free(node)):
+            if key not in self._pieces:
+                self._pieces[key] = self._with_room(*key)
+            node = next(self._pieces[key], None)
+        if node is None:
+            return False
+        self._piece[key] = node
+        self.assume(node, capability)
+        return True
+
+    def _with_room(self, placement: Placement, capability: Resource, avoided: frozenset[NodeId]) -> Iterator[NodePlace]:
+        by_id = self._index.by_id
+        ids = self._roomy(capability) if self._roomy is not None else list(by_id)
+        for node_id in ids:
+            node = by_id.get(node_id)
+            if node is None or node_id in avoided or not capability.fits_in(self.free(node)):
+                continue
+            if self._is_open_to(node, placement):
+                yield node
 
     def room(self, node: NodePlace, capability: Resource) -> int:
         """Containers of this size that the node still takes."""

@@ -11,27 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from itertools import chain
-from math import inf
 from typing import TypeVar
 
 from yodel.domain.allocation.by_pool import OfPool, spread
 from yodel.domain.allocation.decide import decide_leaves
 from yodel.domain.allocation.demands import AllocationLimits, Blocked, Capacity, Decision, Demand, Looked, TakeBack
-from yodel.domain.allocation.held import Held
-from yodel.domain.allocation.holds import Hold, Moment, Wait
+from yodel.domain.allocation.holds import Short
 from yodel.domain.allocation.orders import take_backs
 from yodel.domain.allocation.outcomes import Hurdle
-from yodel.domain.allocation.turns import is_served
+from yodel.domain.allocation.turns import is_served, is_wanted
 from yodel.domain.ids import ApplicationAttemptId
 from yodel.domain.queues.ledger import Ledger, Standing
 from yodel.domain.queues.pools import PoolName
-from yodel.domain.resource import Resource, total_of
+from yodel.domain.resource import Resource
 
 _K = TypeVar("_K")
 HEADS_MAX = 500
 """Wishes that have their turn in one round: about as many as are served in 10 ms."""
-NOW = Moment()
 
 
 @dataclass(slots=True)
@@ -70,12 +68,9 @@ class _Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Leaves of a pool that this round looks at; of the leaves ``brief`` at nothing but whom room could be held for.
-    While it is held for ``kept``, leaves sleep that would find room."""
+    """Leaves of a pool that this round looks at."""
 
     leaves: Mapping[str, Sequence[Demand]]
-    brief: Collection[str] = ()
-    kept: Collection[Hold] = ()
 
     @property
     def demands(self) -> Iterable[Demand]:
@@ -100,7 +95,8 @@ class Rounds:
         self._changed: set[str] = set()
         """Leaves whose users may be others."""
         self._standings: dict[str, Standing] = {}
-        self._held = Held()
+        self._short: dict[PoolName, dict[str, tuple[Short, ...]]] = {}
+        """By pool and leaf, who waits for more room than any node has in one piece, in the order they are served."""
         self._basis: object = None
 
     # --- what is wanted
@@ -126,8 +122,6 @@ class Rounds:
             self._enter(attempt_id, demand, pool_of)
         else:
             self._silent.add(attempt_id)
-        if old is not None and old.queue not in self._leaves:
-            self._held.forget(old.queue)
 
     def _enter(self, attempt_id: ApplicationAttemptId, demand: Demand, pool_of: Callable[[str], PoolName]) -> None:
         path = demand.queue
@@ -151,6 +145,7 @@ class Rounds:
         leaf.is_told = False
         if not leaf.demands:
             del self._leaves[path]
+            self._short.get(leaf.pool, {}).pop(path, None)
             pool = self._pools[leaf.pool]
             pool.leaves -= 1
             pool.awake.pop(path, None)
@@ -166,7 +161,6 @@ class Rounds:
         ledger: Ledger,
         free_of: Callable[[PoolName], Resource],
         pool_of: Callable[[str], PoolName],
-        moment: Moment = NOW,
     ) -> dict[PoolName, Turn]:
         """By pool, the leaves that this round looks at.
 
@@ -180,8 +174,14 @@ class Rounds:
             self._standings.pop(path, None)
             for sleeper in self._watchers.pop(path, ()):
                 self._wake(sleeper)
-        self.choose(moment, ledger)
-        return {name: self._turn(name, pool, free_of(name), changed, ledger) for name, pool in self._pools.items()}
+        self.note_users(ledger)
+        return {name: self._turn(pool, free_of(name), changed, ledger) for name, pool in self._pools.items()}
+
+    def note_users(self, ledger: Ledger) -> None:
+        """``ledger`` is told who wants something."""
+        if self._changed:
+            self._note_users()
+        ledger.use_active(self.active)
 
     def _note_users(self) -> None:
         active = dict(self.active)
@@ -195,46 +195,31 @@ class Rounds:
         if active != self.active:
             self.active = active
 
-    def _turn(self, name: PoolName, pool: _Pool, free: Resource, changed: Collection[str], ledger: Ledger) -> Turn:
-        on, kept = dict(pool.awake), self._held.kept(name)
-        left = free - total_of(hold.size for hold in kept)
+    def _turn(self, pool: _Pool, free: Resource, changed: Collection[str], ledger: Ledger) -> Turn:
+        on = dict(pool.awake)
         for size, paths in pool.by_size.items():
-            if size.fits_in(left):
+            if size.fits_in(free):
                 on |= dict.fromkeys(paths)
-            elif size.fits_in(free):
-                on |= dict.fromkeys(
-                    path for path in paths if any(self._is_before(path, hold.queue, ledger) for hold in kept)
-                )
         if changed and pool.masters:
             for path, limit in pool.masters.items():
                 if not ledger.am_limit(ledger.share(path)).fits_in(limit):
                     on[path] = None
-        leaves: dict[str, Sequence[Demand]] = {path: self._leaves[path].served for path in on}
-        brief = {hold.queue: hold for hold in self.holds(name).values() if hold.queue not in on}
-        leaves |= {path: (self._alone(hold),) for path, hold in brief.items()}
-        return Turn(leaves=leaves, brief=brief.keys(), kept=kept)
+        return Turn(leaves={path: self._leaves[path].served for path in on})
 
-    # --- whom room is held for
+    # --- who may be held a node for
 
-    @property
-    def due_s(self) -> float:
-        """When there is another wish that room is held for, by the clock of the ``moment``; infinite: never."""
-        return self._held.due_s
+    def shorts(self, pool: PoolName, beside: Collection[str], ledger: Ledger, at_most: int) -> list[Short]:
+        """The first of some leaves that waits for nothing but room in one piece, in the order of their turns; not of
+        those ``beside``."""
+        known = self._short.get(pool)
+        if not known:
+            return []
+        paths = (path for path in known if path not in beside)
+        return [known[path][0] for path in nsmallest(at_most, paths, key=lambda path: self._turn_of(path, ledger))]
 
-    def holds(self, pool: PoolName) -> Mapping[Wait, Hold]:
-        """Whom room could be held for, as it was chosen last."""
-        return self._held.holds.get(pool, {})
-
-    def choose(self, moment: Moment, ledger: Ledger) -> None:
-        """Choose for whom, where there is no round.  ``ledger`` is told who wants something."""
-        if self._changed:
-            self._note_users()
-        ledger.use_active(self.active)
-        self._held.choose(moment, self._leaves, ledger, lambda path: self._standing(path, ledger))
-
-    def _alone(self, hold: Hold) -> Demand:
-        demand = self._leaves[hold.queue].demands[hold.attempt_id]
-        return replace(demand, wishes=[w for w in demand.wishes if w.key == hold.key], increases=())
+    def _turn_of(self, path: str, ledger: Ledger) -> list[tuple[Standing, str]]:
+        """What leaves are served by, from the top of the tree down."""
+        return [(self._standing(above, ledger), above) for above in reversed(ledger.share(path).path[:-1])]
 
     def _standing(self, path: str, ledger: Ledger) -> Standing:
         found = self._standings.get(path)
@@ -242,13 +227,23 @@ class Rounds:
             found = self._standings[path] = ledger.standing(path)
         return found
 
-    def _is_before(self, path: str, other: str, ledger: Ledger) -> bool:
-        """Whether one leaf may be served before another; in the same leaf somebody may be."""
-        ways = zip(reversed(ledger.share(path).path), reversed(ledger.share(other).path), strict=False)
-        for own, of_other in ways:
-            if own != of_other:
-                return (self._standing(own, ledger), own) < (self._standing(of_other, ledger), of_other)
-        return True
+    def is_wanted(self, short: Short) -> bool:
+        """Whether a container is still to be planned of what is short of room, in the same queue."""
+        demand = self.demands.get(short.attempt_id)
+        return (
+            demand is not None
+            and (demand.queue, demand.user) == (short.queue, short.user)
+            and is_wanted(demand, short.key)
+        )
+
+    def _note_short(self, path: str, leaf: _Leaf, looked: Looked, ledger: Ledger) -> None:
+        let = tuple(
+            one for one in looked.short.values() if ledger.lets(path, one.user, one.size, is_am=one.key is None)
+        )
+        if let:
+            self._short.setdefault(leaf.pool, {})[path] = let
+        else:
+            self._short.get(leaf.pool, {}).pop(path, None)
 
     def decide(
         self,
@@ -275,30 +270,18 @@ class Rounds:
                     ledger,
                     told=told,
                     standings=self._standings,
-                    # Who comes before what is held is looked at in each round: a short one would come just as far.
-                    heads_max=inf if self.holds(name) else heads_max,
+                    heads_max=heads_max,
                 ),
             )
 
         found = spread([one(name, capacity) for name, capacity in capacities.items()], limits)
-        is_kept = [
-            self._held.came_to_be(name, found.figures[capacity.pool].held, turns[name].kept)
-            for name, capacity in capacities.items()
-            if name in turns
-        ]
-        served = {(plan.attempt_id, plan.key) for plan in found.plans}
         heard = set(self._silent)
         self._silent.clear()
-        brief = {path for turn in turns.values() for path in turn.brief}
         for path, looked in found.looked.items():
-            if path in brief:
-                if looked.planned:
-                    self._held.served(path, served)
-                continue
             leaf = self._leaves[path]
             heard.update(leaf.demands)
             leaf.is_told = not (looked.is_restless or looked.planned)
-            self._held.looked(path, looked, served, ledger)
+            self._note_short(path, leaf, looked, ledger)
             self._wake(path)
             sleep = None
             if not looked.planned and not looked.is_restless:
@@ -311,7 +294,6 @@ class Rounds:
             found,
             take_backs=tuple(chain.from_iterable(self._take_backs.values())),
             active=self.active,
-            is_cut=found.is_cut or not all(is_kept),
             waiting=waiting,
             heard=heard,
         )
@@ -326,6 +308,7 @@ class Rounds:
         self._standings.clear()
         self._watchers.clear()
         self._pools.clear()
+        self._short.clear()
         for path, leaf in self._leaves.items():
             leaf.pool, leaf.is_told, leaf.sleep = pool_of(path), False, None
             pool = self._pools.setdefault(leaf.pool, _Pool())

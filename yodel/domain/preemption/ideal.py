@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import MappingProxyType
 
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.queue import ROOT
@@ -24,12 +25,14 @@ Amounts = Mapping[str, int]
 
 @dataclass(slots=True, kw_only=True)
 class Branch:
-    """A queue of one round.  ``pending`` is what may still start there by the limits of users and of the queue."""
+    """A queue of one round.  ``pending`` is what may still start there by the limits of users and of the queue.
+    ``without_node`` is held for limits, but by nothing that runs: it is no part of what is ``used``."""
 
     path: str
     guaranteed: Resource
     maximum: Resource
     used: Resource
+    without_node: Resource = NONE
     pending: Resource = NONE
     is_kept: bool = False
     """disable_preemption: what it holds above its guarantee stays."""
@@ -48,7 +51,7 @@ class Branch:
     def excess(self) -> Resource:
         """What it holds above its ideal.  Of its guarantee, and of what it wants of that, nothing is asked back."""
         protected = larger(self.ideal, smaller(smaller(self.used + self.pending, self.guaranteed), self.maximum))
-        return (self.used - protected).at_least_zero()
+        return (self.used + self.without_node - protected).at_least_zero()
 
     @property
     def lack(self) -> Resource:
@@ -56,7 +59,12 @@ class Branch:
         return (self.ideal - self.used).at_least_zero()
 
 
-def trees_of(ledger: Ledger, used: Set[str], pending: Mapping[str, Resource]) -> dict[str, Branch]:
+def trees_of(
+    ledger: Ledger,
+    used: Set[str],
+    pending: Mapping[str, Resource],
+    without_node: Mapping[str, Resource] = MappingProxyType({}),
+) -> dict[str, Branch]:
     """The queues of a ledger, by what stands at the top: the root, or for each pool what stands for it.  ``used`` are
     the paths that something is held in: a leaf that is in no row any more is there too, without a guarantee."""
     shares = dict(ledger.tree.shares)
@@ -64,10 +72,12 @@ def trees_of(ledger: Ledger, used: Set[str], pending: Mapping[str, Resource]) ->
         if path not in shares and not any(other.startswith(f"{path}.") for other in used):
             shares[path] = ledger.share(path)
     tops = {share.path[-1] for path, share in shares.items() if path != ROOT} or {ROOT}
-    branches = {top: _branch(ledger, top, ledger.tree.tops.get(top) or shares[ROOT]) for top in sorted(tops)}
+    branches = {
+        top: _branch(ledger, top, ledger.tree.tops.get(top) or shares[ROOT], without_node) for top in sorted(tops)
+    }
     for path, share in shares.items():  # parents first
         if path != ROOT and path not in tops:
-            branches[path] = _branch(ledger, path, share)
+            branches[path] = _branch(ledger, path, share, without_node)
             branches[share.path[1]].below.append(branches[path])
     for path, amount in pending.items():
         for above in shares[path].path:
@@ -75,12 +85,14 @@ def trees_of(ledger: Ledger, used: Set[str], pending: Mapping[str, Resource]) ->
     return {top: branches[top] for top in tops}
 
 
-def _branch(ledger: Ledger, path: str, share: Share) -> Branch:
+def _branch(ledger: Ledger, path: str, share: Share, without_node: Mapping[str, Resource]) -> Branch:
+    beside = without_node.get(path, NONE)
     return Branch(
         path=path,
         guaranteed=share.guaranteed,
         maximum=share.maximum,
-        used=ledger.used(path),
+        used=ledger.used(path) - beside,
+        without_node=beside,
         is_kept=share.queue.is_preemption_disabled,
         priority=share.queue.priority if _counts_priority(ledger, share) else 0,
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from yodel.domain.allocation.by_pool import Part
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Demand
+from yodel.domain.allocation.holds import Hold, Short, Wait
 from yodel.domain.allocation.outcomes import Hurdle
 from yodel.domain.allocation.places import Places
 from yodel.domain.ask_book import Wish
@@ -20,7 +21,7 @@ from yodel.domain.container import Placement
 from yodel.domain.ids import NodeId
 from yodel.domain.preemption.ideal import Branch, assign, trees_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Claim, Ease, Room, Selection, Victim
+from yodel.domain.preemption.victims import Candidate, Claim, Ease, Need, Room, Selection, Victim
 from yodel.domain.queues.ledger import Ledger, Standing
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.queues.shares import dominant
@@ -42,6 +43,13 @@ class Held:
     """Of what queues hold above the maximum of an open window: what may go in this round, over 0 and at most 1."""
     maxima: Mapping[str, Resource] = field(default_factory=dict)
     """Of queues that have less now because less is lent: what they may hold until somebody says less."""
+    holds: Sequence[Hold] = ()
+    """Nodes that are held for one container each, and how many more may be."""
+    holds_left: int = 0
+    claims: Sequence[Claim] = ()
+    """Of earlier rounds."""
+    without_node: Mapping[str, Resource] = field(default_factory=dict)
+    """By queue, parents too, what counts as used and is not: pods that no node was found for, and what is held free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +63,34 @@ class Lacking:
     wish: Wish | None = None
     """None: its ApplicationMaster."""
 
+    @property
+    def short(self) -> Short:
+        return Short(
+            attempt_id=self.demand.attempt_id,
+            key=self.wish.key if self.wish is not None else None,
+            queue=self.demand.queue,
+            user=self.demand.user,
+            size=self.size,
+            placement=self.placement,
+        )
+
+    @property
+    def may_hold(self) -> bool:
+        """What a constraint keeps is nobody's to hold a node for."""
+        return self.wish is None or self.wish.request is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """``victims`` go by themselves, those of ``claims`` together."""
+
+    victims: Sequence[Victim]
+    claims: Sequence[Claim]
+
+    @property
+    def all(self) -> list[Victim]:
+        return [*self.victims, *(victim for claim in self.claims for victim in claim.of_queue)]
+
 
 def victims_of(
     part: Part,
@@ -63,7 +99,7 @@ def victims_of(
     held: Held,
     limits: AllocationLimits,
     rules: PreemptionRules,
-) -> list[Victim]:
+) -> Chosen:
     """Who of one pool is to go, in the order they were found.
 
     ``top`` is what stands above its queues in the ledger, the root or what stands for it.  The ledger has who wants
@@ -71,14 +107,16 @@ def victims_of(
     """
     places = part.capacity.places
     assert places is not None, "giving back needs to know the nodes"
-    lacking = _lacking(part.demands, ledger, places, limits)
+    lacking = lacking_of(part.demands, ledger, places, limits, part.capacity.is_backing_off)
     round_ = _Round(lacking, ledger, part.capacity, top, held, rules)
+    if rules.is_enabled:
+        round_.keep_claims(held.claims)
     round_.bring_back(held.parts)
     if rules.is_enabled:
         round_.serve_queues(lacking)
     if rules.is_enabled and rules.is_intra_queue_enabled:
-        round_.serve_priorities(lacking)
-    return list(round_.selection.victims.values())
+        round_.serve_priorities(lacking, held.claims)
+    return round_.chosen
 
 
 class _Round:
@@ -93,13 +131,18 @@ class _Round:
     ) -> None:
         assert capacity.places is not None
         self._ledger, self._places, self._rules = ledger, capacity.places, rules
+        self._holds = {hold.wait: hold for hold in held.holds}
+        self._holds_left, self._leaves_held = held.holds_left, {hold.queue for hold in held.holds}
+        self._lacking = {one.short.wait: one for one in lacking}
+        self._claimed: dict[Wait, int] = {}
+        self._avoided = capacity.avoided
         self._total, self._maxima = capacity.total, held.maxima
         self._allowed: dict[Placement, tuple[NodeId, ...]] = {}
         pending: dict[str, Resource] = {}
         for one in lacking:
             path = one.demand.queue
             pending[path] = pending.get(path, NONE) + one.size * one.count
-        self._root = trees_of(ledger, held.used, pending)[top]
+        self._root = trees_of(ledger, held.used, pending, held.without_node)[top]
         assign(self._root, self._total)
         self._branches = {branch.path: branch for branch in self._root.all()}
         self._lack = {path: branch.lack for path, branch in self._branches.items()}
@@ -117,7 +160,7 @@ class _Round:
     def _excess(self, leaf: Branch) -> Resource:
         """What a leaf may be asked for: nothing in the dead zone, unless a maximum is passed."""
         above = (self._branches[path] for path in self._ledger.share(leaf.path).path[:-1])
-        if any(not branch.used.fits_in(self._maximum(branch)) for branch in above):
+        if any(not (branch.used + branch.without_node).fits_in(self._maximum(branch)) for branch in above):
             return leaf.excess
         ignored = part_of(leaf.guaranteed, 1 + self._rules.max_ignored_over_capacity)
         is_left_alone = dominant(leaf.used, self._total) <= dominant(ignored, self._total)
@@ -136,7 +179,7 @@ class _Round:
         """Queues above their maximum, those below before those above them.  What windows lowered goes by their stages,
         also where queues do not give back to others."""
         for branch in reversed(list(self._root.all())):
-            above = (branch.used - self._maximum(branch)).at_least_zero()
+            above = (branch.used + branch.without_node - self._maximum(branch)).at_least_zero()
             if branch is self._root or above == NONE:
                 continue
             leaves = [one for one in branch.all() if not one.below]
@@ -157,21 +200,101 @@ class _Round:
             for leaf in leaves:
                 above = self.selection.bring_back(leaf.path, above, ease)
 
-    def serve_queues(self, lacking: Sequence[Lacking]) -> None:
-        """Those that hold least of their guarantee first, and in a queue those that would be served first."""
-        ordered = sorted(lacking, key=lambda one: (self._standing(self._branches[one.demand.queue]), *_turn(one)))
-        for one in ordered[:CLAIMS_MAX]:
-            way = self._ledger.share(one.demand.queue).path[:-1]
-            count = max((times_in(one.size, self._lack[path]) for path in way), default=0)
-            if count <= 0 or self.selection.is_full:
-                continue
-            served = self.selection.serve(self._claim(one, min(one.count, count)))
-            for path in way:
-                self._lack[path] -= one.size * served
+    @property
+    def chosen(self) -> Chosen:
+        claims = self.selection.claims
+        claimed = {one.id for claim in claims for one in claim.victims}
+        victims = [one for one in self.selection.victims.values() if one.candidate.id not in claimed]
+        return Chosen(victims=victims, claims=claims)
 
-    def serve_priorities(self, lacking: Sequence[Lacking]) -> None:
+    def keep_claims(self, claims: Sequence[Claim]) -> None:
+        """Those whose container is still lacking, on a node that is held for it where it has to be."""
+        for claim in claims:
+            one = self._wanted(claim)
+            if one is not None and not claim.is_within and self._count(one) > 0 and self.selection.keep(claim):
+                self._claimed_one(one, claim.node_id if claim.is_held else None)
+
+    def _wanted(self, claim: Claim) -> Lacking | None:
+        """What a claim of an earlier round is for; None: it is not lacking, or its node is not held for it any more."""
+        hold = self._holds.get(claim.short.wait)
+        is_held = hold is not None and hold.container_id is None and hold.node_id == claim.node_id
+        return self._lacking.get(claim.short.wait) if is_held or not claim.is_held else None
+
+    def _keep_within(self, claims: Sequence[Claim]) -> None:
+        """Those of a queue whose applications give to others of it."""
+        for claim in claims:
+            one = self._wanted(claim) if claim.is_within else None
+            if one is None:
+                continue
+            path = one.demand.queue
+            allowed = self._allowed_within(path)
+            if one.size.fits_in(allowed):
+                self.selection.open_up(path, allowed)
+                if self.selection.keep(claim):
+                    self._claimed_one(one, claim.node_id if claim.is_held else None)
+
+    def _allowed_within(self, path: str) -> Resource:
+        """What may be on notice within a queue, less what is."""
+        allowed = part_of(self._branches[path].guaranteed, self._rules.intra_queue_max_allowable)
+        return allowed - self.selection.taken_of(path)
+
+    def _claimed_one(self, one: Lacking, held_node: NodeId | None, number: int = 1) -> None:
+        wait = one.short.wait
+        self._claimed[wait] = self._claimed.get(wait, 0) + number
+        for path in self._way(one):
+            self._lack[path] -= one.size * number
+        if held_node is not None:
+            self._leaves_held.add(one.demand.queue)
+            if self._holds.pop(wait, None) is None:
+                self._holds_left -= 1
+            self.selection.room.on_node.pop(held_node, None)
+
+    def _way(self, one: Lacking) -> Sequence[str]:
+        return self._ledger.share(one.demand.queue).path[:-1]
+
+    def _count(self, one: Lacking) -> int:
+        """Containers of a wish that its queue lacks, and that nobody makes room for yet."""
+        count = max((times_in(one.size, self._lack[path]) for path in self._way(one)), default=0)
+        return min(count, one.count - self._claimed.get(one.short.wait, 0))
+
+    def serve_queues(self, lacking: Sequence[Lacking]) -> None:
+        """Those that are held a node for, then those that hold least of their guarantee, and in a queue those that
+        would be served first."""
+        ordered = sorted(lacking, key=lambda one: (self._standing(self._branches[one.demand.queue]), *_turn(one)))
+        held = [one for one in ordered if one.short.wait in self._holds]
+        for one in held:
+            hold = self._holds[one.short.wait]
+            if hold.container_id is None and self._count(one) > 0 and not self.selection.is_full:
+                self._serve(one, 1, may_hold=True)
+        self._keep_off_held()
+        for one in ordered[:CLAIMS_MAX]:
+            if self._may_begin_hold(one) and self._count(one) > 0 and not self.selection.is_full:
+                self._serve(one, 1, may_hold=True)
+            if self._count(one) > 0 and not self.selection.is_full:
+                self._serve(one, self._count(one), may_hold=False)
+
+    def _may_begin_hold(self, one: Lacking) -> bool:
+        return one.may_hold and self._holds_left > 0 and one.demand.queue not in self._leaves_held
+
+    def _keep_off_held(self) -> None:
+        """What is free on nodes that are held is for those whom they are held for."""
+        room = self.selection.room
+        for hold in self._holds.values():
+            room.on_node.pop(hold.node_id, None)
+            room.free -= hold.counted
+
+    def _serve(self, one: Lacking, count: int, *, may_hold: bool) -> None:
+        before = len(self.selection.claims)
+        served = self.selection.serve(self._need(one, count, may_hold=may_hold))
+        new = self.selection.claims[before:]
+        held_node = next((claim.node_id for claim in new if claim.is_held), None)
+        if served:
+            self._claimed_one(one, held_node, served)
+
+    def serve_priorities(self, lacking: Sequence[Lacking], claims: Sequence[Claim] = ()) -> None:
         """Within a leaf (IntraQueueCandidatesSelector, priority_first)."""
         selection, rules = self.selection, self._rules
+        self._keep_within(claims)
         for one in sorted(lacking, key=_turn)[:CLAIMS_MAX]:
             path, priority = one.demand.queue, one.demand.priority
             leaf, queue = self._branches[path], self._ledger.share(path).queue
@@ -180,13 +303,21 @@ class _Round:
             threshold = part_of(leaf.guaranteed, rules.intra_queue_minimum_threshold)
             if dominant(leaf.used, self._total) < dominant(threshold, self._total):
                 continue
-            allowed = part_of(leaf.guaranteed, rules.intra_queue_max_allowable) - selection.taken_of(path)
-            count = min(one.count, times_in(one.size, allowed))
+            allowed = self._allowed_within(path)
+            count = min(one.count - self._claimed.get(one.short.wait, 0), times_in(one.size, allowed))
             if count > 0 and not selection.is_full:
                 selection.open_up(path, allowed)
-                selection.serve(self._claim(one, count), _less_urgent(path, priority))
+                before = len(selection.claims)
+                may_hold = self._may_begin_hold(one) or one.short.wait in self._holds
+                served = selection.serve(self._need(one, count, may_hold=may_hold), _less_urgent(path, priority))
+                new = [replace(claim, is_within=True) for claim in selection.claims[before:]]
+                selection.claims[before:] = new
+                held_node = next((claim.node_id for claim in new if claim.is_held), None)
+                if served:
+                    self._claimed_one(one, held_node, served)
 
-    def _claim(self, one: Lacking, count: int) -> Claim:
+    def _need(self, one: Lacking, count: int, *, may_hold: bool) -> Need:
+        short = one.short
         request = one.wish.request if one.wish is not None else None
         if request is not None and request.constraint is not None:
             own = one.demand.attempt_id.application_id
@@ -197,13 +328,24 @@ class _Round:
             self._allowed[one.placement] = nodes
         else:
             nodes = self._allowed[one.placement]
-        return Claim(queue=one.demand.queue, size=one.size, count=count, nodes=nodes)
+        not_these = set(self._avoided.get(short.wait, ()))
+        if may_hold:
+            not_these |= {hold.node_id for hold in self._holds.values() if hold.wait != short.wait}
+        if not_these:
+            nodes = tuple(node_id for node_id in nodes if node_id not in not_these)
+        return Need(short=short, count=count, nodes=nodes, may_hold=may_hold)
 
     def _standing(self, branch: Branch) -> Standing:
         return self._ledger.standing(branch.path)
 
 
-def _lacking(demands: Sequence[Demand], ledger: Ledger, places: Places, limits: AllocationLimits) -> list[Lacking]:
+def lacking_of(
+    demands: Sequence[Demand],
+    ledger: Ledger,
+    places: Places,
+    limits: AllocationLimits,
+    is_waiting: Callable[[Demand, Resource, Placement], bool] = lambda *_: False,
+) -> list[Lacking]:
     """What would start if there were room: no more than users may have, and nothing that no node can take."""
     found: list[Lacking] = []
     by_user: dict[tuple[str, str], Resource] = {}
@@ -211,7 +353,7 @@ def _lacking(demands: Sequence[Demand], ledger: Ledger, places: Places, limits: 
         if ledger.tree.near_over(demand.queue) is not None:
             continue
         for size, count, placement, wish in _wanted(demand, limits):
-            if places.why_never(placement, size):
+            if places.why_never(placement, size) or is_waiting(demand, size, placement):
                 continue
             if wish is None and _is_short_of_masters(ledger, demand, size):
                 continue

@@ -2,6 +2,8 @@
 
 Nothing is given back that would not help: what a queue lacks is placed container by container, on a node where the
 placement may be had, and only what stands in the way there goes.  Room that is free already costs nobody anything.
+What goes for one container is a claim: it is told and ended whole.  Where it takes more than one victim of the size,
+the node has to be held, or what the first one leaves would be given to others.
 
 In this order (FifoCandidatesSelector): what is on notice already, pods that no node was found for, applications of the
 lowest priority, of them those submitted last, of their containers those of the lowest priority, of these the newest;
@@ -13,9 +15,10 @@ from __future__ import annotations
 import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from yodel.domain.allocation.holds import Short
 from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import NONE, Resource, larger
 
@@ -69,13 +72,42 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """Containers of one size that a queue lacks.  ``nodes`` are those where they may be placed."""
+class Need:
+    """Containers of one size that a queue lacks.  ``nodes`` are those where they may be placed; with ``may_hold`` one
+    of them may be held."""
 
-    queue: str
-    size: Resource
+    short: Short
     count: int
     nodes: tuple[NodeId, ...]
+    may_hold: bool = False
+
+    @property
+    def queue(self) -> str:
+        return self.short.queue
+
+    @property
+    def size(self) -> Resource:
+        return self.short.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What goes for one container.  ``id`` and ``given_s``, when its victims were told, are of whoever keeps it."""
+
+    short: Short
+    node_id: NodeId
+    victims: tuple[Candidate, ...]
+    is_held: bool
+    """The node is held for it."""
+    is_within: bool = False
+    """Applications of the same queue give to one of a higher priority."""
+    id: int = 0
+    given_s: float = 0.0
+
+    @property
+    def of_queue(self) -> list[Victim]:
+        """Its victims, each with the queue that gets the room."""
+        return [Victim(candidate=one, for_queue=self.short.queue) for one in self.victims]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +142,9 @@ class Selection:
     def __init__(self, room: Room, candidates: Iterable[Candidate]) -> None:
         self.room = room
         self.victims: dict[ContainerId, Victim] = {}
+        self.claims: list[Claim] = []
         self._is_first = True
-        self._searches: dict[tuple[Resource, int], _Search] = {}
+        self._searches: dict[tuple[Resource, int, bool], _Search] = {}
         """By size and by the very list of nodes, which each of them keeps: thousands of names are not compared."""
         self._ordered = sorted(candidates, key=lambda one: one.rank)
         self._place = {one.id: place for place, one in enumerate(self._ordered)}
@@ -146,33 +179,65 @@ class Selection:
         for one in self._of_queue.get(queue, ()):
             if not excess.is_any_positive or self.is_full:
                 break
-            may_go = self._may_go(one, NONE) if ease is None else self._has_to_go(one, ease)
+            may_go = self._may_go(one, NONE) and self.may_begin([one]) if ease is None else self._has_to_go(one, ease)
             if lowers(one.size, excess) and may_go:
                 self._take(one, queue)
                 self._is_first = False
                 excess -= one.size
         return excess
 
-    def serve(self, claim: Claim, may_go: Callable[[Candidate], bool] | None = None) -> int:
-        """Find room for the containers of a claim, and take it; returns for how many there is some.
+    def serve(self, need: Need, may_go: Callable[[Candidate], bool] | None = None) -> int:
+        """Find room for the containers of a need, and take it; returns for how many there is some.
 
-        ``may_go`` keeps to some of the candidates.  Without it what was found out for a claim is used for the next one
+        ``may_go`` keeps to some of the candidates.  Without it what was found out for a need is used for the next one
         of the same size and nodes.
         """
         if may_go is not None:
-            search = _Search(self, claim.size, claim.nodes, may_go)
+            search = _Search(self, need, may_go)
         else:
-            key = claim.size, id(claim.nodes)
+            key = need.size, id(need.nodes), need.may_hold
             if key not in self._searches:
-                self._searches[key] = _Search(self, claim.size, claim.nodes, lambda _: True)
+                self._searches[key] = _Search(self, need, lambda _: True)
             search = self._searches[key]
         served = 0
-        while served < claim.count and not self.is_full and (node_id := search.make_room(claim.queue)) is not None:
-            self.room.on_node[node_id] -= claim.size
-            self.room.free -= claim.size
+        while served < need.count and not self.is_full and (found := search.make_room(need.queue)) is not None:
+            node_id, chosen, is_held = found
+            if chosen:
+                self.claims.append(Claim(short=need.short, node_id=node_id, victims=tuple(chosen), is_held=is_held))
+            self._fill(node_id, need.size)
             self._is_first = False
             served += 1
+            if is_held:
+                break
         return served
+
+    def keep(self, claim: Claim) -> bool:
+        """A claim of an earlier round, with those of its victims that still have to go.  False: it is over, or none of
+        them would help any more."""
+        size, room, own = claim.short.size, self.room, {one.id for one in claim.victims}
+        if claim.node_id not in room.on_node:
+            return False
+        left = [one for one in self._ordered if one.id in own]
+        chosen = self.among(
+            [one for one in left if one.node_id == claim.node_id], size, room.on_node[claim.node_id], lambda _: True
+        )
+        if not chosen and not size.fits_in(room.on_node[claim.node_id]):
+            return False
+        self.take_all(chosen, claim.short.queue)
+        if not size.fits_in(room.free):
+            of_whole = self.among([one for one in left if one not in chosen], size, room.free, lambda _: True)
+            self.take_all(of_whole, claim.short.queue)
+            chosen = [*chosen, *of_whole]
+        if not chosen:
+            return False
+        self._fill(claim.node_id, size)
+        self._is_first = False
+        self.claims.append(replace(claim, victims=tuple(chosen)))
+        return True
+
+    def _fill(self, node_id: NodeId, size: Resource) -> None:
+        self.room.on_node[node_id] -= size
+        self.room.free -= size
 
     def among(
         self, candidates: Iterable[Candidate], size: Resource, free: Resource, may_go: Callable[[Candidate], bool]
@@ -207,13 +272,22 @@ class Selection:
     def on(self, node_id: NodeId) -> Sequence[Candidate]:
         return self._on_node.get(node_id, ())
 
+    def may_begin(self, chosen: Iterable[Candidate]) -> bool:
+        """Whether the limits of a round let all of them go for one claim.  The first may cost more than a round: in a
+        small cluster a tenth is less than one container."""
+        room, spent, of_queue = self.room, NONE, dict[str, Resource]()
+        for one in chosen:
+            own = of_queue.get(one.queue, NONE)
+            is_in_quota = lowers(one.size, room.quota.get(one.queue, NONE) - own)
+            if not self._is_first and not (is_in_quota and one.size.fits_in(room.round - spent)):
+                return False
+            of_queue[one.queue], spent = own + one.size, spent + one.size
+        return True
+
     def _may_go(self, one: Candidate, spent: Resource) -> bool:
         """It is not taken yet, and lowers what its queue holds too much of; ``spent`` is chosen of it beside."""
         room, size = self.room, one.size
         if one.id in self.victims or not lowers(size, room.excess.get(one.queue, NONE) - spent):
-            return False
-        is_in_quota = lowers(size, room.quota.get(one.queue, NONE) - spent) and size.fits_in(room.round)
-        if not self._is_first and not is_in_quota:
             return False
         if not one.is_am:
             return True
@@ -243,28 +317,28 @@ class Selection:
 class _Search:
     """Room for containers of one size, one after the other."""
 
-    def __init__(
-        self, selection: Selection, size: Resource, nodes: Sequence[NodeId], may_go: Callable[[Candidate], bool]
-    ) -> None:
-        self._selection, self._size, self.nodes, self._may_go = selection, size, nodes, may_go
+    def __init__(self, selection: Selection, need: Need, may_go: Callable[[Candidate], bool]) -> None:
+        self._selection, self._size, self.nodes, self._may_go = selection, need.size, need.nodes, may_go
+        self._may_hold = need.may_hold
         self._on_node = selection.room.on_node
-        lenders = [node_id for node_id in nodes if node_id in self._on_node]
-        self._free = deque(node_id for node_id in lenders if size.fits_in(self._on_node[node_id]))
+        lenders = [node_id for node_id in need.nodes if node_id in self._on_node]
+        self._free = deque(node_id for node_id in lenders if self._size.fits_in(self._on_node[node_id]))
         self._prices = [(price, node_id) for node_id in lenders if (price := self._price(node_id)) is not None]
         heapq.heapify(self._prices)
 
-    def make_room(self, queue: str) -> NodeId | None:
-        """A node with room for one container more of a queue; None: there is none that would help."""
-        while self._free and not self._size.fits_in(self._on_node[self._free[0]]):
+    def make_room(self, queue: str) -> tuple[NodeId, list[Candidate], bool] | None:
+        """A node for one container more of a queue, who goes for it, and whether the node has to be held until they
+        have; None: there is none that would help."""
+        while self._free and not self._size.fits_in(self._on_node.get(self._free[0], BELOW_NOTHING)):
             used_up = self._free.popleft()
-            if (price := self._price(used_up)) is not None:
+            if used_up in self._on_node and (price := self._price(used_up)) is not None:
                 heapq.heappush(self._prices, (price, used_up))
         if self._free:
-            return self._free[0] if self._free_whole(queue) else None
+            return self._with_whole(self._free[0], [], queue)
         while self._prices:
             price, node_id = heapq.heappop(self._prices)
-            chosen = self._chosen(node_id)
-            if not chosen:
+            chosen = self._chosen(node_id) if node_id in self._on_node else []
+            if not chosen or not self._selection.may_begin(chosen):
                 continue
             now = self._selection.price(chosen)
             if now > price:  # others have been asked back since
@@ -272,17 +346,22 @@ class _Search:
                 continue
             self._selection.take_all(chosen, queue)
             self._free.append(node_id)  # there may be room for more than one, and it has a new price afterwards
-            return node_id if self._free_whole(queue) else None
+            return self._with_whole(node_id, chosen, queue)
         return None
 
-    def _free_whole(self, queue: str) -> bool:
+    def _with_whole(
+        self, node_id: NodeId, chosen: list[Candidate], queue: str
+    ) -> tuple[NodeId, list[Candidate], bool] | None:
         """A node has room; the whole has it too, or what has to go for that."""
-        size, free = self._size, self._selection.room.free
-        if size.fits_in(free):
-            return True
-        chosen = self._selection.among(self._selection.ordered, size, free, self._frees_the_whole)
-        self._selection.take_all(chosen, queue)
-        return bool(chosen)
+        size, selection = self._size, self._selection
+        is_held = not self._is_simple(chosen)
+        if size.fits_in(selection.room.free):
+            return node_id, chosen, is_held
+        of_whole = selection.among(selection.ordered, size, selection.room.free, self._frees_the_whole)
+        if not of_whole or not selection.may_begin(of_whole):
+            return None
+        selection.take_all(of_whole, queue)
+        return node_id, [*chosen, *of_whole], is_held
 
     def _frees_the_whole(self, one: Candidate) -> bool:
         """Not where a node lends less than is held there, or is not to be used: what goes there is nobody's gain."""
@@ -294,7 +373,16 @@ class _Search:
         return self._selection.price(chosen) if chosen else None
 
     def _chosen(self, node_id: NodeId) -> list[Candidate]:
-        return self._selection.among(self._selection.on(node_id), self._size, self._on_node[node_id], self._may_go)
+        """Without a hold only one that is as large as what is wanted: who is served next gets its room whole."""
+        on_node, selection = self._on_node[node_id], self._selection
+        chosen = selection.among(selection.on(node_id), self._size, on_node, self._may_go)
+        if self._may_hold or self._is_simple(chosen):
+            return chosen
+        large = [one for one in selection.on(node_id) if self._size.fits_in(one.size)]
+        return selection.among(large, self._size, on_node, self._may_go)
+
+    def _is_simple(self, chosen: Sequence[Candidate]) -> bool:
+        return not chosen or (len(chosen) == 1 and self._size.fits_in(chosen[0].size))
 
 
 def lowers(size: Resource, lack: Resource) -> bool:

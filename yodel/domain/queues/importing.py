@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from yodel.domain.colocation.properties import PREFIX as COLOCATION
 from yodel.domain.queues.bounds import OutOfBounds, require_properties
-from yodel.domain.queues.limit_properties import PARALLEL, user_of
+from yodel.domain.queues.limit_properties import APPLICATIONS, PARALLEL, user_of
 from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES
 from yodel.domain.queues.properties import (
     ALL_AS_IT_IS,
@@ -22,7 +23,7 @@ from yodel.domain.queues.properties import (
     QUEUE_PROPERTIES,
     described,
 )
-from yodel.domain.queues.queue import APPLICATIONS_MAX, ROOT
+from yodel.domain.queues.queue import ROOT
 from yodel.domain.queues.window_properties import window_of
 from yodel.domain.queues.words import owner, tree_of
 from yodel.domain.queues.xml_file import Entry
@@ -32,6 +33,8 @@ from yodel.errors import Refused
 
 REFUSALS_MAX = 100
 """Told of one file."""
+REFUSED_NAME_LENGTH = 160
+"""Of a name that is out of bounds, which may be of any length."""
 _ACLS = ("acl_submit_applications", "acl_administer_queue")
 _CALCULATOR = "resource-calculator"
 _DOMINANT = next(iter(ALL_AS_IT_IS[_CALCULATOR]))
@@ -68,9 +71,6 @@ _MISSING_OF_QUEUES: Mapping[str, str] = {
     "accessible-node-labels": "shares by node label",
     "accessible-node-labels.": "shares by node label",
     "default-node-label-expression": "shares by node label",
-    "maximum-allocation-mb": "largest containers of a queue",
-    "maximum-allocation-vcores": "largest containers of a queue",
-    "maximum-allocation": "largest containers of a queue",
     "auto-create-child-queue.": "queues that are made by themselves",
     "auto-queue-creation-v2.": "queues that are made by themselves",
     "leaf-queue-template.": "queues that are made by themselves",
@@ -83,6 +83,15 @@ _MISSING_OF_QUEUES: Mapping[str, str] = {
     "reservable": "reservations",
     "allow-zero-capacity-sum": "children with capacity 0 under a parent that has some",
 }
+
+
+_TEMPLATE = "capacity-scheduler"
+_IGNORED_OF_QUEUES: Mapping[str, str] = {
+    "acl_administer_jobs": "it is of MapReduce 1",
+    "capacity.default.minimum-user-limit-percent": "it is of MapReduce 1",
+    "default.minimum-user-limit-percent": "it is of MapReduce 1",
+}
+"""That Ambari's own template writes."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -98,12 +107,14 @@ class Said:
 
 @dataclass(slots=True, kw_only=True)
 class Understood:
-    """What a file says.  With ``refusals`` it cannot be taken over."""
+    """What a file says.  With ``refusals`` it cannot be taken over; ``properties`` are then what is left without what
+    they are about, as far as that is known, and ``refused`` its names."""
 
     properties: dict[str, str] = field(default_factory=dict)
     notes: list[Said] = field(default_factory=list)
     """What was converted or left out."""
     refusals: list[Said] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +137,21 @@ def understood(entries: Iterable[Entry]) -> Understood:
         below = tree_of(told)
     except Refused as error:
         found.refusals.append(Said(_line(str(error), _named(str(error), told), once, {}), str(error)))
+        found.refused.clear()  # nothing is left of the rest either
         return found
     paths = below.keys()
     if paths == {ROOT}:
         names = once.get(f"{PREFIX}root.queues")
         found.refusals.append(Said(names.line if names else 1, f"{PREFIX}root.queues names no queue"))
+        found.refused.clear()
         return found
     of_leaves: dict[str, str] = {}
+    parents = {path for path, names in below.items() if names}
     for entry in once.values():
-        verdict = _verdict(entry, paths)
+        verdict = _verdict(entry, paths, parents)
         if verdict.refusal:
             found.refusals.append(Said(entry.line, f"{entry.name} {verdict.refusal}"))
+            found.refused.append(entry.name)
         elif verdict.note:
             found.notes.append(Said(entry.line, f"{entry.name} {verdict.note}"))
         if verdict.value is not None:
@@ -147,8 +162,7 @@ def understood(entries: Iterable[Entry]) -> Understood:
     for leaf in leaves:
         for name, value in of_leaves.items():
             found.properties.setdefault(f"{PREFIX}{leaf}.{name}", value)
-    if not found.refusals:
-        _judge(found, once, below)
+    _judge(found, once, below)
     found.notes.sort()
     found.refusals.sort()
     return found
@@ -162,6 +176,7 @@ def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
             require_properties([(entry.name, " ".join(entry.value.split()))])
         except OutOfBounds as error:
             found.refusals.append(Said(entry.line, str(error)))
+            found.refused.append(ascii(entry.name[:REFUSED_NAME_LENGTH])[1:-1])
             continue
         value = entry.value if entry.value.isprintable() else " ".join(entry.value.split())
         if (first := once.get(entry.name)) is not None:
@@ -171,7 +186,9 @@ def _once(entries: Iterable[Entry], found: Understood) -> dict[str, Entry]:
     return once
 
 
-def _verdict(entry: Entry, paths: Set[str]) -> _Verdict:
+def _verdict(entry: Entry, paths: Set[str], parents: Set[str]) -> _Verdict:
+    if entry.name == _TEMPLATE and entry.value.strip() == "null":
+        return _ignored("Ambari writes it into every file")
     if entry.name.startswith(COLOCATION):
         return _Verdict(entry.value)
     if not entry.name.startswith(PREFIX):
@@ -182,7 +199,7 @@ def _verdict(entry: Entry, paths: Set[str]) -> _Verdict:
     path, own = owner(short, paths) if short.startswith(f"{ROOT}.") else ("", short)
     if not entry.value.strip() and own not in _ACLS:
         return _Verdict(note="is left out: it is empty")
-    return _of_queue(path, own, entry.value) if path else _of_all(own, entry.value)
+    return _of_queue(path, own, entry.value, paths, parents) if path else _of_all(own, entry.value)
 
 
 def _of_all(name: str, value: str) -> _Verdict:
@@ -193,8 +210,8 @@ def _of_all(name: str, value: str) -> _Verdict:
         return _Verdict(value)
     if f"{PREFIX}{name}" in MAPPING_PROPERTIES:
         return _Verdict(value)
-    if name == "maximum-applications" and text == str(APPLICATIONS_MAX):
-        return _Verdict(note="is left out: it is what there is")
+    if name == APPLICATIONS:
+        return _Verdict(value)
     if name in _LEAF_DEFAULTS:
         own = _LEAF_DEFAULTS[name]
         return _Verdict(note=f"became {own} of each leaf that says nothing itself", of_leaves=own)
@@ -207,8 +224,12 @@ def _of_all(name: str, value: str) -> _Verdict:
     return _Verdict(refusal="is not known, or cannot be set")
 
 
-def _of_queue(path: str, own: str, value: str) -> _Verdict:
+def _of_queue(path: str, own: str, value: str, paths: Set[str], parents: Set[str]) -> _Verdict:
     text = value.strip()
+    if own == APPLICATIONS and path in parents:
+        return _ignored(f"{path} has queues below it, and leaves have their own")
+    if own in _IGNORED_OF_QUEUES:
+        return _ignored(_IGNORED_OF_QUEUES[own])
     is_usual = text.lower() in {one.lower() for one in AS_IT_IS.get(own, ())}
     if own in QUEUE_PROPERTIES or user_of(own) or any(window_of(own)) or is_shuffle_word(own) or is_usual:
         return _Verdict(value)
@@ -218,10 +239,24 @@ def _of_queue(path: str, own: str, value: str) -> _Verdict:
         return _Verdict(note="is left out: sizes have no weight")
     if what := _listed(_MISSING_OF_QUEUES, own):
         return _missing(what)
-    name, dot, _ = own.partition(".")
+    name, dot, rest = own.partition(".")
     if dot and name:
+        if _is_of_queue(rest):
+            nearest = next(iter(get_close_matches(f"{path}.{name}", paths, n=1)), path)
+            return _ignored(f"no queues property names {path}.{name}; the nearest queue is {nearest}")
         return _Verdict(refusal=f"is of no queue: {path} has none of the name {name}, and no property that begins so")
     return _Verdict(refusal="is not known")
+
+
+def _is_of_queue(own: str) -> bool:
+    """Whether something is a queue's property, or of a queue further down."""
+    parts = own.split(".")
+    names = (".".join(parts[at:]) for at in range(len(parts)))
+    return any(one in QUEUE_PROPERTIES or one in AS_IT_IS or bool(user_of(one)) for one in names)
+
+
+def _ignored(why: str) -> _Verdict:
+    return _Verdict(note=f"is left out, Hadoop ignores this: {why}")
 
 
 def _missing(what: str) -> _Verdict:
@@ -237,7 +272,7 @@ def _listed(names: Mapping[str, str], name: str) -> str:
 
 def _judge(found: Understood, once: Mapping[str, Entry], below: Mapping[str, Sequence[str]]) -> None:
     """Refusals of the whole, one after another: what is wrong with one property is told, and looked away from."""
-    properties = dict(found.properties)
+    properties = found.properties
     while len(found.refusals) < REFUSALS_MAX:
         try:
             described(properties, pools=None)
@@ -249,6 +284,7 @@ def _judge(found: Understood, once: Mapping[str, Entry], below: Mapping[str, Seq
             if not name or name.endswith(".queues"):
                 return
             del properties[name]
+            found.refused.append(name)
         else:
             return
 

@@ -75,7 +75,8 @@ class Ledger:
     """What is held, with what the decision under way has added.
 
     ``by_queue`` has every queue that something is held in, parents too; ``by_user`` leaves and users.  ``active`` are
-    the users of a leaf that want something.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
+    the users of a leaf that want something.  ``unmanaged`` are applications whose ApplicationMasters run elsewhere, by
+    queue, parents too.  ``minimum`` is the minimum allocation, ``am_share`` the scheduler's
     maximum-am-resource-percent as a part of 0 to 1.
     """
 
@@ -88,9 +89,11 @@ class Ledger:
         minimum: Resource,
         am_share: float,
         active: Mapping[str, Collection[str]] | None = None,
+        unmanaged: Mapping[str, int] | None = None,
     ) -> None:
         self.tree, self._minimum, self.am_share = tree, minimum, am_share
         self._by_queue, self._by_user, self._active = by_queue, by_user, active or {}
+        self._unmanaged = unmanaged or {}
         self._queue_now: dict[str, tuple[Resource, Resource]] = {}
         self._masters_now: dict[str, int] = {}
         self._user_now: dict[tuple[str, str], tuple[Resource, Resource]] = {}
@@ -109,6 +112,7 @@ class Ledger:
         self._masters_now = {path: use.masters for path, use in by_queue.items()} | self._masters_now
         self._user_now = {key: (use.resource, use.am_resource) for key, use in by_user.items()} | self._user_now
         self._by_queue, self._by_user = {}, {}
+        self._unmanaged = dict(self._unmanaged)
         self._forget()
 
     def use_active(self, active: Mapping[str, Collection[str]]) -> None:
@@ -137,7 +141,11 @@ class Ledger:
         return self._of_user(path, user)[1]
 
     def running(self, path: str) -> int:
-        """Applications of a queue and those below it that run, counted by their ApplicationMasters."""
+        """Applications of a queue and those below it that run, counted by their ApplicationMasters: also those that run
+        elsewhere."""
+        return self._managed(path) + self._unmanaged.get(path, 0)
+
+    def _managed(self, path: str) -> int:
         now = self._masters_now.get(path)
         if now is not None:
             return now
@@ -171,7 +179,7 @@ class Ledger:
             self._queue_now[above] = held + amount, masters + amount if is_am else masters
         if is_am:
             for above in self._to_root(path):
-                self._masters_now[above] = self.running(above) + 1
+                self._masters_now[above] = self._managed(above) + 1
         held, masters = self._of_user(path, user)
         self._user_now[path, user] = held + amount, masters + amount if is_am else masters
         of_active = self._held_by_active.get(path)
@@ -321,7 +329,7 @@ class Ledger:
             return kept
         current = self.used(share.queue.path) + self.queue_room(share).at_least_zero()
         base = current if share.guaranteed.fits_in(current) else share.guaranteed
-        limit = self._am_limits[share.queue.path] = self._up(part_of(_memory_and_cores(base), self.am_part(share)))
+        limit = self._am_limits[share.queue.path] = self._up(part_up_of(_memory_and_cores(base), self.am_part(share)))
         return limit
 
     def user_am_limit(self, share: Share, user: str, am_limit: Resource) -> Resource:
@@ -332,7 +340,7 @@ class Ledger:
         users = max(1, len(self._active.get(queue.path, ())))
         part = min(1.0, max(queue.minimum_user_limit_percent / 100.0, 1.0 / users) * share.weights.get(user, 1.0))
         own = _memory_and_cores(share.guaranteed)
-        own = part_of(own, self.am_part(share) * part * queue.user_limit_factor)
+        own = part_up_of(own, self.am_part(share) * part * queue.user_limit_factor)
         return smaller(am_limit, self._up(own))
 
     def am_part(self, share: Share) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from yodel.domain.numerals import plain
+from yodel.domain.queues.queue import APPLICATIONS_MAX as USUAL_APPLICATIONS_MAX
 from yodel.domain.queues.queue import BY_PRIORITY, BY_USE, Ordering, Queue
 from yodel.domain.queues.user_weights import NO_WEIGHTS, UserWeights, below, weights_of
 from yodel.domain.scheduler_conf import PREFIX
@@ -18,6 +19,19 @@ APPLICATIONS_MAX = 2**31 - 1
 PRIORITY_MAX = 2**31 - 1
 PARALLEL = "max-parallel-apps"
 """Of a queue, and of the whole scheduler for every queue that says nothing itself: not of the queue above it."""
+APPLICATIONS = "maximum-applications"
+"""Of a leaf, and of the whole scheduler for what all may have under way."""
+LARGEST = {
+    "maximum-allocation-mb": "maximum_allocation_mib",
+    "maximum-allocation-vcores": "maximum_allocation_vcores",
+}
+"""Fields of a queue by property."""
+LARGEST_OF_ALL = "maximum-allocation"
+_KINDS = {
+    "memory-mb": "maximum_allocation_mib",
+    "memory": "maximum_allocation_mib",
+    "vcores": "maximum_allocation_vcores",
+}
 USERS_MAX = 1000
 """Users with a weight of their own in one queue."""
 USER_LENGTH_MAX = 256
@@ -72,8 +86,12 @@ def limits(
         "is_by_priority": not is_leaf and _is_by_priority(properties, own, parent),
         "priority": int(_number(properties, own, "priority", 0.0, -PRIORITY_MAX - 1, PRIORITY_MAX)),
         "maximum_parallel_applications": _parallel(properties, own),
-        "maximum_applications": int(_number(properties, own, "maximum-applications", -1.0, -1.0, APPLICATIONS_MAX)),
+        "maximum_applications": int(_number(properties, own, APPLICATIONS, -1.0, -1.0, APPLICATIONS_MAX)),
+        "applications_of_all": int(
+            _number(properties, PREFIX, APPLICATIONS, USUAL_APPLICATIONS_MAX, 1.0, APPLICATIONS_MAX)
+        ),
     }
+    found |= _largest(properties, own, parent)
     for name, attribute in PREEMPTION_PROPERTIES.items():
         above = parent is not None and getattr(parent, attribute)
         found[attribute] = _is(own + name, words.get(name, ""), default=above)
@@ -83,10 +101,38 @@ def limits(
         ("user-limit-factor", found["user_limit_factor"] == 1.0),
         ("minimum-user-limit-percent", percent == 100.0),
         ("maximum-am-resource-percent", "am_share" not in found),
+        (APPLICATIONS, own + APPLICATIONS not in properties),
     ):
         if not is_leaf and not is_plain:
             raise Refused(f"Property {own}{name} is not supported: nothing would come of it, {path} is no leaf queue")
     return found
+
+
+def _largest(properties: Mapping[str, str], own: str, parent: Queue | None) -> dict[str, int]:
+    """Of a queue's containers (CapacitySchedulerConfiguration.getMaximumAllocationPerQueue); ``maximum-allocation``
+    counts where both are said."""
+    found = {
+        field: int(_number(properties, own, name, 0.0, 1.0, APPLICATIONS_MAX))
+        or (getattr(parent, field) if parent is not None else 0)
+        for name, field in LARGEST.items()
+    }
+    text = properties.get(own + LARGEST_OF_ALL, "").strip().strip("[]")
+    for part in text.split(",") if text else ():
+        kind, _, amount = (piece.strip() for piece in part.partition("="))
+        field = _KINDS.get(kind)
+        if field is None or not amount.isdecimal() or not 0 < int(amount) <= APPLICATIONS_MAX:
+            raise _refused(own + LARGEST_OF_ALL, text, "memory-mb=MIB,vcores=NUMBER")
+        found[field] = int(amount)
+    return found
+
+
+def largest_of(queue: Queue, parent: Queue | None) -> dict[str, str]:
+    """What is said of the largest container, where it is not as above."""
+    return {
+        name: str(own)
+        for name, field in LARGEST.items()
+        if (own := getattr(queue, field)) and own != (getattr(parent, field) if parent is not None else 0)
+    }
 
 
 def limits_of(queue: Queue) -> dict[str, str]:
@@ -198,7 +244,7 @@ def _number(properties: Mapping[str, str], own: str, name: str, default: float, 
         value = math.nan
     if not math.isfinite(value) or not least <= value <= most:
         raise _refused(own + name, text, f"a number from {least:g} to {most:g}" if math.isfinite(least) else "a number")
-    if name in ("maximum-applications", "priority", PARALLEL) and value != int(value):
+    if name in ("maximum-applications", "priority", PARALLEL, *LARGEST) and value != int(value):
         raise _refused(own + name, text, "a whole number")
     return value
 

@@ -89,6 +89,8 @@ class _Part:
     is_leaving: bool = False
     held: Resource = NONE
     counted: Resource = NONE
+    digits: int = 0
+    """Of what is free in MiB; 0: nothing, or the node lends nothing."""
 
 
 class Pool:
@@ -102,6 +104,13 @@ class Pool:
         is leaving, what is held: it is full (RMNodeImpl.DecommissioningNodeTransition)."""
         self._parts: dict[NodeId, _Part] = {}
         self._largest: Resource | None = None
+        self._by_free: dict[int, dict[NodeId, None]] = {}
+        """Lenders with something free, by the number of binary digits of its MiB."""
+
+    def with_room(self, size: Resource) -> list[NodeId]:
+        """All nodes that may have so much free, those with least memory first, and a few that have not."""
+        least = size.memory_mib.bit_length()
+        return [node_id for digits in sorted(self._by_free) if digits >= least for node_id in self._by_free[digits]]
 
     @property
     def lenders(self) -> Iterable[NodeId]:
@@ -146,7 +155,7 @@ class Pool:
         if part.lent is None or lent is None or part.lent.ever != lent.ever:
             self._largest = None
         part.lent, part.is_leaving = lent, is_leaving
-        self._count(part)
+        self._count(node_id, part)
         self._forget(node_id, part)
         return True
 
@@ -154,10 +163,10 @@ class Pool:
         """That much more is held on a node, or less."""
         part = self._parts.setdefault(node_id, _Part())
         part.held += amount * sign
-        self._count(part)
+        self._count(node_id, part)
         self._forget(node_id, part)
 
-    def _count(self, part: _Part) -> None:
+    def _count(self, node_id: NodeId, part: _Part) -> None:
         if part.lent is None:
             counted = part.held if part.is_leaving else NONE
         elif part.held.fits_in(part.lent.now):
@@ -167,6 +176,14 @@ class Pool:
         if counted is not part.counted:
             self.total += counted - part.counted
             part.counted = counted
+        free_mib = counted.memory_mib - part.held.memory_mib if part.lent is not None else 0
+        digits = max(0, free_mib).bit_length()
+        if digits != part.digits:
+            if part.digits:
+                del self._by_free[part.digits][node_id]
+            if digits:
+                self._by_free.setdefault(digits, {})[node_id] = None
+            part.digits = digits
 
     def _forget(self, node_id: NodeId, part: _Part) -> None:
         if part.lent is None and part.held == NONE and not part.is_leaving:

@@ -19,8 +19,12 @@ from yodel.domain.queues.access import submit_acl
 from yodel.domain.queues.amounts import WEIGHT_MAX, is_by_resource, said_in, text_of
 from yodel.domain.queues.bounds import require_properties
 from yodel.domain.queues.limit_properties import (
+    APPLICATIONS,
+    LARGEST,
+    LARGEST_OF_ALL,
     PARALLEL,
     PREEMPTION_PROPERTIES,
+    largest_of,
     limits,
     limits_of,
     order_of,
@@ -31,7 +35,7 @@ from yodel.domain.queues.limit_properties import (
 from yodel.domain.queues.mapping import NO_RULES, MappingRules
 from yodel.domain.queues.mapping_properties import MAPPING_PROPERTIES, mapping_of
 from yodel.domain.queues.pools import Pools
-from yodel.domain.queues.queue import LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
+from yodel.domain.queues.queue import APPLICATIONS_MAX, LIFETIME_S_MAX, ROOT, Queue, QueueState, is_name
 from yodel.domain.queues.siblings import TOLERANCE, require_amounts, require_one_kind, require_together
 from yodel.domain.queues.window_properties import window_of, windows_said, with_windows
 from yodel.domain.queues.words import owner, tree_of, words_of
@@ -48,7 +52,7 @@ QUEUE_PROPERTIES = frozenset(
         *("queues", "capacity", "maximum-capacity", "state", "acl_submit_applications", "acl_administer_queue"),
         *("maximum-application-lifetime", "default-application-lifetime"),
         *("user-limit-factor", "minimum-user-limit-percent", "maximum-am-resource-percent", "maximum-applications"),
-        *("priority", "ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES),
+        *("priority", "ordering-policy", PARALLEL, *PREEMPTION_PROPERTIES, *LARGEST, LARGEST_OF_ALL),
     }
 )
 """Of one queue, with an effect."""
@@ -112,6 +116,9 @@ def properties_of(queues: Iterable[Queue], am_share: float) -> dict[str, str]:
         found |= {own + name: text for name, text in preemption_of(queue, parent).items()}
         found |= {own + name: text for name, text in {**parallel_of(queue), **order_of(queue, parent)}.items()}
         found |= {own + name: text for name, text in {**windows_said(queue), **words_said(queue)}.items()}
+        found |= {own + name: text for name, text in largest_of(queue, parent).items()}
+        if queue.path == ROOT and queue.applications_of_all != APPLICATIONS_MAX:
+            found[PREFIX + APPLICATIONS] = str(queue.applications_of_all)
         if queue.is_leaf:
             found |= {own + name: text for name, text in limits_of(queue).items()}
             found[f"{own}maximum-application-lifetime"] = str(queue.maximum_lifetime_s)
@@ -226,8 +233,13 @@ def _queue(
         raise _over_maximum(path, capacity, maximum)
     longest_s = _lifetime_s(own + "maximum-application-lifetime", text("maximum-application-lifetime", "-1"))
     usual_s = _lifetime_s(own + "default-application-lifetime", text("default-application-lifetime", "-1"))
+    if longest_s < 0 and parent is not None:
+        longest_s = parent.maximum_lifetime_s
     if 0 < longest_s < usual_s:
         raise Refused(f"Default lifetime {usual_s} can't exceed maximum lifetime {longest_s}")
+    # AbstractCSQueue.getInheritedDefaultAppLifetime: one from above that is too long here does not count.
+    if usual_s < 0 and parent is not None and not 0 < longest_s < parent.default_lifetime_s:
+        usual_s = parent.default_lifetime_s
     return Queue(
         path=path,
         state=_state(own + "state", text("state", ""), path, parent),
@@ -352,7 +364,7 @@ def _wrong_sum(parent: Queue, total: float) -> Refused | None:
 def _require_known(properties: Mapping[str, str], paths: Set[str]) -> None:
     for name, value in properties.items():
         short = name.removeprefix(PREFIX)
-        if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL, *MAPPING_PROPERTIES):
+        if name in (MAXIMUM_AM_SHARE, LEGACY_MODE, PREFIX + PARALLEL, PREFIX + APPLICATIONS, *MAPPING_PROPERTIES):
             continue
         if name.startswith(colocation.PREFIX):  # which of them there are is said there
             continue
@@ -406,10 +418,13 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def require_passable(present: Mapping[str, Queue], wanted: Mapping[str, Queue], used: Set[str]) -> None:
+def require_passable(
+    present: Mapping[str, Queue], wanted: Mapping[str, Queue], used: Set[str], *, may_empty_go: bool = False
+) -> None:
     """Whether the tree may become the other (CapacitySchedulerQueueManager.validateQueueHierarchy).
 
-    ``used`` are the queues that have an application under way, in them or below them.
+    ``used`` are the queues that have an application under way, in them or below them.  ``may_empty_go``: one that has
+    none goes also where it was not stopped before.
 
     Raises:
         Refused: a queue goes, or gets queues below it, that is not stopped and empty.
@@ -418,7 +433,7 @@ def require_passable(present: Mapping[str, Queue], wanted: Mapping[str, Queue], 
         now = wanted.get(path)
         if now is not None and (now.is_leaf or not queue.is_leaf):
             continue
-        if queue.state is not QueueState.RUNNING and path not in used:
+        if path not in used and (queue.state is not QueueState.RUNNING or (now is None and may_empty_go)):
             continue
         state = queue.state if queue.state is QueueState.RUNNING else QueueState.DRAINING
         if now is None:

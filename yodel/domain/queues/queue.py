@@ -16,12 +16,13 @@ from typing import Any
 from yodel.domain.queues.amounts import Amounts
 from yodel.domain.queues.user_weights import Pairs, weights_of
 from yodel.domain.queues.window import Window
+from yodel.domain.resource import Resource
 from yodel.domain.shuffle.word import ShuffleWord
 
 ROOT = "root"
 DEFAULT_PATH = "root.default"
 APPLICATIONS_MAX = 10_000
-"""yarn.scheduler.capacity.maximum-applications: under way in the whole cluster."""
+"""yarn.scheduler.capacity.maximum-applications, where it is not said: under way in the whole cluster."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
@@ -69,9 +70,11 @@ class Queue:
     maximum_capacity_percent: float = 100.0
     is_leaf: bool = True
     maximum_lifetime_s: int = -1
-    """No application of the queue lives longer (maximum-application-lifetime); not positive means no limit."""
+    """No application of the queue lives longer (maximum-application-lifetime); not positive means no limit.  As of the
+    queue above unless it says otherwise."""
     default_lifetime_s: int = -1
-    """What an application gets that asks for none (default-application-lifetime); not positive means none."""
+    """What an application gets that asks for none (default-application-lifetime), likewise; not positive: the
+    longest."""
     submit_acl: str | None = None
     """acl_submit_applications; None: nothing is said (``yodel.domain.queues.access``)."""
     administer_acl: str | None = None
@@ -94,7 +97,14 @@ class Queue:
     am_share: float | None = None
     """maximum-am-resource-percent, a part of 0 to 1; None: the scheduler's."""
     maximum_applications: int = -1
-    """Applications under way (maximum-applications); negative: from the queue's capacity."""
+    """Applications under way (maximum-applications); negative: from the queue's capacity.  Of a leaf."""
+    applications_of_all: int = APPLICATIONS_MAX
+    """The scheduler's maximum-applications, of which queues that say nothing get their part."""
+    maximum_allocation_mib: int = 0
+    """The largest container, within the cluster's (maximum-allocation-mb, maximum-allocation); 0: as the cluster's.  As
+    of the queue above unless it says otherwise."""
+    maximum_allocation_vcores: int = 0
+    """Likewise."""
     maximum_parallel_applications: int | None = None
     """Applications that run at once in the queue and below it (max-parallel-apps); None: no limit."""
     ordering: Ordering = Ordering.FIFO
@@ -123,6 +133,11 @@ class Queue:
         if self.is_leaf:
             return self.ordering.value
         return BY_PRIORITY if self.is_by_priority else BY_USE
+
+    @property
+    def usual_lifetime_s(self) -> int:
+        """Of an application that asks for none; not positive means no end."""
+        return self.default_lifetime_s if self.default_lifetime_s > 0 else self.maximum_lifetime_s
 
     def weight_of(self, user: str) -> float:
         return weights_of(self.user_weights).get(user)
@@ -186,7 +201,7 @@ def applications_max(queue: Queue, capacity: float) -> int:
     (AbstractLeafQueue.updateMaximumApplications)."""
     if queue.maximum_applications >= 0:
         return queue.maximum_applications
-    return int(APPLICATIONS_MAX * capacity + 1e-6)
+    return int(queue.applications_of_all * capacity + 1e-6)
 
 
 def applications_max_of_user(queue: Queue, capacity: float) -> int:
@@ -197,6 +212,17 @@ def applications_max_of_user(queue: Queue, capacity: float) -> int:
     return min(most, int(most * queue.minimum_user_limit_percent / 100.0 * queue.user_limit_factor + 1e-6))
 
 
+def largest_container(queue: Queue | None, of_cluster: Resource) -> Resource:
+    """What a container of the queue may have at most."""
+    if queue is None:
+        return of_cluster
+    return replace(
+        of_cluster,
+        memory_mib=min(of_cluster.memory_mib, queue.maximum_allocation_mib or of_cluster.memory_mib),
+        vcores=min(of_cluster.vcores, queue.maximum_allocation_vcores or of_cluster.vcores),
+    )
+
+
 def shown_state(queue: Queue, *, is_used: bool) -> QueueState:
     """A stopped queue with an application under way drains (AbstractCSQueue.stopQueue)."""
     return QueueState.DRAINING if queue.state is QueueState.STOPPED and is_used else queue.state
@@ -205,7 +231,7 @@ def shown_state(queue: Queue, *, is_used: bool) -> QueueState:
 def lifetime_s(queue: Queue, asked_s: int) -> int:
     """What an application gets (CapacityScheduler.checkAndGetApplicationLifetime); not positive means no end."""
     if asked_s <= 0:
-        return queue.default_lifetime_s
+        return queue.usual_lifetime_s
     if queue.maximum_lifetime_s <= 0:
         return min(asked_s, LIFETIME_S_MAX)
     return min(asked_s, queue.maximum_lifetime_s)

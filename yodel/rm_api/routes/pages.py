@@ -199,6 +199,7 @@ def _facts(view: ApplicationView, *, may_view: bool) -> str:
             ("Submitted", text(_at(row.submitted_ms))),
             ("Finished", text(_at(row.finished_ms))),
             ("In use", text(f"{view.used}, {view.running_containers} containers")),
+            ("Starting", text(f"{view.starting}, {view.starting_containers} containers without a node")),
             ("Waiting for", text(f"{view.pending}, {view.pending_containers} containers")),
         ]
     if not row.state.is_final and view.attempt is not None and view.attempt.tracking_url:

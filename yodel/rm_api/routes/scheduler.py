@@ -86,6 +86,7 @@ async def tree_of(api: Api) -> wire.Tree:
         loads=loads,
         size_of=rows.usable_of,
         limits=queries.limits,
+        largest_of=api.services.submission.largest,
         ledger=queries.quotas.ledger(),
         started_ms=api.services.settings.started_ms,
         gives_back=queries.quotas.gives_back,
@@ -96,8 +97,10 @@ async def tree_of(api: Api) -> wire.Tree:
 def _load(rows: Rows, application: Application) -> wire.Load:
     """An application is active once its AM has a container; before that it is pending."""
     usage = rows.usage_of(application.id)
-    load = wire.Load(used=usage.resource, am_used=usage.am_resource, containers=usage.containers)
-    load.pending_containers, load.pending = rows.pending_of(application.current_attempt_id)
+    load = wire.Load(used=usage.allocated, am_used=usage.am_resource, containers=usage.allocated_containers)
+    count, size = rows.pending_of(application.current_attempt_id)
+    load.pending_containers, load.pending = count + usage.starting_containers, size + usage.starting
+    load.reserved_containers, load.reserved = rows.reserved_of(application.id)
     is_active = bool(usage.containers) or application.state is not ApplicationState.ACCEPTED
     load.active_apps, load.pending_apps = (1, 0) if is_active else (0, 1)
     return load

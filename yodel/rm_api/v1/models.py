@@ -154,8 +154,9 @@ class ApplicationSummary(Model):
     elapsed_ms: int
     attempts: int = Field(description="How many there have been.")
     used: Amount
-    running_containers: int
-    pending_containers: int = Field(description="Containers asked for and not granted.")
+    running_containers: int = Field(description="Containers with a node.")
+    starting_containers: int = Field(description="Containers whose pods have no node yet.")
+    pending_containers: int = Field(description="Containers asked for, and not planned.")
     tracking_url: str | None = Field(description="The application's own pages, through the web proxy.")
 
 
@@ -164,6 +165,8 @@ class Application(ApplicationSummary):
 
     diagnostics: str = Field(description="Why it ended, or what it waits for.")
     pending: Amount
+    starting: Amount
+    reserved: Amount = Field(description="Free on nodes that are held for it.")
     memory_mib_seconds: int
     vcore_seconds: int
     preempted_containers: int = Field(description="Containers that were taken back from it, ApplicationMasters too.")
@@ -294,11 +297,16 @@ class Queue(Model):
         description="Applications that may run at once in it and below; null: no limit."
     )
     used: Amount
-    used_percent: float = Field(description="Of the queue's own capacity, in memory.")
+    used_percent: float = Field(
+        description="Of what the queue is guaranteed, the largest part of all types; of containers with a node."
+    )
+    starting: Amount = Field(description="Containers whose pods have no node yet: they count for limits.")
     pending: Amount
+    reserved: Amount = Field(description="Free on nodes that are held for its applications.")
     running_applications: int
     pending_applications: int
     containers: int
+    starting_containers: int
     pending_containers: int
     users: list[str] = Field(description="Of applications that have not ended.")
     maximum_lifetime_seconds: int | None

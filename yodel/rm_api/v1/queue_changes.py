@@ -16,8 +16,10 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.delegation import IsRead, told
 from yodel.domain.queues.history import REASON_LENGTH_MAX, TreeChange
+from yodel.domain.resource import Resource
 from yodel.domain.scheduler_conf import ConfUpdate, QueueChange
 from yodel.errors import ChangeNotFound, InvalidValue, QueueNotFound
 from yodel.rm_api.admin_network import require_network
@@ -35,6 +37,8 @@ CHANGES_SHOWN_MAX = 1_000
 SHORT_CHANGES_SHOWN_MAX = 100
 """In a list."""
 OVER_SHOWN_MAX = 100
+LOSERS_SHOWN_MAX = 20
+"""Applications of one queue that are named."""
 HISTORY_LIMIT_MAX = 100
 router = APIRouter(tags=["queues"])
 
@@ -166,7 +170,7 @@ async def replace_configuration(request: Request, response: Response, since: Fro
         raise InvalidValue("properties", type(properties).__name__, "an object of texts by full names of properties")
     if not isinstance(reason, str) or len(reason) > REASON_LENGTH_MAX:
         raise InvalidValue("reason", str(reason)[:80], f"a text of at most {REASON_LENGTH_MAX} characters")
-    return await changed(request, response, replacing(properties), since, reason)
+    return await changed(request, response, replacing(properties), since, reason, is_whole=bool(properties))
 
 
 @router.get("/queue-history")
@@ -207,7 +211,7 @@ async def revert(
     now, properties = await api.services.scheduler_conf.as_of(version)
     expected, is_dry_run = since
     reason = body.reason or f"as at version {version}"
-    return await changed(request, response, replacing(properties), (expected or now, is_dry_run), reason)
+    return await changed(request, response, replacing(properties), (expected or now, is_dry_run), reason, is_whole=True)
 
 
 def etag(version: int) -> str:
@@ -216,31 +220,53 @@ def etag(version: int) -> str:
 
 
 async def changed(
-    request: Request, response: Response, wanted: Wanted, since: tuple[int | None, bool], reason: str
+    request: Request,
+    response: Response,
+    wanted: Wanted,
+    since: tuple[int | None, bool],
+    reason: str,
+    *,
+    is_whole: bool = False,
 ) -> models.QueuesChanged:
+    """``is_whole``: what is wanted is all there is to be, so empty queues that it does not name go with it."""
     api, (expected, is_dry_run) = api_of(request), since
     user, service = writer(request, api), api.services.scheduler_conf
     if not reason.isprintable():
         raise InvalidValue("reason", reason[:80], "printable text")
     if is_dry_run:
-        plan = await service.planned(user, wanted, expected=expected, reason=reason)
+        plan = await service.planned(user, wanted, expected=expected, reason=reason, may_empty_go=is_whole)
         response.status_code = HTTPStatus.OK
     else:
-        plan = await service.change(user, wanted, expected=expected, reason=reason)
+        plan = await service.change(user, wanted, expected=expected, reason=reason, may_empty_go=is_whole)
     response.headers["ETag"] = etag(service.version)
-    return _answer(api, plan, is_dry_run=is_dry_run)
+    return await _answer(api, plan, user, is_dry_run=is_dry_run)
 
 
-def _answer(api: Api, plan: Plan, *, is_dry_run: bool) -> models.QueuesChanged:
+async def _answer(api: Api, plan: Plan, user: str, *, is_dry_run: bool) -> models.QueuesChanged:
     over = api.services.queries.quotas.over_maximum(plan.queues)[:OVER_SHOWN_MAX]
+    losers = await api.services.queries.losers({path: (used - maximum).at_least_zero() for path, used, maximum in over})
     return models.QueuesChanged(
         **_change(plan.change, CHANGES_SHOWN_MAX),
         is_dry_run=is_dry_run,
         is_needed=plan.is_needed,
-        over_maximum=[
-            models.OverMaximum(path=path, used=shapes.amount(used), maximum=shapes.amount(maximum))
-            for path, used, maximum in over
-        ],
+        over_maximum=[_over(api, path, used, maximum, losers.get(path, {}), user) for path, used, maximum in over],
+    )
+
+
+def _over(
+    api: Api, path: str, used: Resource, maximum: Resource, losers: Mapping[ApplicationId, int], user: str
+) -> models.OverMaximum:
+    queries = api.services.queries
+    rows = [(queries.rows.application(application_id), count) for application_id, count in losers.items()]
+    seen = [(row, count) for row, count in rows if row is not None and api.services.rights.may_view(row, user)]
+    named = sorted(seen, key=lambda one: (-one[1], one[0].id))[:LOSERS_SHOWN_MAX]
+    return models.OverMaximum(
+        path=path,
+        used=shapes.amount(used),
+        maximum=shapes.amount(maximum),
+        losers=[models.Loser(application=str(row.id), containers=count) for row, count in named],
+        more_losers=len(losers) - len(named),
+        ends_after_seconds=queries.ends_after_s() if losers else None,
     )
 
 

@@ -88,12 +88,25 @@ class QueueChangePage(Page[QueueChange]):
     """A part of the history."""
 
 
+class Loser(Model):
+    """An application that containers are asked back of."""
+
+    application: str
+    containers: int
+
+
 class OverMaximum(Model):
-    """A queue that holds more than it may have after the change.  Nothing is ended: nothing starts until it fits."""
+    """A queue that holds more than it may have after the change: nothing starts until it fits.  Where queues give back,
+    ``losers`` lose containers for it; otherwise nothing is ended."""
 
     path: str
     used: Amount
     maximum: Amount
+    losers: list[Loser] = Field(
+        description="The first applications that lose containers; those that the caller may see."
+    )
+    more_losers: int = Field(description="Applications that lose containers and are not named.")
+    ends_after_seconds: float | None = Field(description="When the first containers end; null: nothing is ended.")
 
 
 class QueuesChanged(QueueChange):

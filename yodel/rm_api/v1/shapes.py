@@ -12,7 +12,7 @@ from yodel.domain.node import NOT_ORDERED, Node
 from yodel.domain.node_load import NodeLoad, Utilization
 from yodel.domain.pod import PodObservation
 from yodel.domain.queues.properties import capacity_text, maximum_text
-from yodel.domain.queues.queue import applications_max
+from yodel.domain.queues.queue import applications_max, shown_state
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.shuffle.decision import Decision
 from yodel.domain.shuffle.words import MARKER
@@ -50,6 +50,8 @@ def application(
         **_summary(view, web_address),
         diagnostics=diagnostics_of(row, view.attempt),
         pending=amount(view.pending),
+        starting=amount(view.starting),
+        reserved=amount(view.reserved),
         memory_mib_seconds=view.memory_mib_s,
         vcore_seconds=view.vcore_s,
         preempted_containers=view.preempted.masters + view.preempted.others,
@@ -85,6 +87,7 @@ def _summary(view: ApplicationView, web_address: str) -> models.JsonObject:
         "attempts": row.current_attempt,
         "used": amount(view.used),
         "running_containers": view.running_containers,
+        "starting_containers": view.starting_containers,
         "pending_containers": view.pending_containers,
         "tracking_url": tracking_url(row, web_address) if has_pages else None,
     }
@@ -213,7 +216,7 @@ def queue(view: QueueView) -> models.Queue:
         name=row.name,
         parent=row.parent_path,
         is_leaf=row.is_leaf,
-        state=models.QueueStatus(row.state.name),
+        state=models.QueueStatus(shown_state(row, is_used=bool(metrics.pending + metrics.running)).name),
         capacity_percent=row.capacity_percent,
         maximum_capacity_percent=row.maximum_capacity_percent,
         weight=row.weight,
@@ -224,7 +227,7 @@ def queue(view: QueueView) -> models.Queue:
         enforcement=models.Enforcement.LIMIT if view.is_enforced else models.Enforcement.OBSERVE,
         is_preemptable=view.gives_back,
         is_intra_queue_preemptable=view.gives_back_within,
-        is_over_maximum=not metrics.used.fits_in(view.share.maximum),
+        is_over_maximum=not (metrics.used + metrics.starting).fits_in(view.share.maximum),
         user_limit_factor=row.user_limit_factor if row.is_leaf else None,
         minimum_user_limit_percent=row.minimum_user_limit_percent if row.is_leaf else None,
         maximum_applications=applications_max(row, view.share.capacity) if row.is_leaf else None,
@@ -233,14 +236,17 @@ def queue(view: QueueView) -> models.Queue:
         maximum_parallel_applications=row.maximum_parallel_applications,
         used=amount(metrics.used),
         used_percent=round(view.used_share * 100.0, 2),
+        starting=amount(metrics.starting),
         pending=amount(metrics.pending_resource),
+        reserved=amount(metrics.reserved),
         running_applications=metrics.running,
         pending_applications=metrics.pending,
         containers=metrics.containers_allocated,
+        starting_containers=metrics.containers_starting,
         pending_containers=metrics.containers_pending,
         users=list(view.users),
         maximum_lifetime_seconds=row.maximum_lifetime_s if row.maximum_lifetime_s > 0 else None,
-        default_lifetime_seconds=row.default_lifetime_s if row.default_lifetime_s > 0 else None,
+        default_lifetime_seconds=row.usual_lifetime_s if row.usual_lifetime_s > 0 else None,
         shuffle=[
             models.ShuffleWord(property=MARKER + word.name, value=word.text, queue=word.path) for word in row.shuffle
         ],

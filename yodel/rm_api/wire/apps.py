@@ -211,8 +211,8 @@ def _amounts(view: ApplicationView, facts: AppFacts) -> dict[str, Any]:
     found: dict[str, Any] = {
         "allocatedMB": view.used.memory_mib if is_shown else gone,
         "allocatedVCores": view.used.vcores if is_shown else gone,
-        "reservedMB": gone,
-        "reservedVCores": gone,
+        "reservedMB": view.reserved.memory_mib if is_shown else gone,
+        "reservedVCores": view.reserved.vcores if is_shown else gone,
         "runningContainers": view.running_containers if is_shown else gone,
         "memorySeconds": view.memory_mib_s,
         "vcoreSeconds": view.vcore_s,
@@ -239,7 +239,14 @@ def _usage(view: ApplicationView) -> dict[str, Any]:
     """What its attempt has and waits for, which Hadoop shows to everybody."""
     am = view.am_container
     am_used = am.capability if am is not None and am.is_live and am.node_id is not None else NONE
-    return usage_by_partition(used=view.used, pending=view.pending, am_used=am_used, am_limit=NONE, user_am_limit=NONE)
+    return usage_by_partition(
+        used=view.used,
+        pending=view.waited_for[1],
+        am_used=am_used,
+        am_limit=NONE,
+        user_am_limit=NONE,
+        reserved=view.reserved,
+    )
 
 
 def _ask(ask: Ask) -> dict[str, Any]:

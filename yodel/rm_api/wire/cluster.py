@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from yodel.domain.node_load import NodeLoad
-from yodel.domain.resource import NONE, Resource
+from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.pb_convert.widths import int32
 from yodel.rm_api.context import RestSettings
@@ -39,11 +39,12 @@ def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = (), waiting: int 
     """``loads`` are what the agents of live nodes measure on their machines, ``waiting`` the changes that wait to be
     written.
 
-    Readers of Hadoop's own class take every field.  Zero by nature: nothing is reserved, the scheduler has no queue.
+    Readers of Hadoop's own class take every field.  Zero by nature: the scheduler has no queue.
     """
     measured = [load.node for load in loads]
     used_mib, used_cores = sum(use.physical_mib for use in measured), int(sum(use.cpu_cores for use in measured))
     available = (found.total - found.used).at_least_zero()
+    pending_containers, pending = found.waited_for
     nodes = found.nodes_by_state
     return {
         "clusterMetrics": {
@@ -53,17 +54,17 @@ def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = (), waiting: int 
             "appsRunning": found.running,
             "appsFailed": found.failed,
             "appsKilled": found.killed,
-            "reservedMB": 0,
+            "reservedMB": found.reserved.memory_mib,
             "availableMB": available.memory_mib,
             "allocatedMB": found.used.memory_mib,
-            "pendingMB": found.pending_resource.memory_mib,
-            "reservedVirtualCores": 0,
+            "pendingMB": pending.memory_mib,
+            "reservedVirtualCores": found.reserved.vcores,
             "availableVirtualCores": available.vcores,
             "allocatedVirtualCores": found.used.vcores,
-            "pendingVirtualCores": found.pending_resource.vcores,
+            "pendingVirtualCores": pending.vcores,
             "containersAllocated": int32(found.containers_allocated),
-            "containersReserved": 0,
-            "containersPending": int32(found.containers_pending),
+            "containersReserved": found.containers_reserved,
+            "containersPending": int32(pending_containers),
             "totalMB": found.total.memory_mib,
             "utilizedMB": used_mib,
             "totalVirtualCores": found.total.vcores,
@@ -82,7 +83,7 @@ def metrics(found: ClusterMetrics, loads: Iterable[NodeLoad] = (), waiting: int 
             "containerAssignedPerSecond": 0,
             "totalUsedResourcesAcrossPartition": resource(found.used),
             "totalClusterResourcesAcrossPartition": resource(found.total),
-            "totalReservedResourcesAcrossPartition": resource(NONE),
+            "totalReservedResourcesAcrossPartition": resource(found.reserved),
             "totalAllocatedContainersAcrossPartition": int32(found.containers_allocated),
             "crossPartitionMetricsAvailable": True,
             "rmEventQueueSize": waiting,

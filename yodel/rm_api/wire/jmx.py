@@ -1,8 +1,8 @@
 """The MBeans that exporters and alerts read, under Hadoop's names; values are ours.
 
 A figure that has no source here (delays of ApplicationMasters, locality, logins) is absent: a zero would say that it
-was looked at.  What is zero by nature stays where alerts and dashboards of Hadoop's ask for it: nothing is
-ever reserved, and no call waits in a queue.
+was looked at.  What is zero by nature stays where alerts and dashboards of Hadoop's ask for it: no call waits in a
+queue.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def queue_metrics(
         "PendingContainers": int32(load.pending_containers),
         "PendingMB": load.pending.memory_mib,
         "PendingVCores": int32(load.pending.vcores),
-        "ReservedContainers": 0,
-        "ReservedMB": 0,
-        "ReservedVCores": 0,
+        "ReservedContainers": load.reserved_containers,
+        "ReservedMB": load.reserved.memory_mib,
+        "ReservedVCores": int32(load.reserved.vcores),
         **_counts("UnmanagedApps", totals.unmanaged, [app for app in applications if app.submission.is_unmanaged]),
     }
 

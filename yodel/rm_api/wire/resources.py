@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from yodel.domain.resource import MEMORY, NONE, VCORES, Resource
+from yodel.domain.resource import MEMORY, VCORES, Resource
 from yodel.pb_convert.widths import int32, int64
 
 INT_MAX = 2**31 - 1
@@ -40,7 +40,13 @@ def resource(value: Resource, minimum: Resource | None = None, maximum: Resource
 
 
 def usage_by_partition(
-    *, used: Resource, pending: Resource, am_used: Resource, am_limit: Resource, user_am_limit: Resource
+    *,
+    used: Resource,
+    pending: Resource,
+    am_used: Resource,
+    am_limit: Resource,
+    user_am_limit: Resource,
+    reserved: Resource,
 ) -> dict[str, Any]:
     """ResourcesInfo of the one partition there is."""
     return {
@@ -48,7 +54,7 @@ def usage_by_partition(
             {
                 "partitionName": DEFAULT_PARTITION,
                 "used": resource(used),
-                "reserved": resource(NONE),
+                "reserved": resource(reserved),
                 "pending": resource(pending),
                 "amUsed": resource(am_used),
                 "amLimit": resource(am_limit),

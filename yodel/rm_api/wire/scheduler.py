@@ -31,13 +31,15 @@ _EVERYBODY = "*"
 
 @dataclass(slots=True)
 class Load:
-    """What is used by the live applications of a queue or of one user in it."""
+    """What is used by the live applications of a queue or of one user in it.  What is starting is pending here."""
 
     used: Resource = NONE
     am_used: Resource = NONE
     pending: Resource = NONE
+    reserved: Resource = NONE
     containers: int = 0
     pending_containers: int = 0
+    reserved_containers: int = 0
     active_apps: int = 0
     pending_apps: int = 0
 
@@ -45,6 +47,8 @@ class Load:
         self.used += other.used
         self.am_used += other.am_used
         self.pending += other.pending
+        self.reserved += other.reserved
+        self.reserved_containers += other.reserved_containers
         self.containers += other.containers
         self.pending_containers += other.pending_containers
         self.active_apps += other.active_apps
@@ -67,6 +71,8 @@ class Tree:
     loads: dict[str, QueueLoad]
     size_of: Callable[[str], Resource]
     limits: AllocationLimits
+    largest_of: Callable[[str], Resource]
+    """Of a queue: what a container may have there at most."""
     ledger: Ledger
     started_ms: int
     gives_back: Callable[[Queue], bool]
@@ -105,7 +111,7 @@ def scheduler(tree: Tree) -> dict[str, Any]:
                 "queues": {"queue": _queues(tree, root)},
                 "capacities": _capacities(tree, root),
                 "health": _health(tree.started_ms),
-                "maximumAllocation": resource(tree.limits.maximum),
+                "maximumAllocation": resource(tree.largest_of(root.path)),
                 "queueAcls": _acls(root),
                 "queuePriority": root.priority,
                 "orderingPolicyInfo": root.ordering_policy,
@@ -139,13 +145,13 @@ def _queue(tree: Tree, queue: Queue) -> dict[str, Any]:
         "hideReservationQueues": False,
         "nodeLabels": [_EVERYBODY],
         "allocatedContainers": int32(load.containers),
-        "reservedContainers": 0,
+        "reservedContainers": int32(load.reserved_containers),
         "pendingContainers": int32(load.pending_containers),
         "capacities": _capacities(tree, queue),
         "resources": _usage(tree, queue, load, is_user=False),
         "minEffectiveCapacity": resource(effective_minimum),
         "maxEffectiveCapacity": resource(effective_maximum),
-        "maximumAllocation": resource(tree.limits.maximum),
+        "maximumAllocation": resource(tree.largest_of(queue.path)),
         "queueAcls": _acls(queue),
         "queuePriority": queue.priority,
         "orderingPolicyInfo": queue.ordering_policy,
@@ -186,7 +192,7 @@ def _leaf(tree: Tree, queue: Queue) -> dict[str, Any]:
         "defaultPriority": 0,
         "isAutoCreatedLeafQueue": False,
         "maxApplicationLifetime": queue.maximum_lifetime_s,
-        "defaultApplicationLifetime": queue.default_lifetime_s,
+        "defaultApplicationLifetime": queue.usual_lifetime_s,
     }
 
 
@@ -235,6 +241,7 @@ def _usage(tree: Tree, queue: Queue, load: Load, *, is_user: bool) -> dict[str, 
     return usage_by_partition(
         used=load.used,
         pending=load.pending,
+        reserved=load.reserved,
         am_used=load.am_used,
         am_limit=am_limit,
         user_am_limit=NONE if is_user else am_limit,

@@ -6,7 +6,8 @@ without a second application, as Hadoop's clients expect when they retry.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -26,6 +27,7 @@ from yodel.errors import (
     InvalidValue,
     Refused,
     TooMuchAsked,
+    Unavailable,
 )
 from yodel.services.access.rights import Rights
 from yodel.services.applications.given_ids import Asker, GivenIds
@@ -41,6 +43,8 @@ ID_BLOCK = 100
 TAGS_MAX, TAG_LENGTH_MAX = 10, 100  # YarnConfiguration.APPLICATION_MAX_TAGS, APPLICATION_MAX_TAG_LENGTH
 TYPE_LENGTH_MAX = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH
 NAME_LENGTH_MAX = 1024
+LOOKUP_TIMEOUT_S = 10.0
+"""How long a submission waits for the word on its user."""
 FORGOTTEN_MAX = 20
 """Finished applications that one submission makes room by: after the maximum was lowered there are many too many."""
 
@@ -83,7 +87,11 @@ class SubmissionService:
         maximum: MaximumAllocation,
         quotas: Quotas,
         asks: AskRules = DEFAULT_RULES,
+        require_runnable: Callable[[str, str, bytes], None] = lambda *_: None,
     ) -> None:
+        """``require_runnable`` raises Refused for a user, in a queue, with a launch context, whose pods could not be
+        made; it may block."""
+        self._require_runnable = require_runnable
         self._engine, self._rights = engine, rights
         self._limits, self._allocation, self._asks = limits, allocation, asks
         self._maximum, self._quotas, self._mapping = maximum, quotas, NO_RULES
@@ -149,11 +157,15 @@ class SubmissionService:
             InvalidValue: tags, name or context over their limits.
             InvalidTags: in Hadoop's words.
             AccessDenied: the queue is not for this user (RMAppManager.createAndPopulateNewRMApp).
-            Refused: the user's live applications hold too much already.
+            Refused: the user's live applications hold too much already, or no pod of his could ever be made.
+            Unavailable: who the user is could not be looked up.
         """
         await self._accept(application_id, self._checked(submission))
 
     async def _accept(self, application_id: ApplicationId, checked: Submission) -> None:
+        if application_id not in self._engine.state.applications:
+            await self._require_possible(checked)
+
         def work(tx: Transaction) -> None:
             if tx.has(application_id):
                 return
@@ -169,9 +181,9 @@ class SubmissionService:
                 raise AccessDenied(
                     f"User {checked.user} does not have permission to submit {application_id} to queue {name}"
                 )
-            most = self._maximum.of_queue(queue.path)
+            am_capability = checked.am_capability
             if not checked.is_unmanaged:
-                self._maximum.require_allowed(checked.am_asked_capability, most)
+                am_capability = self._require_size(checked, queue.path)
             self._limits.room.require_room(checked, tx.live_context_bytes(checked.user))
             lifetime_s = queues.lifetime_s(queue, checked.lifetime_s)
             tx.put(
@@ -180,7 +192,7 @@ class SubmissionService:
                     submission=replace(
                         checked,
                         queue=queue.path,
-                        am_capability=rounded_up(checked.am_asked_capability, self._allocation.minimum, most),
+                        am_capability=am_capability,
                     ),
                     submitted_ms=tx.now_ms,
                     expires_ms=tx.now_ms + lifetime_s * 1000 if lifetime_s > 0 else 0,
@@ -190,6 +202,28 @@ class SubmissionService:
 
         await self._engine.do(work)
         self._forget_old()
+
+    async def _require_possible(self, checked: Submission) -> None:
+        """What could never run is refused now, and not told of an application that waits for ever.  It is looked at
+        before somebody is asked who the user is, and the size again when that is answered."""
+        queue = queues.find(self._engine.state.queues.values(), self._mapped(checked))
+        if queue is None or not queue.is_leaf:
+            return
+        if not checked.is_unmanaged:
+            self._require_size(checked, queue.path)
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):  # directories of users are asked over the network
+                await asyncio.to_thread(self._require_runnable, checked.user, queue.path, checked.context)
+        except TimeoutError as error:
+            raise Unavailable(f"user {checked.user} could not be looked up in {LOOKUP_TIMEOUT_S:.0f} s") from error
+
+    def _require_size(self, checked: Submission, path: str) -> Resource:
+        """What its ApplicationMaster gets.  Raises InvalidResourceRequest: it may not, or could not, have it there."""
+        most, asked = self._maximum.of_queue(path), checked.am_asked_capability
+        self._maximum.require_allowed(asked, most)
+        size = rounded_up(asked, self._allocation.minimum, most)
+        self._maximum.require_a_node(size, path)
+        return size
 
     def _mapped(self, submission: Submission) -> str:
         """The queue by the mapping rules.  Raises Refused: a rule refuses the application."""
@@ -280,6 +314,10 @@ class SubmissionService:
             priority=self.capped_priority(submission.priority),
             am_capability=rounded_up(submission.am_asked_capability, self._allocation.minimum),
         )
+
+    def largest(self, queue: str) -> Resource:
+        """What a container may have there at most."""
+        return self._maximum.of_queue(queue)
 
     def _forget_old(self) -> None:
         """Keep at most ``completed_max`` finished applications, those that ended first out first (RMAppManager)."""

@@ -143,8 +143,9 @@ class MasterService:
         is_again = attempt.state in SERVED
         await self._engine.tell(Tell(attempt.id, AmRegistered(host, rpc_port, tracking_url)))
         by_tag = {tags[0]: constraint for tags, constraint in constraints if len(tags) == 1}
-        told = self._maximum.of_queue(application.submission.queue)
-        sizes = Sizes(told=told, allowed=self._maximum.configured if is_again else told)
+        queue = application.submission.queue
+        told = self._maximum.of_queue(queue)
+        sizes = Sizes(told=told, allowed=self._maximum.configured_of(queue) if is_again else told)
         runtime.dialogue.registered(self._clock.monotonic_s(), by_tag, sizes)
         previous = self._previous_containers(application)
         return Registration(

@@ -27,6 +27,7 @@ from yodel.ports.clock import Clock
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.ports.pods import Manifest, PodHolding
 from yodel.ports.store import Row
+from yodel.services.pods.held import held_for_others
 from yodel.services.writer.state import ClusterState
 from yodel.translator.binding import Chooser, Wants, wants_of
 from yodel.translator.ledger import Key, Ledger
@@ -117,7 +118,7 @@ class Binder:
             return manifest
         wants, key = wants_of(manifest), self._key(container)
         own = self._avoided_by(container.id)
-        avoided = self._ledger.turned_away.union(own)
+        avoided = self._ledger.turned_away.union(own, held_for_others(self._state, container))
         node_name = self._ledger.assumed_node(key)
         if node_name is None or node_name in avoided or not self._chooser.may_go(wants, node_name):
             self._ledger.release(key)
@@ -229,6 +230,11 @@ class Binder:
                 self._agents[row.id] = row.kubernetes_node_name
         self._after_change()
 
+    def holds_changed(self) -> None:
+        """Nodes are held for others, or are not any more."""
+        self._ledger.growth += 1
+        self._after_change()
+
     async def run(self) -> None:
         """Forget what did not come true."""
         while True:
@@ -278,7 +284,8 @@ class Binder:
             return NoPlace(UNKNOWN)
         line, now_s = self._lines[self._line_of[container_id]], self._clock.monotonic_s()
         if now_s - line.explained_s >= EXPLAINED_EVERY_S and now_s - self._explained_s >= EXPLANATION_PAUSE_S:
-            line.reason = self._chooser.explain(line.wants, self._ledger.turned_away.union(own))
+            held = self._held(container_id)
+            line.reason = self._chooser.explain(line.wants, self._ledger.turned_away.union(own), held)
             line.explained_s = self._explained_s = now_s
         return NoPlace(line.reason, min(self._avoided[container_id].values()) - now_s if own else None)
 
@@ -306,10 +313,17 @@ class Binder:
             self._after_change()  # what has changed meanwhile
 
     def _try(self, line: _Waiting, own: frozenset[str]) -> None:
-        fits = self._chooser.choose(line.wants, self._ledger.turned_away.union(own)) is not None
+        first = next(iter(line.containers))
+        avoided = self._ledger.turned_away.union(own, self._held(first))
+        fits = self._chooser.choose(line.wants, avoided) is not None
         line.growth = -1 if fits else self._ledger.growth
         if fits:
-            self._enqueue(next(iter(line.containers)))
+            self._enqueue(first)
+
+    def _held(self, container_id: ContainerId) -> frozenset[str]:
+        """Nodes that are held for others."""
+        container = self._state.containers.get(container_id)
+        return held_for_others(self._state, container) if container is not None else frozenset()
 
     def _avoided_by(self, container_id: ContainerId) -> frozenset[str]:
         avoided = self._avoided.get(container_id)

@@ -7,6 +7,7 @@ from yodel.domain.ids import ApplicationId
 from yodel.pb_convert.submission import launch_environment
 from yodel.ports.identity import Users
 from yodel.ports.pods import Manifest
+from yodel.services.pods.held import held_for_others
 from yodel.services.writer.state import ClusterState
 from yodel.translator import images, names
 from yodel.translator.dialects import gang_name
@@ -47,9 +48,23 @@ class PodMaker:
             identity = PosixIdentity(uid=user.uid, gid=user.gid, groups=user.groups)
         submission = self._state.applications[container.id.application_id].submission
         profile = self.profiles.of(container.queue)
-        closed = frozenset[str]() if profile.binds else self._state.closed_for(container.queue)
+        closed = frozenset[str]()
+        if not profile.binds:
+            closed = self._state.closed_for(container.queue) | held_for_others(self._state, container)
         image = images.chosen(profile.image, profile.images_allowed, self._image_asked(container.id.application_id))
         return manifest(container, profile, identity, submission.name, submission.application_type, closed, image)
+
+    def require_runnable(self, user: str, queue: str, context: bytes) -> None:
+        """May block: whether pods of an application could be made, before it is accepted.
+
+        Raises:
+            Refused: the user may not run containers here, or not with the image that the launch context names.
+            Unavailable: nobody could be asked who the user is.
+        """
+        if self._are_all_users_known or self._users.is_mapped(user):
+            self._users.posix_user(user)
+        profile = self.profiles.of(queue)
+        images.chosen(profile.image, profile.images_allowed, image_asked(context))
 
     def _image_asked(self, application_id: ApplicationId) -> str:
         found = self._images_asked.get(application_id)

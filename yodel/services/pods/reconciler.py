@@ -24,6 +24,7 @@ from yodel.errors import Refused, YodelError
 from yodel.ports.clock import Clock
 from yodel.ports.pods import Manifest, Pods
 from yodel.services.pods.binder import Binder, NoPlace
+from yodel.services.pods.held import held_for_others
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import names, pod_events, refusals
@@ -210,7 +211,7 @@ class Reconciler:
         if pause_s > 0:
             return pause_s
         try:
-            closed = self._engine.state.closed_for(container.queue)
+            closed = self._shut(container)
             manifest = self._manifest_of(container)
             placed = self._binder.place(container, manifest)
             if isinstance(placed, NoPlace):
@@ -313,18 +314,27 @@ class Reconciler:
         self._gone[pod.name] = pod
 
     def _is_misplaced(self, container: Container, pod: PodObservation) -> bool:
-        """On a node that has been closed since, or kept from one that is open again while it waits for a place."""
+        """On a node that has been closed since; while it waits for a place, kept from one that is open again, or not
+        from one that is held for another."""
         state = self._engine.state
         if pod.node_name is not None:
             return state.is_closed_for(container.queue, pod.node_name)
+        held = held_for_others(state, container)
         shut_out = self._shut_out.get(container.id)
         if shut_out is None:  # an earlier life knew from which nodes; this one keeps it from those that are closed now
-            return names.KEPT_FROM in pod.annotations
-        return any(state.is_open_for(container.queue, name) for name in shut_out)
+            return bool(held) or names.KEPT_FROM in pod.annotations
+        if not held <= shut_out:
+            return True
+        return any(name not in held and state.is_open_for(container.queue, name) for name in shut_out)
 
     def _is_awaited(self, container: Container, pod: PodObservation) -> bool:
         """On a node of which is not known yet what it lends, since this ResourceManager started."""
         return pod.node_name is not None and self._engine.state.is_awaited_for(container.queue, pod.node_name)
+
+    def _shut(self, container: Container) -> frozenset[str]:
+        """Nodes that its pod is kept from."""
+        state = self._engine.state
+        return state.closed_for(container.queue) | held_for_others(state, container)
 
     async def _resize(self, container: Container) -> None:
         """Make the pod as large as its row wants it."""

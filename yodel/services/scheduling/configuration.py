@@ -9,12 +9,13 @@ and here for every change, as Hadoop's QueueAdminConfigurationMutationACLPolicy 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import structlog
 
+from yodel.domain.application import Application
 from yodel.domain.colocation.properties import colocation_of
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.domain.queues.bounds import OutOfBounds, require_path, require_properties, require_update
@@ -237,9 +238,11 @@ class SchedulerConfService:
         """Raises AccessDenied, Refused, Unavailable: nothing is changed."""
         await self.change(user, assembling(update), is_always_new=True)
 
-    async def planned(self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "") -> Plan:
+    async def planned(
+        self, user: str, wanted: Wanted, *, expected: int | None = None, reason: str = "", may_empty_go: bool = False
+    ) -> Plan:
         """What the change would be; nothing is changed.  Raises as ``change``."""
-        return await self._plan(user, wanted, expected, reason)
+        return await self._plan(user, wanted, expected, reason, may_empty_go=may_empty_go)
 
     async def change(
         self,
@@ -249,9 +252,11 @@ class SchedulerConfService:
         expected: int | None = None,
         reason: str = "",
         is_always_new: bool = False,
+        may_empty_go: bool = False,
     ) -> Plan:
         """``expected`` is the version that the change is made from; None: whatever there is.  What changes nothing
-        leaves the version as it is, unless it ``is_always_new``.
+        leaves the version as it is, unless it ``is_always_new``.  ``may_empty_go``: queues without an application may
+        go at once, and need not be stopped before.
 
         Raises:
             AccessDenied: not for this user.
@@ -266,7 +271,7 @@ class SchedulerConfService:
             found = judged
             if not self._is_fresh(judged.asked):  # settings or pools have changed while the thread was at it
                 found = _judged(self._asked(user, wanted, reason, self._whose(user)))
-            plan = self._planned(found, tx.now_ms)
+            plan = self._planned(found, tx.now_ms, tx.new_applications() if may_empty_go else None)
             if plan.is_needed or is_always_new:
                 self._write(tx, plan)
             return plan
@@ -352,13 +357,13 @@ class SchedulerConfService:
     def _queues(self) -> Mapping[str, Queue]:
         return self._engine.state.queues
 
-    async def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str) -> Plan:
+    async def _plan(self, user: str, wanted: Wanted, expected: int | None, reason: str, *, may_empty_go: bool) -> Plan:
         self.require_administrator(user)
         async with self._turn:
             self._require_version(expected)
             judged = await self._judge(self._asked(user, wanted, reason, self._whose(user)))
             self._require_version(expected)
-            return self._planned(judged, self._engine.clock.now_ms())
+            return self._planned(judged, self._engine.clock.now_ms(), () if may_empty_go else None)
 
     async def _judge(self, asked: _Asked) -> _Judged:
         """What comes of a change, described by a thread, and whether colocation can be put in force.
@@ -398,9 +403,11 @@ class SchedulerConfService:
         is_same_tree = (asked.version, asked.queues_version) == (self.version, state.standing.queues)
         return is_same_tree and asked.pools is state.pools.pools
 
-    def _planned(self, judged: _Judged, now_ms: int) -> Plan:
+    def _planned(self, judged: _Judged, now_ms: int, beside: Collection[Application] | None) -> Plan:
+        """``beside`` are applications that are accepted and not committed yet; None: no queue goes that is not
+        stopped."""
         found = judged.found
-        self._require_passable(found.queues)
+        self._require_passable(found.queues, beside)
         return Plan(
             properties=judged.properties,
             queues=found.queues,
@@ -420,14 +427,16 @@ class SchedulerConfService:
         if not self.is_admin(user) and not self._rights.administers_any_queue(user):
             raise _denied(user, NOT_ADMIN)
 
-    def _require_passable(self, queues: Sequence[Queue]) -> None:
-        """Only the rows are looked at: a queue that goes is stopped since an earlier commit, so nothing comes to it."""
+    def _require_passable(self, queues: Sequence[Queue], beside: Collection[Application] | None = None) -> None:
+        """A queue that is stopped since an earlier commit gets nothing more, so rows are enough; else ``beside`` are
+        those that are on their way to one."""
         state = self._engine.state
         used: set[str] = set()
-        for path in state.queue_use.live_by_queue:
+        for path in (*state.queue_use.live_by_queue, *(row.submission.queue for row in beside or ())):
             used.update(accumulate(path.split("."), "{}.{}".format))
         try:
-            require_passable(state.queues, {queue.path: queue for queue in queues}, used)
+            wanted = {queue.path: queue for queue in queues}
+            require_passable(state.queues, wanted, used, may_empty_go=beside is not None)
         except Refused as error:
             raise Refused(NOT_PASSABLE + str(error)) from error
 

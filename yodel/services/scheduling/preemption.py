@@ -1,9 +1,11 @@
 """Giving back: every few seconds a round finds who has to go; their ApplicationMasters hear of it, then they end.
 
 Follows SchedulingMonitor and ProportionalCapacityPreemptionPolicy: what a round chooses is on notice; what a later one
-chooses still when its time is over ends with exit status PREEMPTED, which is nobody's failure; what is not chosen any
-more is forgotten after twice that time.  Notices are in memory: after a restart everybody gets the whole time again.
-A pod that no node was found for for a while is taken back at once: nothing runs there, and the wish is kept.
+chooses still when its time is over ends with exit status PREEMPTED, which is nobody's failure.  What goes for one
+container is a claim: all of it is told in one round, has one deadline, and is withdrawn together when the claim is
+over.  What else is not chosen any more is forgotten after twice that time.  Notices are in memory: after a restart
+everybody gets the whole time again.  A pod that no node was found for for a while is taken back at once: nothing runs
+there, and the wish is kept.
 
 What a queue holds above the maximum of an open window goes in the window's stages, in the same way, also where queues
 give nothing to each other.  Stages too are counted in memory, from when their limit was first seen.
@@ -12,21 +14,24 @@ give nothing to each other.  Stages too are counted in memory, from when their l
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
+from yodel.domain.allocation.backoffs import Tried
 from yodel.domain.container import Container
 from yodel.domain.events import StopRequested
-from yodel.domain.ids import ContainerId
+from yodel.domain.ids import ApplicationId, ContainerId
 from yodel.domain.preemption.round import Held, victims_of
 from yodel.domain.preemption.rules import PreemptionRules
-from yodel.domain.preemption.victims import Candidate, Victim
+from yodel.domain.preemption.unplaced import unplaced_of
+from yodel.domain.preemption.victims import Candidate, Claim, Victim, lowers
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName, above_of
 from yodel.domain.queues.queue import ROOT
-from yodel.domain.resource import Resource
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerExitStatus, ContainerState
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
@@ -36,8 +41,6 @@ from yodel.services.writer.engine import Engine
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.transaction import Transaction
 
-UNPLACED_AFTER_S = 30.0
-"""A pod that waits so long for a node may be taken back for a queue under its guarantee."""
 FORGOTTEN_AFTER = 2
 """Times max_wait_before_kill (ProportionalCapacityPreemptionPolicy.cleanupStaledPreemptionCandidates)."""
 SLICE = 1000
@@ -53,6 +56,8 @@ class Notice:
     given_s: float
     chosen_s: float
     for_queue: str
+    claim: int = 0
+    """0: it goes by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,9 @@ class Preemption:
     def __init__(self, engine: Engine, clock: Clock, scheduler: Scheduler, quotas: Quotas) -> None:
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
         self.notices: dict[ContainerId, Notice] = {}
+        self.claims: list[Claim] = []
+        """What goes for one container each; their victims are in ``notices`` too."""
+        self._last_claim = 0
         self.given_count = 0
         """Notices that were given since the start."""
         self.preempted_count = 0
@@ -96,6 +104,34 @@ class Preemption:
             if notice.for_queue == queue
         ]
 
+    async def losers(self, excess_of: Mapping[str, Resource]) -> dict[str, dict[ApplicationId, int]]:
+        """By queue that would be asked for so much back, which applications there or below it would lose how many
+        containers; nothing where queues do not give back."""
+        state = self._engine.state
+        if not excess_of or not self._quotas.is_enforced or not self.rules.is_enabled or self.rules.observe_only:
+            return {}
+        ledger = self._quotas.still_ledger()
+        giving = {leaf for leaf in ledger.tree.shares if not excess_of.keys().isdisjoint(ledger.share(leaf).path)}
+        found: list[Candidate] = []
+        for number, container in enumerate(list(state.live_containers())):
+            if number % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+            if not container.is_am and (one := self._candidate(container, giving, giving)) is not None:
+                found.append(one)
+        found.sort(key=lambda one: one.rank)
+        left, lost = dict(excess_of), dict[str, Counter[ApplicationId]]()
+        for one in found:
+            for path in ledger.share(one.queue).path:
+                if path in left and lowers(one.size, left[path]):
+                    left[path] -= one.size
+                    lost.setdefault(path, Counter())[one.id.application_id] += 1
+        return {path: dict(counts) for path, counts in lost.items()}
+
+    @property
+    def ends_after_s(self) -> float:
+        """From a change that asks containers back until the first of them end."""
+        return self.rules.monitoring_interval_s + self.rules.max_wait_before_kill_s
+
     async def run(self) -> None:
         while True:
             await asyncio.sleep(self.rules.monitoring_interval_s)
@@ -119,8 +155,11 @@ class Preemption:
         self._ceilings.note()
         parts = self._parts()
         is_closing = self._quotas.is_enforced and self._quotas.is_any_over_window
+        if self._quotas.is_enforced:
+            await self._withdraw_unplaced()
         if not self._quotas.is_enforced or not (self.rules.is_enabled or is_closing):
             self.notices.clear()
+            self.claims.clear()
             return
         self._forget_ended()
         if not self._is_due() and not is_closing:
@@ -129,16 +168,50 @@ class Preemption:
         ledger = self._quotas.still_ledger()
         candidates, maxima = await self._candidates(ledger), self._ceilings.maxima()
         pools = self._engine.state.pools
-        victims: list[Victim] = []
+        victims, claims = list[Victim](), list[Claim]()
         for name in pools.drawn_on:
             top = above_of(name) if len(pools.drawn_on) > 1 else ROOT
-            part, held = self._scheduler.part(name, demands), self._held(name, candidates, parts, maxima)
+            part, held = self._scheduler.part(name, demands), self._held(name, candidates, parts, maxima, ledger)
             # Of a hundred thousand containers it takes a third of a second: beside the loop, on values that stay.
-            victims += await asyncio.to_thread(victims_of, part, top, ledger, held, self._scheduler.limits, self.rules)
+            found = await asyncio.to_thread(victims_of, part, top, ledger, held, self._scheduler.limits, self.rules)
+            victims += found.victims
+            claims += found.claims
         if self.rules.observe_only:
-            _observe(victims)
+            _observe([*victims, *(victim for claim in claims for victim in claim.of_queue)])
             return
-        await self._act(victims)
+        await self._act(victims, claims)
+
+    async def _withdraw_unplaced(self) -> None:
+        """Pods that wait too long for a node, as far as queues under their guarantees want their share; whether queues
+        give back or not."""
+        state = self._engine.state
+        waiting = [state.containers[i] for i in state.container_index.planned]
+        waiting = [one for one in waiting if self._is_unplaced(one)]
+        if not waiting or self.rules.observe_only:
+            return
+        demands, ledger, found = self._scheduler.demands(), self._quotas.still_ledger(), list[Victim]()
+        paths = {one.queue for one in demands} | set(ledger.tree.shares)
+        candidates = [one for each in waiting if (one := self._candidate(each, paths, paths)) is not None]
+        for name in state.pools.drawn_on:
+            part, held = self._scheduler.part(name, demands), self._held(name, candidates, {}, {}, ledger)
+            found += await asyncio.to_thread(unplaced_of, part, ledger, held, self._scheduler.limits)
+        if found:
+            await self._take_back(found)
+
+    async def _take_back(self, victims: Sequence[Victim]) -> None:
+        """Their wishes are kept, and tried again after a while."""
+        state, wait_s = self._engine.state, self._scheduler.holder.rules.placed_s
+        rows = [state.containers[i] for one in victims if (i := one.candidate.id) in state.containers]
+        said = {row.id: state.reasons.waits.get(row.id, "") for row in rows}
+        await self._engine.do(lambda tx: self._end(tx, (), victims))
+        now_s = self._clock.monotonic_s()
+        for row in rows:
+            tried = Tried.of(row.id.application_id, row.capability, row.placement)
+            self._scheduler.backoffs.failed(tried, now_s, said[row.id])
+        self._scheduler.wake()
+        self.withdrawn_count += len(victims)
+        for victim in victims:
+            log.info("pod without a node taken back", **_fields(victim), waited_s=wait_s)
 
     def _is_due(self) -> bool:
         state = self._engine.state
@@ -170,6 +243,7 @@ class Preemption:
         candidates: Sequence[Candidate],
         parts: Mapping[str, float],
         maxima: Mapping[str, Resource],
+        ledger: Ledger,
     ) -> Held:
         state = self._engine.state
         pool, pools = state.pools.of(name), state.pools.pools
@@ -179,8 +253,32 @@ class Preemption:
             if lent is not None:
                 free_on[node_id] = lent.now - pool.held_on(node_id)
         own = [one for one in candidates if pools.of(one.queue) == name]
-        used = frozenset(state.queue_use.by_queue)
-        return Held(used=used, candidates=own, free_on=free_on, parts=parts, maxima=maxima)
+        used, holds = frozenset(state.queue_use.by_queue), state.holds.of_pool(name)
+        return Held(
+            used=used,
+            candidates=own,
+            free_on=free_on,
+            parts=parts,
+            maxima=maxima,
+            holds=holds,
+            holds_left=self._scheduler.holder.rules.most(len(free_on)) - len(holds),
+            claims=[claim for claim in self.claims if pools.of(claim.short.queue) == name],
+            without_node=self._without_node(ledger),
+        )
+
+    def _without_node(self, ledger: Ledger) -> dict[str, Resource]:
+        """By queue, parents too, what counts as used and runs nothing."""
+        state, found = self._engine.state, dict[str, Resource]()
+        waiting = (state.containers[i] for i in state.container_index.planned)
+        amounts = [(self._queue_of(one), one.reserved) for one in waiting if self._is_unplaced(one)]
+        amounts += [(hold.queue, hold.counted) for hold in state.holds.all]
+        for path, amount in amounts:
+            for above in ledger.share(path).path:
+                found[above] = found.get(above, NONE) + amount
+        return found
+
+    def _queue_of(self, container: Container) -> str:
+        return self._engine.state.applications[container.id.application_id].submission.queue
 
     async def _candidates(self, ledger: Ledger) -> list[Candidate]:
         """Containers of the queues that may have to give, a slice at a time."""
@@ -224,30 +322,56 @@ class Preemption:
         )
 
     def _is_unplaced(self, container: Container) -> bool:
-        return self._clock.now_ms() - container.created_ms >= UNPLACED_AFTER_S * 1000
+        """Those on their way to a node that is held for them are given up with it."""
+        if container.state is not ContainerState.PLANNED or container.id in self._engine.state.holds.containers:
+            return False
+        return self._clock.now_ms() - container.created_ms >= self._scheduler.holder.rules.placed_s * 1000
 
-    async def _act(self, victims: Sequence[Victim]) -> None:
+    async def _act(self, alone: Sequence[Victim], claims: Sequence[Claim]) -> None:
         now_s = self._last_s = self._clock.monotonic_s()
+        self._keep(claims, now_s)
+        victims = [*alone, *(victim for claim in self.claims for victim in claim.of_queue)]
+        claim_of = {one.id: claim for claim in self.claims for one in claim.victims}
         unplaced = [victim for victim in victims if victim.candidate.node_id is None]
         bound = [victim for victim in victims if victim.candidate.node_id is not None]
         fresh = [victim for victim in bound if victim.candidate.id not in self.notices]
+        # What was on notice for a claim that is over, or needs it no more, is not any more.
+        self.notices = {one: notice for one, notice in self.notices.items() if not notice.claim}
         for victim in bound:
-            given = self.notices.get(victim.candidate.id)
+            claim, given = claim_of.get(victim.candidate.id), self.notices.get(victim.candidate.id)
+            given_s = now_s if given is None else given.given_s
             self.notices[victim.candidate.id] = Notice(
-                given_s=now_s if given is None else given.given_s, chosen_s=now_s, for_queue=victim.for_queue
+                given_s=given_s if claim is None else claim.given_s,
+                chosen_s=now_s,
+                for_queue=victim.for_queue,
+                claim=claim.id if claim is not None else 0,
             )
         self._tell(fresh)
         wait_s = self.rules.max_wait_before_kill_s
         over = [victim for victim in bound if now_s - self.notices[victim.candidate.id].given_s >= wait_s]
-        if over or unplaced:
-            await self._engine.do(lambda tx: self._end(tx, over, unplaced))
+        if unplaced:
+            await self._take_back(unplaced)
+        if over:
+            await self._engine.do(lambda tx: self._end(tx, over, ()))
             self.preempted_count += len(over)
-            self.withdrawn_count += len(unplaced)
             for victim in over:
                 del self.notices[victim.candidate.id]
                 log.info("container preempted", **_fields(victim))
-            for victim in unplaced:
-                log.info("pod without a node taken back", **_fields(victim))
+            self.claims = [claim for claim in self.claims if now_s - claim.given_s < wait_s]
+
+    def _keep(self, claims: Sequence[Claim], now_s: float) -> None:
+        """These are all there are.  A new one holds its node, if that has to be."""
+        self.claims = []
+        for claim in claims:
+            if not claim.id:
+                self._last_claim += 1
+                claim = replace(claim, id=self._last_claim, given_s=now_s)
+                if claim.is_held:
+                    pool = self._engine.state.pools.pools.of(claim.short.queue)
+                    self._scheduler.holder.hold(pool, claim.short, claim.node_id)
+                    self._scheduler.wake()
+                log.info("claim begins", claim=claim.id, node_id=str(claim.node_id), victims=len(claim.victims))
+            self.claims.append(claim)
 
     def _tell(self, victims: Iterable[Victim]) -> None:
         """PreemptionMessage in the next heartbeat of each ApplicationMaster."""
@@ -269,7 +393,7 @@ class Preemption:
         for victim in unplaced:
             container = tx.container(victim.candidate.id) if tx.has(victim.candidate.id) else None
             if container is not None and container.state is ContainerState.PLANNED:
-                _withdraw(tx, victim)
+                _withdraw(tx, victim, self._scheduler.holder.rules.placed_s)
 
     def _forget_ended(self) -> None:
         """What ended by itself, and what was not chosen for long."""
@@ -284,14 +408,14 @@ class Preemption:
         }
 
 
-def _withdraw(tx: Transaction, victim: Victim) -> None:
-    """An ApplicationMaster that a window leaves no room for fails nobody's attempt."""
+def _withdraw(tx: Transaction, victim: Victim, waited_s: float) -> None:
+    """An ApplicationMaster that is taken back counts as no failure: its application waits again."""
     one = victim.candidate
     if one.is_am:
         status, text = ContainerExitStatus.PREEMPTED, f"{PREEMPTED_CONTAINER}: {_why(victim)}"
     else:
         status = ContainerExitStatus.ABORTED
-        text = f"No node was found for {UNPLACED_AFTER_S:.0f} s, and queue {victim.for_queue} wants the share"
+        text = f"No node was found for {waited_s:.0f} s, and queue {victim.for_queue} wants the share"
     tx.tell(one.id, StopRequested(status, text, tx.now_ms))
 
 

@@ -14,9 +14,10 @@ from math import inf
 
 import structlog
 
+from yodel.domain.allocation.backoffs import Backoffs, Tried
 from yodel.domain.allocation.by_pool import Part, decide_by_pool
 from yodel.domain.allocation.demands import AllocationLimits, Capacity, Decision, Demand, Plan, TakeBack
-from yodel.domain.allocation.holds import Moment
+from yodel.domain.allocation.holds import HoldRules
 from yodel.domain.allocation.rounds import Rounds
 from yodel.domain.container import Container
 from yodel.domain.effects import Reconcile
@@ -24,12 +25,14 @@ from yodel.domain.events import IncreaseDecided, StopRequested
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, dns_name
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName
-from yodel.domain.resource import Resource
+from yodel.domain.resource import Resource, total_of
 from yodel.domain.states import ContainerExitStatus, ContainerState, ContainerType, ExecutionType
 from yodel.errors import Unavailable
 from yodel.ports.clock import Clock
+from yodel.ports.store import Row
 from yodel.services.scheduling.activities import Activities, Asked
 from yodel.services.scheduling.demands import Demands
+from yodel.services.scheduling.holder import Holder
 from yodel.services.scheduling.looks import Looks
 from yodel.services.scheduling.misfits import Misfits
 from yodel.services.scheduling.surroundings import Surroundings
@@ -43,6 +46,7 @@ TICK_INTERVAL_MIN_S = 0.01
 RETRY_S = 1.0
 READ_AT_ONCE = 100
 """Applications whose wishes are read in one go: five milliseconds, with 20 wishes each."""
+NOT_PLACED = "Kubernetes did not place it on the node that was held for it"
 STRANDED = "No node is left of those where the placement constraint held"
 log = structlog.get_logger("yodel.scheduler")
 
@@ -60,6 +64,8 @@ class Scheduler:
         quotas: Quotas,
         wanted: asyncio.Event,
         binds_itself: Callable[[str], bool] = lambda _: False,
+        hold_rules: HoldRules | None = None,
+        holds_changed: Callable[[PoolName], object] = lambda _: None,
     ) -> None:
         """``wanted`` is set by whoever wants a tick.  ``binds_itself``: whether this RM chooses the nodes for a queue's
         pods; Kubernetes' scheduler keeps no constraints there."""
@@ -74,8 +80,14 @@ class Scheduler:
         self._wanted, self._stirs = wanted, engine.state.standing.stirs
         self._demands = Demands(engine.state, clock, surroundings, binds_itself)
         self._rounds, self._rules = Rounds(), object()
+        rules = hold_rules or HoldRules()
+        self.holder = Holder(engine.state, clock, surroundings, self._rounds, rules, holds_changed)
         self._is_whole = True
         """All that the last round decided was written, or nothing."""
+        self.backoffs = Backoffs()
+        """Wishes that Kubernetes found no node for."""
+        self._in_vain: list[ContainerId] = []
+        """Containers that found no place on the nodes that were held for them."""
         self.again_in_s = inf
         """When the last tick wants another, whatever happens."""
 
@@ -87,8 +99,12 @@ class Scheduler:
         """A tick is owed."""
         return self._wanted.is_set()
 
-    def published(self) -> None:
+    def published(self, rows: Iterable[Row] = ()) -> None:
         """Rows were committed: whatever of them a decision reads wakes it.  Never waits."""
+        if self.backoffs.is_any:
+            for row in rows:
+                if isinstance(row, Container) and row.node_id is not None and row.is_live:
+                    self.backoffs.placed(Tried.of(row.id.application_id, row.capability, row.placement))
         if self._stirs != self._engine.state.standing.stirs:
             self._stirs = self._engine.state.standing.stirs
             self.wake()
@@ -124,23 +140,32 @@ class Scheduler:
         for _ in range(self._restless_count // READ_AT_ONCE):
             self._read(READ_AT_ONCE)
             await asyncio.sleep(0)
+        self._in_vain = []
         decision, look = self._decide()
+        is_held_anew = self._quotas.is_enforced and self.holder.add(self._quotas.ledger())
         self._quotas.note(decision)
         self._engine.state.reasons.explain_decision(decision, self._clock.now_ms())
         self.looks.made()
         again_in_s = self._misfits.note(self._rounds.demands, decision)
-        self.again_in_s = min(decision.again_in_s, self._held_in_s, inf if again_in_s is None else again_in_s)
+        now_s = self._clock.monotonic_s()
+        backoffs_in_s = self.backoffs.next_s(now_s) - now_s
+        self.again_in_s = min(
+            decision.again_in_s, self.holder.again_in_s, backoffs_in_s, inf if again_in_s is None else again_in_s
+        )
         stranded = self._stranded()
-        if not decision.plans and not decision.take_backs and not decision.increases and not stranded:
+        in_vain = self._in_vain
+        if not decision.plans and not decision.take_backs and not decision.increases and not stranded and not in_vain:
             if look is not None:
                 self.activities.keep(*look)
-            return decision.is_cut
+            return decision.is_cut or is_held_anew
         self._is_whole = False
-        planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded))
+        planned = await self._engine.do(lambda tx: self._write(tx, decision, stranded, in_vain))
         self._is_whole = len(planned) == len(decision.plans)
         if look is not None:
             self.activities.keep(*look, planned)
         for plan, container_id in planned:
+            if plan.is_held:
+                self.holder.planned((plan.attempt_id, plan.key), container_id)
             runtime = self._engine.state.masters.runtimes.get(plan.attempt_id)
             # It may be over already: ended in the batch that planned it.
             is_live = self._engine.state.containers[container_id].is_live
@@ -151,17 +176,22 @@ class Scheduler:
         for increase in decision.increases:
             for runtime in self._engine.state.masters.runtimes.values():
                 runtime.wishes.increase_decided(increase.container_id, increase.target)
-        return decision.is_cut or len(decision.plans) >= self.limits.per_tick_max
+        return decision.is_cut or is_held_anew or len(decision.plans) >= self.limits.per_tick_max
 
     def _decide(self) -> tuple[Decision, tuple[Asked, Decision, Sequence[Part]] | None]:
         """Of what has changed, as long as limits count and nobody asked to be told of all; with what he is told of."""
-        ledger = self.ledger()
         self._read()
+        self.backoffs.look((self._surroundings.version, self._engine.state.standing.queues))
+        if self._quotas.is_enforced:
+            self._in_vain = self.holder.review(self._quotas.ledger_without_holds())
+        else:
+            self.holder.drop_all()
+        ledger = self.ledger()
         demands = self._rounds.demands.values()
         asked = self.activities.asked(demands)
         if asked is not None or ledger is None:
             if ledger is not None:
-                self._rounds.choose(self._moment, ledger)
+                self._rounds.note_users(ledger)
             parts = self.parts(demands)
             decision = decide_by_pool(parts, self.limits, asked.attempts if asked is not None else (), ledger)
             return decision, (asked, decision, parts) if asked is not None else None
@@ -193,24 +223,15 @@ class Scheduler:
             self._is_whole = True
         basis = (self._rules, ledger.tree, ledger.am_share, self._quotas.windows_version, self._surroundings.version)
         changed = state.queue_use.take_changed()
-        turns = self._rounds.begin(basis, changed, ledger, self._free_of, state.pools.pools.of, self._moment)
+        turns = self._rounds.begin(basis, changed, ledger, self._free_of, state.pools.pools.of)
         names = list(turns) or [state.pools.pools.default]
         capacities = {name: self._capacity(name, list(turns[name].demands) if name in turns else ()) for name in names}
         return self._rounds.decide(turns, capacities, self.limits, ledger)
 
-    @property
-    def _held_in_s(self) -> float:
-        """When there is another whom room is held for; never where limits are only observed."""
-        if not self._quotas.is_enforced:
-            return inf
-        return max(0.0, self._rounds.due_s - self._clock.monotonic_s())
-
-    @property
-    def _moment(self) -> Moment:
-        return Moment(self._clock.monotonic_s(), self.limits.hold_after_s, self.limits.minimum)
-
     def _free_of(self, pool: PoolName) -> Resource:
-        return self._engine.state.pools.of(pool).total - self._engine.state.pools.used(pool).resource
+        state = self._engine.state
+        held = total_of(hold.counted for hold in state.holds.of_pool(pool))
+        return state.pools.of(pool).total - state.pools.used(pool).resource - held
 
     @property
     def kept_demands(self) -> Mapping[ApplicationAttemptId, Demand]:
@@ -257,7 +278,10 @@ class Scheduler:
             free_on={node_id: self._surroundings.free_on(node_id, pool) for node_id in growing},
             places=self._surroundings.places(is_locality_wanted=any(one.waited_s for one in demands), pool=pool),
             pool=state.pools.words(pool),
-            holds=self._rounds.holds(pool),
+            holds=state.holds.of_pool(pool),
+            avoided=self.holder.avoided.all,
+            backoffs=self.backoffs,
+            now_s=self._clock.monotonic_s(),
         )
 
     def demands(self) -> list[Demand]:
@@ -281,7 +305,7 @@ class Scheduler:
         ]
 
     def _write(
-        self, tx: Transaction, decision: Decision, stranded: Sequence[ContainerId]
+        self, tx: Transaction, decision: Decision, stranded: Sequence[ContainerId], in_vain: Sequence[ContainerId]
     ) -> list[tuple[Plan, ContainerId]]:
         written = [
             (plan, self._write_plan(tx, plan))
@@ -294,6 +318,9 @@ class Scheduler:
         for container_id in stranded:
             if tx.has(container_id):
                 tx.tell(container_id, StopRequested(ContainerExitStatus.ABORTED, STRANDED, tx.now_ms))
+        for container_id in in_vain:
+            if tx.has(container_id) and tx.container(container_id).state is ContainerState.PLANNED:
+                tx.tell(container_id, StopRequested(ContainerExitStatus.ABORTED, NOT_PLACED, tx.now_ms))
         for increase in decision.increases:
             if tx.has(increase.container_id):
                 tx.tell(increase.container_id, IncreaseDecided(increase.target))

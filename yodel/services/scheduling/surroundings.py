@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from yodel.domain.allocation.places import NodeIndex, NodePlace, Places, Tagged
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.queues.pools import NATIVE, PoolName
-from yodel.domain.resource import Resource
+from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState
 from yodel.services.writer.state import ClusterState
 
@@ -43,6 +43,8 @@ class Surroundings:
             tagged=self._tagged(),
             tags_of=self._tags_of,
             pool=self._state.pools.words(pool),
+            held=self._state.holds.nodes(pool),
+            roomy=self._state.pools.of(pool).with_room,
         )
         if is_locality_wanted:
             self._assume_planned(places, pool)
@@ -58,7 +60,9 @@ class Surroundings:
         return expression.strip() if self._are_labels_enabled else ""
 
     def free_on(self, node_id: NodeId, pool: PoolName = NATIVE) -> Resource:
-        """What is left on a node; nothing when it cannot be used."""
+        """What is left on a node; nothing when it cannot be used, or is held for somebody."""
+        if node_id in self._state.holds.nodes(pool):
+            return NONE
         return self._state.pools.of(pool).free_on(node_id)
 
     def _current_nodes(self, name: PoolName) -> NodeIndex:

@@ -5,7 +5,7 @@ Both faces of the RM, RPC and REST, are made of these, so that they cannot disag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -48,7 +48,10 @@ ENDED = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, Y
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationView:
-    """One application with what is derived.  Live amounts are -1 once it has ended, as in YARN."""
+    """One application with what is derived.  Live amounts are -1 once it has ended, as in YARN.
+
+    ``used`` has a node, what is ``starting`` has none yet, and what is ``pending`` is not planned; ``reserved`` is free
+    on nodes that are held for it."""
 
     application: Application
     attempt: Attempt | None
@@ -62,6 +65,10 @@ class ApplicationView:
     preempted: Preempted
     pending_containers: int
     pending: Resource
+    starting_containers: int
+    starting: Resource
+    reserved_containers: int
+    reserved: Resource
     cluster_share_percent: float
     elapsed_ms: int
     amrm_token: Token | None = None
@@ -70,6 +77,11 @@ class ApplicationView:
     @property
     def has_ended(self) -> bool:
         return self.application.state.is_final
+
+    @property
+    def waited_for(self) -> tuple[int, Resource]:
+        """What Hadoop calls pending: containers without a node."""
+        return self.pending_containers + self.starting_containers, self.pending + self.starting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +152,10 @@ class Queries:
         self.quotas = quotas
         """What queues and users may hold, as the scheduler sees it."""
         self.rows = Rows(state)
+        self.losers: Callable[[Mapping[str, Resource]], Awaitable[Mapping[str, Mapping[ApplicationId, int]]]] = _nobody
+        """Of queues that are to give so much back: how many containers their applications would lose."""
+        self.ends_after_s: Callable[[], float] = lambda: 0.0
+        """From when so much is asked back to the first end."""
         self.why = Why(state, quotas)
         """Why applications wait, as every view says it."""
 
@@ -275,7 +291,8 @@ class Queries:
         am_node = state.nodes.get(am_container.node_id) if am_container and am_container.node_id else None
         runtime = state.masters.runtimes.get(app.current_attempt_id)
         usage = state.usage.by_application.get(app.id, Usage())
-        pending_count, pending = runtime.wishes.asks.pending() if runtime is not None else (0, NONE)
+        pending_count, pending = runtime.wishes.pending() if runtime is not None else (0, NONE)
+        reserved_count, reserved = state.holds.of_application(app.id)
         done = state.usage.seconds.get(app.id)
         memory_mib_s, vcore_s = self._seconds(app)
         total = state.usable_resource.memory_mib
@@ -288,14 +305,18 @@ class Queries:
             am_container=am_container,
             am_node=am_node,
             progress=_progress(app, runtime.dialogue.progress if runtime is not None else 0.0),
-            used=usage.resource,
-            running_containers=usage.containers,
+            used=usage.allocated,
+            running_containers=usage.allocated_containers,
             memory_mib_s=memory_mib_s,
             vcore_s=vcore_s,
             preempted=done.preempted if done is not None else NOTHING_PREEMPTED,
             pending_containers=pending_count,
             pending=pending,
-            cluster_share_percent=100.0 * usage.resource.memory_mib / total if total else 0.0,
+            starting_containers=usage.starting_containers,
+            starting=usage.starting,
+            reserved_containers=reserved_count,
+            reserved=reserved,
+            cluster_share_percent=100.0 * usage.allocated.memory_mib / total if total else 0.0,
             elapsed_ms=max(0, (app.finished_ms or now_ms) - app.submitted_ms),
             amrm_token=self._unmanaged_token(app, attempt, for_user),
         )
@@ -324,6 +345,10 @@ class Queries:
         pools = self._state.pools
         published = tuple(name for pool in pools.drawn_on if pools.is_published(pool) for name in pools.resources(pool))
         return NodeView(node=self.as_lent(node), used=usage.resource, containers=usage.containers, published=published)
+
+
+async def _nobody(_: Mapping[str, Resource]) -> Mapping[str, Mapping[ApplicationId, int]]:
+    return {}
 
 
 def _within(value_ms: int, from_ms: int, to_ms: int | None) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 
 from yodel.domain.application import Application
 from yodel.domain.queues.queue import ROOT, Queue
-from yodel.domain.queues.shares import Share, Tree
+from yodel.domain.queues.shares import Share, Tree, dominant
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import NodeState, YarnApplicationState
 from yodel.rpc_io.pieces import taking_turns
@@ -30,6 +31,8 @@ class ClusterMetrics:
     """Counts of applications by what became of them, of containers and nodes, and the cluster's amounts.
 
     How many were submitted, and ended in which way, is of all since the RM took up what is stored; the rest is of now.
+    ``used`` has a node, what is ``starting`` has none yet, and what is pending is not planned; ``reserved`` is free on
+    nodes that are held.
     """
 
     submitted: int
@@ -39,11 +42,20 @@ class ClusterMetrics:
     failed: int
     killed: int
     containers_allocated: int
+    containers_starting: int
     containers_pending: int
+    containers_reserved: int
     total: Resource
     used: Resource
+    starting: Resource
     pending_resource: Resource
+    reserved: Resource
     nodes_by_state: Mapping[NodeState, int]
+
+    @property
+    def waited_for(self) -> tuple[int, Resource]:
+        """What Hadoop calls pending: containers without a node."""
+        return self.containers_pending + self.containers_starting, self.pending_resource + self.starting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +65,7 @@ class QueueView:
     metrics: ClusterMetrics
     users: Sequence[str]
     used_share: float
-    """Part of the queue's own capacity in use, 0..1."""
+    """The largest part of the queue's own guarantee in use, over all types; more than 1 where it borrows."""
     share: Share
     """What it is guaranteed and may hold."""
     is_enforced: bool
@@ -72,15 +84,21 @@ class _Load:
     running: int = 0
     containers: int = 0
     used: Resource = NONE
+    starting_containers: int = 0
+    starting: Resource = NONE
     waiting: int = 0
     wanted: Resource = NONE
+    holds: int = 0
+    reserved: Resource = NONE
     users: set[str] = field(default_factory=set)
 
     def add_application(self, state: ClusterState, row: Application) -> None:
         usage = state.usage.by_application.get(row.id)
         if usage is not None:
-            self.used += usage.resource
-            self.containers += usage.containers
+            self.used += usage.allocated
+            self.containers += usage.allocated_containers
+            self.starting += usage.starting
+            self.starting_containers += usage.starting_containers
         has_begun = usage is not None and bool(usage.containers)  # Hadoop's queues count it as running
         self.running += row.yarn_state is YarnApplicationState.RUNNING
         if row.yarn_state is YarnApplicationState.ACCEPTED:
@@ -88,9 +106,12 @@ class _Load:
             self.pending += not has_begun
         runtime = state.masters.runtimes.get(row.current_attempt_id)
         if runtime is not None:
-            count, size = runtime.wishes.asks.pending()
+            count, size = runtime.wishes.pending()
             self.waiting += count
             self.wanted += size
+        holds, reserved = state.holds.of_application(row.id)
+        self.holds += holds
+        self.reserved += reserved
         self.users.add(row.submission.user)
 
     def add(self, other: _Load) -> None:
@@ -98,8 +119,12 @@ class _Load:
         self.running += other.running
         self.containers += other.containers
         self.used += other.used
+        self.starting += other.starting
+        self.starting_containers += other.starting_containers
         self.waiting += other.waiting
         self.wanted += other.wanted
+        self.holds += other.holds
+        self.reserved += other.reserved
         self.users |= other.users
 
 
@@ -120,13 +145,13 @@ async def queue_view(state: ClusterState, quotas: Quotas, queue: Queue) -> Queue
         for child in below:
             loads[path].add(loads[child])
         load, share = loads[path], tree.shares[path]
-        total = share.guaranteed.memory_mib
+        part = dominant(load.used, share.guaranteed)
         views[path] = QueueView(
             queue=queue if path == queue.path else share.queue,
             children=[views[child] for child in below],
             metrics=_metrics(state, load, state.totals.of(path), nodes),
             users=sorted(load.users),
-            used_share=load.used.memory_mib / total if total else 0.0,
+            used_share=part if isfinite(part) else 0.0,
             share=share,
             is_enforced=quotas.is_enforced,
             gives_back=quotas.gives_back(share.queue),
@@ -169,9 +194,13 @@ def _metrics(state: ClusterState, load: _Load, totals: Totals, nodes: Mapping[No
         failed=totals.applications.failed,
         killed=totals.applications.killed,
         containers_allocated=load.containers,
+        containers_starting=load.starting_containers,
         containers_pending=load.waiting,
+        containers_reserved=load.holds,
         total=state.usable_resource,
         used=load.used,
+        starting=load.starting,
         pending_resource=load.wanted,
+        reserved=load.reserved,
         nodes_by_state=nodes,
     )

@@ -83,9 +83,13 @@ class Rows:
         return runtime.wishes.asks.lines() if runtime is not None else ()
 
     def pending_of(self, attempt_id: ApplicationAttemptId) -> tuple[int, Resource]:
-        """Containers that it waits for, and their size in all."""
+        """Containers that it waits for and that are not planned, and their size in all."""
         runtime = self._state.masters.runtimes.get(attempt_id)
-        return runtime.wishes.asks.pending() if runtime is not None else (0, NONE)
+        return runtime.wishes.pending() if runtime is not None else (0, NONE)
+
+    def reserved_of(self, application_id: ApplicationId) -> tuple[int, Resource]:
+        """How many nodes are held for it, and what of its wishes is free there."""
+        return self._state.holds.of_application(application_id)
 
     def blacklist_of(self, attempt_id: ApplicationAttemptId) -> Collection[str]:
         runtime = self._state.masters.runtimes.get(attempt_id)

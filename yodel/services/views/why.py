@@ -26,6 +26,7 @@ from yodel.domain.waiting import Hindrance, Told
 from yodel.domain.waiting_words import What, change_of, what_of
 from yodel.errors import InvalidValue
 from yodel.pb_convert.reports import diagnostics_of
+from yodel.pb_convert.submission import asked_priority
 from yodel.pb_convert.times import user_time
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
@@ -39,6 +40,7 @@ AHEAD_MAX = 5
 """Applications named that are served before."""
 SAID_MAX = 3
 """Different words of Kubernetes' scheduler about pods of one ask."""
+INT_MAX = 2**31 - 1
 DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
 MayView = Callable[[Application], bool]
 """Whether the asker may see an application."""
@@ -106,6 +108,8 @@ class Why:
         """Has the scheduler look where its last look is older than a second."""
         self.on_notice: Callable[[str], Sequence[tuple[ContainerId, float]]] = lambda _: ()
         """Containers that are to go for a queue, each with the seconds after which it is ended."""
+        self.max_priority: Callable[[], int] = lambda: INT_MAX
+        """The highest that an application may have."""
 
     # --- diagnostics ------------------------------------------------------------------------------------------------
 
@@ -180,7 +184,7 @@ class Why:
             asks = [*self._not_planned(app, waiting.told(attempt.id), may_view), *self._under_way(attempt)]
         return WhyView(
             application=app,
-            summary=self._summary(app, attempt, asks),
+            summary=self._summary(app, attempt, asks) + _capped(app, self.max_priority()),
             looked_at_ms=waiting.looked_at_ms,
             asks=tuple(asks),
             more_asks=kept.more if kept is not None else 0,
@@ -203,13 +207,13 @@ class Why:
     def _not_planned(self, app: Application, all_told: Sequence[Told], may_view: MayView) -> Iterator[AskView]:
         """Who holds a limit, and who comes before, is looked for once however many asks wait for the same."""
         held: dict[tuple[What, str, str], Sequence[Holder]] = {}
-        is_limited = any(told.unserved.own is None for told in all_told)
+        is_limited = any(map(_is_limited, all_told))
         beside = list[Link]()
         if is_limited:
             beside = [*self._ahead(app, may_view), *self._queues_ahead(app), *self._given_back(app, may_view)]
         for told in all_told:
             chain = [self._link(app, hindrance, held, may_view) for hindrance in told.chain]
-            yield self._ask(told, [*chain, *beside] if told.unserved.own is None else chain)
+            yield self._ask(told, [*chain, *beside] if _is_limited(told) else chain)
 
     def _ask(self, told: Told, chain: Sequence[Link]) -> AskView:
         unserved, what = told.unserved, told.unserved.what
@@ -422,3 +426,19 @@ def _size(holder: Holder) -> tuple[int, int, str]:
 
 def _turn(app: Application) -> tuple[int, int, ApplicationId]:
     return -app.submission.priority, app.submitted_ms, app.id
+
+
+def _is_limited(told: Told) -> bool:
+    """By limits or room, which others hold and may give back."""
+    return told.unserved.own is None or told.unserved.own.hurdle is Hurdle.PIECES
+
+
+def _capped(app: Application, most: int) -> str:
+    """That it has not the priority that it was submitted with."""
+    asked, has = asked_priority(app.submission.context), app.submission.priority
+    if app.state.is_final or asked <= most or has != most:
+        return ""
+    return (
+        f" Priority {asked} was asked for, and it has {has}: no application has more than max_priority "
+        "(yarn.cluster.max-application-priority)."
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from yodel.domain.container import Container
-from yodel.domain.ids import ContainerId
+from yodel.domain.ids import ContainerId, NodeId
 from yodel.domain.resource import NONE
 from yodel.domain.states import ContainerState
 
@@ -19,14 +21,13 @@ class ContainerIndex:
         """Live ones with an increase that their node agent has not reported."""
         self.tagged: dict[ContainerId, None] = {}
         """Live ones with allocation tags."""
-        self.planned_count = 0
+        self.planned: dict[ContainerId, None] = {}
+        """Live ones without a node."""
+        self._on_node: dict[NodeId, dict[ContainerId, None]] = {}
         self._by_pod: dict[str, ContainerId] = {}
 
     def put(self, new: Container, old: Container | None) -> None:
         """A row that is new, or takes the place of an older one."""
-        self.planned_count += new.state is ContainerState.PLANNED
-        if old is not None:
-            self.planned_count -= old.state is ContainerState.PLANNED
         if new.is_live:
             self.live[new.id] = None
             self._by_pod[new.pod] = new.id
@@ -35,15 +36,36 @@ class ContainerIndex:
             self._by_pod.setdefault(new.pod, new.id)
             if not new.is_am:
                 self.ended[new.id] = None
+        if old is not None:
+            self._leave_node(old)
+        if new.is_live and new.node_id is not None:
+            self._on_node.setdefault(new.node_id, {})[new.id] = None
+        _note(self.planned, new, is_in=new.state is ContainerState.PLANNED)
         _note(self.tagged, new, is_in=bool(new.allocation_tags))
         _note(self.unconfirmed, new, is_in=new.confirmed != NONE)
 
+    def on_node(self, node_id: NodeId) -> Collection[ContainerId]:
+        """Live ones."""
+        return self._on_node.get(node_id, {}).keys()
+
+    def _leave_node(self, row: Container) -> None:
+        if row.node_id is None:
+            return
+        there = self._on_node.get(row.node_id, {})
+        there.pop(row.id, None)
+        if not there:
+            self._on_node.pop(row.node_id, None)
+
     def remove(self, row: Container) -> None:
-        self.planned_count -= row.state is ContainerState.PLANNED
-        for ids in (self.live, self.ended, self.unconfirmed, self.tagged):
+        self._leave_node(row)
+        for ids in (self.live, self.ended, self.planned, self.unconfirmed, self.tagged):
             ids.pop(row.id, None)
         if self._by_pod.get(row.pod) == row.id:
             del self._by_pod[row.pod]
+
+    @property
+    def planned_count(self) -> int:
+        return len(self.planned)
 
     def of_pod(self, name: str) -> ContainerId | None:
         """The container that has the pod of this name; of several the one that is live, or else the first."""

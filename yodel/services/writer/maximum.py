@@ -1,4 +1,5 @@
-"""How large a container may be: what is configured, and no more than the largest node has (ClusterNodeTracker).
+"""How large a container may be: the least of what is configured, what its queue may have
+(``maximum-allocation-mb``, ``-vcores``), and what the largest node of its pool has (ClusterNodeTracker).
 
 Clients and ApplicationMasters are told, and refuse by themselves what no node could ever take.  A node counts with the
 most that it may lend, so a loan that is small for the moment lowers nothing.
@@ -6,11 +7,14 @@ most that it may lend, so a loan that is small for the moment lowers nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from yodel.domain.allocation.demands import AllocationLimits
 from yodel.domain.queues.pools import PoolName
+from yodel.domain.queues.queue import ROOT, largest_container
 from yodel.domain.resource import EXTRA_AMOUNT_MAX, MEMORY, VCORES, Resource, larger
 from yodel.errors import InvalidResourceRequest, TooMuchAsked
-from yodel.services.writer.pool_book import PoolBook
+from yodel.services.writer.state import ClusterState
 
 _SIZES = (MEMORY, VCORES)
 
@@ -18,25 +22,30 @@ _SIZES = (MEMORY, VCORES)
 class MaximumAllocation:
     """By type.  As long as no node of a pool is known to have something of a type, what is configured counts."""
 
-    def __init__(self, pools: PoolBook, limits: AllocationLimits) -> None:
-        self._pools, self._follows_nodes = pools, limits.maximum_follows_nodes
+    def __init__(self, state: ClusterState, limits: AllocationLimits) -> None:
+        self._state, self._follows_nodes = state, limits.maximum_follows_nodes
         self.configured = limits.maximum
 
     @property
     def of_any(self) -> Resource:
         """Of the pool that has the most: for whom no queue is known yet."""
         found = Resource(0, 0)
-        for name in self._pools.drawn_on:
+        for name in self._state.pools.drawn_on:
             found = larger(found, self._of(name))
         return found
 
     def of_queue(self, path: str) -> Resource:
-        return self._of(self._pools.pools.of(path))
+        found = self.of_any if path == ROOT else self._of(self._state.pools.pools.of(path))
+        return largest_container(self._state.queues.get(path), found)
+
+    def configured_of(self, path: str) -> Resource:
+        """Of a queue, whatever nodes there are."""
+        return largest_container(self._state.queues.get(path), self.configured)
 
     def _of(self, name: PoolName) -> Resource:
         if not self._follows_nodes:
             return self.configured
-        largest = self._pools.of(name).largest
+        largest = self._state.pools.of(name).largest
         return Resource(
             min(self.configured.memory_mib, largest.memory_mib or self.configured.memory_mib),
             min(self.configured.vcores, largest.vcores or self.configured.vcores),
@@ -74,3 +83,31 @@ class MaximumAllocation:
                     "calculated by scheduler based on maximum resource of registered NodeManagers, which might be less "
                     f"than configured maximum allocation={self.configured}"
                 )
+
+    def require_a_node(self, size: Resource, path: str) -> None:
+        """Where no nodes are known nothing is said, and nothing where nodes come for what waits.
+
+        Raises:
+            InvalidResourceRequest: no node of the queue's pool may ever have so much, of all types at once.
+        """
+        if not self._follows_nodes:
+            return
+        most = None
+        for one in self._node_sizes(path):
+            if size.fits_in(one):
+                return
+            most = one if most is None else max(most, one, key=lambda one: (one.memory_mib, one.vcores))
+        if most is not None:
+            raise InvalidResourceRequest(
+                "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum "
+                f"allowed allocation. Requested resource={size}, maximum allowed allocation={most}: no node may "
+                "ever have so much"
+            )
+
+    def _node_sizes(self, path: str) -> Iterator[Resource]:
+        pool = self._state.pools.of_queue(path)
+        for node_id in pool.lenders:
+            lent = pool.lent(node_id)
+            if lent is not None:
+                yield lent.ever
+        yield from (node.capability for node in self._state.nodes.values() if not node.is_usable)

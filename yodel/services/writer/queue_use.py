@@ -23,6 +23,8 @@ class QueueUse:
         """Of the whole cluster."""
         self.live_by_user: Counter[tuple[str, str]] = Counter()
         """The same by leaf and user."""
+        self.unmanaged: Counter[str] = Counter()
+        """Live applications whose ApplicationMasters run elsewhere, by queue, parents too."""
         self.version = 0
         """Grows with what is held anywhere."""
         self._changed: set[str] = set()
@@ -41,6 +43,11 @@ class QueueUse:
             of_queue.add(held, sign)
             if not of_queue.containers:
                 del self.by_queue[path]
+
+    def touch(self, queue: str) -> None:
+        """What counts as held of a leaf besides containers has changed."""
+        self.version += 1
+        self._changed.update(accumulate(queue.split("."), "{}.{}".format))
 
     def take_changed(self) -> set[str]:
         """Queues, parents too, of which something else is held than the last time; for the one reader that there is,
@@ -64,6 +71,9 @@ class QueueUse:
         if application.state.is_final:
             return
         queue, user = application.submission.queue, application.submission.user
+        if application.submission.is_unmanaged:
+            self.unmanaged.update(dict.fromkeys(accumulate(queue.split("."), "{}.{}".format), sign))
+            self.touch(queue)
         self.live_count += sign
         self.live_by_queue[queue] += sign
         self.live_by_user[queue, user] += sign

@@ -10,7 +10,6 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.ledger import Ledger
 from yodel.domain.queues.pools import PoolName, Wholes, above_of
 from yodel.domain.queues.queue import (
-    APPLICATIONS_MAX,
     ROOT,
     Enforcement,
     Queue,
@@ -20,7 +19,7 @@ from yodel.domain.queues.queue import (
 from yodel.domain.queues.shares import Share, Tree
 from yodel.domain.queues.window import Window
 from yodel.domain.queues.windows import NO_WINDOWS, Calendar, InForce, Phase
-from yodel.domain.resource import Resource, rounded_down, smaller
+from yodel.domain.resource import Resource, rounded_down, smaller, total_of
 from yodel.ports.clock import Clock
 from yodel.services.writer.state import ClusterState
 
@@ -141,7 +140,14 @@ class Quotas:
         return ledger
 
     def ledger(self) -> Ledger:
-        """What is held now, for one decision."""
+        """What is held now, for one decision; what is free on nodes that are held too."""
+        ledger = self.ledger_without_holds()
+        for hold in self._state.holds.all:
+            ledger.take(hold.queue, hold.short.user, hold.counted)
+        return ledger
+
+    def ledger_without_holds(self) -> Ledger:
+        """What containers hold now."""
         queue_use, pools = self._state.queue_use, self._state.pools
         tops = {above_of(name): pools.used(name) for name in pools.drawn_on} if len(pools.drawn_on) > 1 else {}
         return Ledger(
@@ -151,6 +157,7 @@ class Quotas:
             minimum=self._minimum,
             am_share=self.am_share,
             active=self._active,
+            unmanaged=queue_use.unmanaged,
         )
 
     def note(self, decision: Decision) -> None:
@@ -164,7 +171,7 @@ class Quotas:
     ) -> str | None:
         """Why a leaf takes no further application, in the CapacityScheduler's words; None when it does
         (AbstractLeafQueue.validateSubmitApplication).  ``beside``: accepted too, and not committed yet."""
-        if self.is_enforced and self._state.queue_use.live_count + len(beside) >= APPLICATIONS_MAX:
+        if self.is_enforced and self._state.queue_use.live_count + len(beside) >= queue.applications_of_all:
             return f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
         return self.refusal_of_move(queue, user, application_id, beside)
 
@@ -215,6 +222,7 @@ class Quotas:
         if found is None:
             pool = state.pools.pools.of(queue)
             free = state.pools.of(pool).total - state.pools.used(pool).resource
+            free -= total_of(hold.counted for hold in state.holds.of_pool(pool))
             if self.is_enforced:
                 ledger = self._headroom_ledger = self._headroom_ledger or self.ledger()
                 free = rounded_down(smaller(free, ledger.headroom(queue, user)), self._minimum)

@@ -21,6 +21,7 @@ from yodel.domain.states import ContainerState
 from yodel.ports.store import Identity, Row, Snapshot
 from yodel.services.writer.application_index import ApplicationIndex
 from yodel.services.writer.container_index import ContainerIndex
+from yodel.services.writer.hold_book import HoldBook
 from yodel.services.writer.loan_book import LoanBook, Taking
 from yodel.services.writer.masters import Masters
 from yodel.services.writer.node_index import NodeIndex
@@ -86,6 +87,7 @@ class ClusterState:
         self.pools = PoolBook(self.queues)
         self.notices = NoticeBook()
         self.loans = LoanBook()
+        self.holds = HoldBook()
         self.reasons = Reasons(self.containers, self.standing.changed)
         self._past_of: dict[ApplicationId, dict[PastUsageId, None]] = {}
         self._attempts_of: dict[ApplicationId, dict[ApplicationAttemptId, None]] = {}

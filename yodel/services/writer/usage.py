@@ -8,29 +8,46 @@ from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, NodeId
 from yodel.domain.past import NOTHING_PREEMPTED, PastUsage, Preempted, preempted_of, used_by
 from yodel.domain.resource import NONE, Resource
+from yodel.domain.states import ContainerState
 
 
 @dataclass(slots=True)
 class Usage:
-    """Live containers of an application, a node, a queue or the cluster."""
+    """Live containers of an application, a node, a queue or the cluster.  Limits are of all of it; of what is shown as
+    used, what is ``starting`` has no node yet."""
 
     resource: Resource = NONE
     containers: int = 0
     am_resource: Resource = NONE
     masters: int = 0
     """ApplicationMasters among them: applications that run."""
+    starting: Resource = NONE
+    starting_containers: int = 0
 
     @classmethod
     def of(cls, container: Container) -> Usage:
+        is_starting = container.state is ContainerState.PLANNED
+        starting = (container.reserved, 1) if is_starting else (NONE, 0)
         if container.is_am:
-            return cls(container.reserved, 1, container.reserved, 1)
-        return cls(container.reserved, 1)
+            return cls(container.reserved, 1, container.reserved, 1, *starting)
+        return cls(container.reserved, 1, NONE, 0, *starting)
+
+    @property
+    def allocated(self) -> Resource:
+        return self.resource - self.starting
+
+    @property
+    def allocated_containers(self) -> int:
+        return self.containers - self.starting_containers
 
     def add(self, other: Usage, sign: int) -> None:
         self.resource += other.resource * sign
         self.containers += other.containers * sign
         self.am_resource += other.am_resource * sign
         self.masters += other.masters * sign
+        if other.starting_containers:
+            self.starting += other.starting * sign
+            self.starting_containers += other.starting_containers * sign
 
 
 @dataclass(slots=True)

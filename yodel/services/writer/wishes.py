@@ -27,6 +27,15 @@ class Wishes:
     waits_since_s: Mapping[AskKey, float] = field(default_factory=dict)
     """Since when wishes wait for the places they prefer."""
 
+    def pending(self) -> tuple[int, Resource]:
+        """Containers that are wanted and not planned, and their size in all."""
+        count, size = self.asks.pending()
+        for key, ids in self.in_flight.items():
+            planned = min(len(ids), self.asks.count(key))
+            count -= planned
+            size -= key.capability * planned
+        return count, size
+
     # --- what the ApplicationMaster says ---------------------------------------------------------------------------
 
     def take(self, asks: Sequence[Ask | SchedulingAsk], count_max: int) -> None:

@@ -134,9 +134,7 @@ def test_nothing_is_dropped_without_a_word(said: dict[str, str]) -> None:
 def test_what_the_stock_file_says_of_the_whole_is_converted_or_left_out() -> None:
     found = read(STOCK)
     assert found.properties[f"{PREFIX}resource-calculator"].endswith(".DominantResourceCalculator")
-    assert str(found.notes[0]) == (
-        "line 2: yarn.scheduler.capacity.maximum-applications is left out: it is what there is"
-    )
+    assert found.properties[f"{PREFIX}maximum-applications"] == "10000"
 
 
 def test_limits_of_the_whole_become_those_of_leaves_that_say_nothing() -> None:
@@ -207,10 +205,9 @@ MALFORMED = {
         3,
         "The parent queue:root.a cannot be STOPPED as the child queue:root.a.x is in RUNNING state.",
     ),
-    "unknown queue": ({"root.d.capacity": "1"}, 6, "root has none of the name d"),
     "unknown property": ({"root.a.capcity": "1"}, 6, "root.a.capcity is not known"),
     "unknown of all": ({"maximum-aplications": "1"}, 6, "maximum-aplications is not known"),
-    "another limit of applications": ({"maximum-applications": "5"}, 6, "maximum-applications is not known, or cannot"),
+    "limit of applications": ({"maximum-applications": "0"}, 6, "maximum-applications: '0'; expected a number from 1"),
     "root's capacity": ({"root.capacity": "50"}, 6, "Illegal capacity of 0.5 for queue root. Must be 100.0"),
     "user's weight": ({"root.a.user-settings.x.weight": "2"}, 3, 'Weight (2.0) for user "x" must be between 0 and 100'),
     "factor of a parent": (
@@ -305,9 +302,10 @@ def test_several_faults_are_told_at_once() -> None:
         "root.a.user-limit-factor": "z",
         "root.c.reservable": "true",
     }
-    assert [refusal.line for refusal in read(said).refusals] == [9]
-    del said["root.c.reservable"]
-    assert [refusal.line for refusal in read(said).refusals] == [6, 7, 8]
+    found = read(said)
+    assert [refusal.line for refusal in found.refusals] == [6, 7, 8, 9]
+    assert sorted(found.refused) == sorted(PREFIX + name for name in said if name not in FLAT)
+    assert found.properties == read(FLAT).properties, "what is left may be taken over"
 
 
 def test_property_that_is_said_twice_is_refused() -> None:
@@ -419,3 +417,28 @@ def test_more_queues_than_a_tree_may_have_are_refused() -> None:
     found = understood(Entry(PREFIX + name, text, line) for line, (name, text) in enumerate(tree.items(), 1))
     (refusal,) = found.refusals
     assert "Too many queues: at most 5000" in refusal.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (f"{PREFIX}root.a.acl_administer_jobs", "*"),
+        (f"{PREFIX}root.acl_administer_jobs", "*"),
+        (f"{PREFIX}root.capacity.default.minimum-user-limit-percent", "100"),
+        ("capacity-scheduler", "null"),
+        (f"{PREFIX}root.gone.capacity", "10"),
+        (f"{PREFIX}root.A.capacity", "10"),
+        (f"{PREFIX}root.gone.below.acl_submit_applications", "*"),
+        (f"{PREFIX}root.maximum-applications", "10"),
+    ],
+)
+def test_what_hadoop_ignores_is_left_out_and_told(name: str, value: str) -> None:
+    lines = [
+        *((f"{PREFIX}root.queues", "a"), (f"{PREFIX}root.a.capacity", "100")),
+        (name, value),
+    ]
+    found = understood([Entry(said, text, number) for number, (said, text) in enumerate(lines, 1)])
+    assert found.refusals == []
+    assert [note.line for note in found.notes] == [3]
+    assert f"{name} is left out, Hadoop ignores this: " in found.notes[0].text
+    assert name not in found.properties

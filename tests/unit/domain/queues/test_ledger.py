@@ -270,3 +270,27 @@ def test_nothing_starts_just_before_a_window_of_the_queue_or_of_one_above() -> N
         holds={"root.a": Hold(near=Window(name="day", cron="15 22 * * *", duration_s=600, maximum_percent=25.0))}
     )
     assert (found.count("root.a.x", "u", SIZE, 10), found.count("root.b", "u", SIZE, 10)) == (0, 10)
+
+
+def test_shares_of_masters_are_rounded_up_for_each_resource() -> None:
+    """Of 32 GiB and 32 cores: of a queue of three quarters, of a user of it, and of a leaf of a quarter."""
+    whole = Resource(32 * 1024, 32)
+    queues = [
+        Queue(path="root", is_leaf=False),
+        Queue(path="root.a", capacity_percent=75.0, am_share=0.1),
+        Queue(path="root.b", capacity_percent=25.0, maximum_capacity_percent=25.0, am_share=0.1),
+    ]
+    ledger = Ledger(Tree(queues, whole), {}, {}, minimum=Resource(1024, 1), am_share=0.1)
+    share = ledger.share("root.a")
+    assert ledger.am_limit(share) == Resource(4096, 4)
+    assert ledger.user_am_limit(share, "alice", ledger.am_limit(share)) == Resource(3072, 3)
+    assert ledger.am_limit(ledger.share("root.b")) == Resource(1024, 1)
+
+
+def test_applications_whose_masters_run_elsewhere_count_among_those_that_run_at_once() -> None:
+    queue = Queue(path="root.a", maximum_parallel_applications=1)
+    tree = Tree([Queue(path="root", is_leaf=False), queue], SIZE * 10)
+    ledger = Ledger(tree, {}, {}, minimum=SIZE, am_share=1.0, unmanaged={"root": 1, "root.a": 1})
+    hindrance = ledger.why_no_am("root.a", "alice", SIZE)
+    assert hindrance is not None
+    assert hindrance.hurdle is Hurdle.PARALLEL

@@ -215,7 +215,7 @@ async def test_attribute_that_a_bean_has_not_ends_the_list(busy: RestWorld) -> N
     assert (answer.status_code, set(second)) == (200, {"name", "modelerType", "result", "message"})
 
 
-ZERO_BY_NATURE = {"ReservedContainers", "ReservedMB", "ReservedVCores", "RpcQueueTimeAvgTime", "CallQueueLength"}
+ZERO_BY_NATURE = {"RpcQueueTimeAvgTime", "CallQueueLength"}
 
 
 def test_no_figure_is_a_zero_in_the_source_but_those_that_are_zero_by_nature() -> None:

@@ -132,9 +132,9 @@ async def test_change_may_be_written_in_many_ways(world: RestWorld, body: Any) -
             "It should be either 0 or 1.0",
         ),
         (
-            {"global-updates": {"entry": {"key": f"{PREFIX}maximum-applications", "value": "5"}}},
-            "Failed to re-init queues : Property yarn.scheduler.capacity.maximum-applications is not supported: "
-            "nothing would come of it",
+            {"global-updates": {"entry": {"key": f"{PREFIX}root.maximum-applications", "value": "5"}}},
+            "Failed to re-init queues : Property yarn.scheduler.capacity.root.maximum-applications is not supported: "
+            "nothing would come of it, root is no leaf queue",
         ),
     ],
 )

@@ -77,8 +77,9 @@ async def test_parameter_that_does_not_fit_is_named(filled: RestWorld, query: st
 async def test_one_has_everything_about_it(filled: RestWorld) -> None:
     app = await api_get(filled, f"{LIST}/{RUNNING.id}")
     assert (app["name"], app["user"], app["state"], app["final_status"]) == ("sort", "alice", "RUNNING", "UNDEFINED")
-    assert app["used"] == {"memory_mib": 6144, "vcores": 6, "others": {}}
-    assert (app["running_containers"], app["finished_ms"], app["expires_ms"]) == (3, None, None)
+    assert app["used"] == {"memory_mib": 4096, "vcores": 4, "others": {}}
+    assert app["starting"] == {"memory_mib": 2048, "vcores": 2, "others": {}}
+    assert (app["running_containers"], app["finished_ms"], app["expires_ms"]) == (2, None, None)
     assert app["tracking_url"] == f"http://rm-host:8088/proxy/{RUNNING.id}/"
     (attempt,) = app["attempt_list"]
     assert (attempt["number"], attempt["state"], attempt["am_host"], attempt["am_rpc_port"]) == (

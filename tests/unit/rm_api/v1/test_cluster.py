@@ -9,6 +9,7 @@ import pytest
 from tests.support.api_rows import GONE, MASTER, NODE, RUNNING, TASK, api_get
 from tests.support.rest_world import RestWorld
 from yodel.domain.preemption.rules import PreemptionRules
+from yodel.domain.queues.queue import QueueState
 from yodel.domain.resource import Resource
 from yodel.domain.states import NodeState
 from yodel.ports.kube_nodes import NodeObservation
@@ -22,8 +23,15 @@ async def test_queues_are_listed_by_path_with_what_is_held(filled: RestWorld) ->
     assert (root["path"], root["is_leaf"], root["parent"]) == ("root", False, None)
     assert (default["path"], default["name"], default["parent"]) == ("root.default", "default", "root")
     assert (default["running_applications"], default["users"]) == (1, ["alice"])
-    assert (default["used"]["memory_mib"], default["used_percent"], default["containers"]) == (6144, 75.0, 3)
+    assert (default["used"]["memory_mib"], default["used_percent"], default["containers"]) == (4096, 50.0, 2)
+    assert (default["starting"]["memory_mib"], default["starting_containers"]) == (2048, 1)
     assert page["next_cursor"] is None
+
+
+async def test_a_stopped_queue_with_applications_drains(filled: RestWorld) -> None:
+    queue = filled.rm.state.queues["root.default"]
+    await filled.rm.engine.do(lambda tx: tx.queues.rows.append(replace(queue, state=QueueState.STOPPED)))
+    assert (await api_get(filled, "/api/v1/queues/root.default"))["state"] == "DRAINING"
 
 
 async def test_queues_are_paged(filled: RestWorld) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.api_rows import fill
+from tests.support.api_rows import RUNNING, fill
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
+from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
 from yodel.errors import Unavailable
@@ -143,7 +144,16 @@ async def test_who_would_hold_too_much_is_named(filled: RestWorld) -> None:
     body = {**HALVES, "change": [{"path": "root.default", "properties": {"capacity": "50", "maximum-capacity": "50"}}]}
     (over,) = (await call(filled, "POST", "/queues", body, dry_run="true")).json()["over_maximum"]
     assert (over["path"], over["used"]["memory_mib"], over["maximum"]["memory_mib"]) == ("root.default", 6144, 4096)
+    assert (over["losers"], over["more_losers"], over["ends_after_seconds"]) == ([], 0, None)
     assert (await call(filled, "POST", "/queues", HALVES, dry_run="true")).json()["over_maximum"] == []
+
+
+async def test_who_would_lose_containers_for_it_is_named_where_queues_give_back(filled: RestWorld) -> None:
+    filled.rm.quotas.preemption = PreemptionRules(is_enabled=True)
+    body = {**HALVES, "change": [{"path": "root.default", "properties": {"capacity": "50", "maximum-capacity": "50"}}]}
+    (over,) = (await call(filled, "POST", "/queues", body, dry_run="true")).json()["over_maximum"]
+    assert over["losers"] == [{"application": str(RUNNING.id), "containers": 1}]
+    assert (over["more_losers"], over["ends_after_seconds"]) == (0, 18.0)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +216,17 @@ async def test_history_is_read_newest_first_and_a_version_comes_back(world: Rest
     assert world.rm.state.queues["root.a"].capacity_percent == 50.0
     again = await call(world, "POST", "/queue-history/2/revert", {}, since=4)
     assert (again.json()["is_needed"], again.headers["etag"]) == (False, '"4"')
+
+
+async def test_an_empty_queue_that_was_added_goes_with_the_version_that_comes_back(world: RestWorld) -> None:
+    await halved(world)
+    thirds = [{"path": "root.a", "properties": {"capacity": "30"}}]
+    added = [{"path": "root.c", "properties": {"capacity": "20"}}]
+    assert (await call(world, "PATCH", "/queues", {"create": added, "change": thirds}, since=2)).status_code == 200
+    assert "root.c" in paths(world)
+    back = await call(world, "POST", "/queue-history/2/revert", {}, since=3)
+    assert back.status_code == 200
+    assert "root.c" not in paths(world)
 
 
 async def test_version_comes_back_from_any_with_a_star(world: RestWorld) -> None:

@@ -1,0 +1,268 @@
+"""Holds nodes for those who want more than any node has free in one piece, and gives them up again.
+
+Before each decision what is held is looked at anew: what is over goes, what is free there counts.  After it the first
+of each leaf that waits for nothing but room may be given a node, in the order of their turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from heapq import nsmallest
+from math import inf
+
+import structlog
+
+from yodel.domain.allocation.holds import (
+    Avoided,
+    Hold,
+    HoldRules,
+    Short,
+    Tenancy,
+    best_node,
+    free_of,
+    oldest_node,
+)
+from yodel.domain.allocation.places import Places
+from yodel.domain.allocation.rounds import Rounds
+from yodel.domain.container import Container
+from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.queues.ledger import Ledger
+from yodel.domain.queues.pools import PoolName
+from yodel.domain.resource import NONE, Resource, total_of
+from yodel.domain.states import ContainerState
+from yodel.ports.clock import Clock
+from yodel.services.scheduling.surroundings import Surroundings
+from yodel.services.writer.state import ClusterState
+
+NEW_AT_ONCE = 4
+"""Nodes that begin to be held after one decision: for each all nodes are looked at."""
+LOOKED_AT_MAX = 50
+"""Nodes that one is chosen of, those with fewest containers: their containers are gone through."""
+log = structlog.get_logger("yodel.holds")
+
+
+class Holder:
+    """``changed`` hears of nodes that begin or cease to be held: pods that wait are to be made anew."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        clock: Clock,
+        surroundings: Surroundings,
+        rounds: Rounds,
+        rules: HoldRules,
+        changed: Callable[[PoolName], object] = lambda _: None,
+    ) -> None:
+        self._state, self._clock, self._surroundings, self._rounds = state, clock, surroundings, rounds
+        self.rules, self._changed = rules, changed
+        self.avoided = Avoided()
+
+    @property
+    def again_in_s(self) -> float:
+        """When one is to be looked at that nothing happens to."""
+        due_s = min((self._due_s(hold) for hold in self._state.holds.all), default=inf)
+        return max(0.0, min(due_s, self.avoided.next_s) - self._clock.monotonic_s())
+
+    def _due_s(self, hold: Hold) -> float:
+        if hold.container_id is not None:
+            return hold.planned_s + self.rules.placed_s
+        return max(hold.since_s, hold.freed_s) + self.rules.longest_s
+
+    # --- before a decision ------------------------------------------------------------------------------------------
+
+    def review(self, ledger: Ledger) -> list[ContainerId]:
+        """``ledger`` has what is held without holds; they are taken in it.  Returns containers whose pods found no
+        place on the node that was held for them: they are to be planned anew."""
+        holds, now_s = self._state.holds, self._clock.monotonic_s()
+        in_vain: list[ContainerId] = []
+        for hold in list(holds.all):
+            if hold.container_id is not None:
+                container = self._state.containers.get(hold.container_id)
+                if container is None or container.state is not ContainerState.PLANNED:
+                    self._give_up(hold, "its container has its place")
+                elif now_s >= self._due_s(hold) or self._state.pools.of(hold.pool).lent(hold.node_id) is None:
+                    in_vain.append(hold.container_id)
+                    self.avoided.add(hold.wait, hold.node_id, now_s + self.rules.longest_s)
+                    self._give_up(hold, "its pod was not placed in time")
+                continue
+            now = self._now(hold, ledger, now_s)
+            if now is None:
+                continue
+            ledger.take(now.queue, now.short.user, now.counted)
+        self.avoided.keep(now_s)
+        return [*in_vain, *self._orphans()]
+
+    def _orphans(self) -> list[ContainerId]:
+        """Containers that an earlier life sent to a node that was held for them, and that are not there yet: now it is
+        held for nobody."""
+        held, wait_ms = self._state.holds.containers, self.rules.placed_s * 1000
+        planned = (self._state.containers[one] for one in self._state.container_index.planned)
+        return [
+            one.id
+            for one in planned
+            if len(one.placement.nodes) == 1
+            and not one.allocation_tags
+            and one.id not in held
+            and self._clock.now_ms() - one.created_ms >= wait_ms
+        ]
+
+    def drop_all(self) -> None:
+        """Limits are only observed: all stand in one line, and nobody is held a node."""
+        for hold in list(self._state.holds.all):
+            self._give_up(hold, "limits are only observed")
+
+    def _now(self, hold: Hold, ledger: Ledger, now_s: float) -> Hold | None:
+        """As it is by now; None: it is over."""
+        short, pool = hold.short, self._state.pools.of(hold.pool)
+        if not self._rounds.is_wanted(short) or self._state.pools.pools.of(short.queue) != hold.pool:
+            self._give_up(hold, "nobody wants it any more")
+            return None
+        if not ledger.lets(short.queue, short.user, short.size, is_am=short.key is None):
+            self._give_up(hold, "a limit is in the way")
+            return None
+        lent = pool.lent(hold.node_id)
+        if lent is None or not short.size.fits_in(lent.now):
+            self._give_up(hold, "the node cannot take it any more")
+            return None
+        free = free_of(short.size, pool.free_on(hold.node_id))
+        if free != hold.free:
+            is_more = not free.fits_in(hold.free)
+            hold = replace(hold, free=free, freed_s=now_s if is_more else hold.freed_s)
+            self._put(hold)
+        if now_s >= self._due_s(hold) and not short.size.fits_in(free):
+            return self._move(hold, now_s)
+        return hold
+
+    def _move(self, hold: Hold, now_s: float) -> Hold | None:
+        """Nothing was freed for long: to the node whose oldest container is oldest, of those not tried before."""
+        self.avoided.add(hold.wait, hold.node_id, now_s + self.rules.longest_s * 2)
+        self._give_up(hold, "nothing was freed there")
+        node_id = oldest_node(self._candidates(hold.pool, hold.short, self._places(hold.pool)))
+        return self.hold(hold.pool, hold.short, node_id) if node_id is not None else None
+
+    def _give_up(self, hold: Hold, why: str) -> None:
+        self._state.holds.drop([hold.wait])
+        self._note(hold)
+        log.info("node is not held any more", **_fields(hold), why=why)
+        self._changed(hold.pool)
+
+    # --- after it ---------------------------------------------------------------------------------------------------
+
+    def add(self, ledger: Ledger) -> bool:
+        """Whether a node began to be held: what was decided does not know of it."""
+        is_new = False
+        for pool in self._state.pools.drawn_on:
+            is_new |= self._add(pool, ledger)
+        return is_new
+
+    def _add(self, pool: PoolName, ledger: Ledger) -> bool:
+        holds = self._state.holds.of_pool(pool)
+        left = self.rules.most(sum(1 for _ in self._state.pools.of(pool).lenders)) - len(holds)
+        if left <= 0 and not self._makes_room(pool, holds, ledger):
+            return False
+        is_new, places, left = False, None, max(1, left)
+        holds = self._state.holds.of_pool(pool)
+        for short in self._rounds.shorts(pool, {hold.queue for hold in holds}, ledger, min(left, NEW_AT_ONCE)):
+            if not self._rounds.is_wanted(short):  # it was planned just now
+                continue
+            if not ledger.lets(short.queue, short.user, short.size, is_am=short.key is None):
+                continue
+            places = places or self._places(pool)
+            node_id = best_node(self._candidates(pool, short, places))
+            if node_id is not None:
+                hold = self.hold(pool, short, node_id)
+                ledger.take(short.queue, short.user, hold.counted)
+                is_new = True
+        return is_new
+
+    def _makes_room(self, pool: PoolName, holds: Sequence[Hold], ledger: Ledger) -> bool:
+        """Who has less than its guarantee comes before who is held a node for above it."""
+        if not self.rules.part:
+            return False
+        first = self._rounds.shorts(pool, {hold.queue for hold in holds}, ledger, 1)
+        if not any(_is_within(short, NONE, ledger) and self._rounds.is_wanted(short) for short in first):
+            return False
+        for hold in reversed(holds):
+            if hold.container_id is None and not _is_within(hold.short, hold.counted, ledger):
+                self._give_up(hold, "another queue has less than its guarantee")
+                ledger.take(hold.queue, hold.short.user, NONE - hold.counted)
+                return True
+        return False
+
+    def hold(self, pool: PoolName, short: Short, node_id: NodeId) -> Hold:
+        """From now on this node, whatever was held before."""
+        before = self._state.holds.of(short.wait)
+        if before is not None and before.node_id == node_id:
+            return before
+        now_s = self._clock.monotonic_s()
+        free = free_of(short.size, self._state.pools.of(pool).free_on(node_id))
+        hold = Hold(pool=pool, node_id=node_id, short=short, since_s=now_s, freed_s=now_s, free=free)
+        self._put(hold)
+        log.info("node is held", **_fields(hold))
+        self._changed(pool)
+        return hold
+
+    def planned(self, wait: tuple[object, object], container_id: ContainerId) -> None:
+        """The container that the node is held for is on its way."""
+        for hold in list(self._state.holds.all):
+            if hold.wait == wait and hold.container_id is None:
+                self._put(replace(hold, container_id=container_id, planned_s=self._clock.monotonic_s(), free=NONE))
+
+    def _put(self, hold: Hold) -> None:
+        self._state.holds.put(hold)
+        self._note(hold)
+
+    def _note(self, hold: Hold) -> None:
+        """Others are shown what counts as held, and what is reserved."""
+        self._state.queue_use.touch(hold.queue)
+        self._state.standing.changed()
+        self._state.touch(hold.short.attempt_id.application_id)
+
+    def _places(self, pool: PoolName) -> Places:
+        return self._surroundings.places(is_locality_wanted=False, pool=pool)
+
+    def _candidates(self, pool: PoolName, short: Short, places: Places) -> Sequence[Tenancy]:
+        """Nodes that could take it if all but those had ended that hardly do, and that nobody is held: what its
+        own application has of this size, and if that leaves a choice all ApplicationMasters."""
+        lenders = self._state.pools.of(pool)
+        not_these = {*self._state.holds.nodes(pool), *self.avoided.of(short.wait)}
+        by_node = self._state.usage.by_node
+        fitting = [
+            (by_node[node.id].containers if node.id in by_node else 0, node.id, lent.now)
+            for node in places.allowed(short.placement)
+            if node.id not in not_these and (lent := lenders.lent(node.id)) is not None and short.size.fits_in(lent.now)
+        ]
+        near = [(self._tenancy(node_id, short), now) for _, node_id, now in nsmallest(LOOKED_AT_MAX, fitting)]
+        may = [(one, now) for one, now in near if short.size.fits_in(now - one.own)]
+        return [one for one, now in may if short.size.fits_in(now - one.own - one.masters)] or [one for one, _ in may]
+
+    def _tenancy(self, node_id: NodeId, short: Short) -> Tenancy:
+        there = [self._state.containers[one] for one in self._state.container_index.on_node(node_id)]
+        own_id = short.attempt_id.application_id
+
+        def lasts(one: Container) -> bool:
+            return one.is_am or short.size.fits_in(one.reserved)
+
+        return Tenancy(
+            node_id=node_id,
+            count=len(there),
+            oldest_ms=min((one.created_ms for one in there), default=0),
+            own=total_of(one.reserved for one in there if one.id.application_id == own_id and lasts(one)),
+            masters=total_of(one.reserved for one in there if one.is_am and one.id.application_id != own_id),
+        )
+
+
+def _is_within(short: Short, counted: Resource, ledger: Ledger) -> bool:
+    """With its container the queue has no more than its guarantee; ``counted`` is held for it already."""
+    return (ledger.used(short.queue) - counted + short.size).fits_in(ledger.share(short.queue).guaranteed)
+
+
+def _fields(hold: Hold) -> dict[str, str]:
+    short = hold.short
+    return {
+        "node_id": str(hold.node_id),
+        "application_id": str(short.attempt_id.application_id),
+        "queue": short.queue,
+        "capability": str(short.size),
+    }
