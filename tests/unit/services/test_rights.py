@@ -5,6 +5,7 @@ import pytest
 from tests.support.playbook import World
 from tests.support.rm_options import Options
 from yodel.domain.acl import Acl
+from yodel.domain.queues.queue import Queue
 from yodel.errors import AccessDenied
 
 
@@ -30,3 +31,11 @@ async def test_an_application_is_seen_by_everybody_unless_acls_are_on() -> None:
             assert [user for user in ("admin", "bob") if rights.views_all(user)] == (
                 ["admin"] if are_on else ["admin", "bob"]
             )
+
+
+async def test_a_queue_has_administrators_only_where_acls_are_on() -> None:
+    named = (Queue(path="root", is_leaf=False), Queue(path="root.default", administer_acl="bob"))
+    for are_on in (False, True):
+        async with World(Options(acl_enable=are_on, queues=named)) as world:
+            administers = world.rm.rights.queue_administrator("bob")
+            assert (administers("root.default"), administers("root")) == (are_on, False)
