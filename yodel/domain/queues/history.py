@@ -121,7 +121,7 @@ def surplus(changes: Iterable[Kept], kept: ChangesKept) -> list[tuple[int, int |
         if change.since is None:
             own_count, own_size = own_count + 1, own_size + change.size
             is_protected = own_count <= min(kept.of_administrators, kept.count) and own_size <= kept.size
-        goes.append(place > 0 and not is_protected and (place >= kept.count or size > kept.size))
+        goes.append(not is_protected and (place >= kept.count or size > kept.size))
     last = max(
         (place for place, change in enumerate(newest_first) if change.since is None and not goes[place]), default=0
     )
