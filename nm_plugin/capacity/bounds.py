@@ -7,6 +7,7 @@ undo what its last life did.  The end of the agent changes nothing.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,8 @@ from yodel.errors import YodelError
 INTERVAL_MS = 1000
 FILE_NAME = "limits.json"
 NOT_MOUNTED = "limits are on, and the agent has no best-effort group to write them to"
+
+NOT_UNDONE = "limits were written in an earlier life, and the agent has no best-effort group any more to undo them in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +62,23 @@ class _Pod:
 
 async def running_batch(containers: Iterable[Container], accounts: Accounts) -> list[Batch]:
     """Return the containers that run, each with its user; one whose user is gone is left out."""
-    found = []
-    for container in containers:
-        if container.state is not State.RUNNING or not container.local_dir:
-            continue
-        try:
-            user = await accounts.lookup(container.user)
-        except YodelError:
-            continue
-        marks = Marks(container.container_id, Path(container.local_dir).parent)
-        found.append(
-            Batch(
-                container_id=container.container_id,
-                owner=Owner(marks=marks, user_uid=user.uid),
-                memory_mib=container.resource.memory_mib,
-                vcores=container.resource.vcores,
-            )
+    running = [one for one in containers if one.state is State.RUNNING and one.local_dir]
+    uids: dict[str, int] = {}
+    for name in {container.user for container in running}:
+        with contextlib.suppress(YodelError):
+            uids[name] = (await accounts.lookup(name)).uid
+    return [
+        Batch(
+            container_id=container.container_id,
+            owner=Owner(
+                marks=Marks(container.container_id, Path(container.local_dir).parent), user_uid=uids[container.user]
+            ),
+            memory_mib=container.resource.memory_mib,
+            vcores=container.resource.vcores,
         )
-    return found
+        for container in running
+        if container.user in uids
+    ]
 
 
 class Bounds:
@@ -137,7 +139,8 @@ class Bounds:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            await self._threads.run(self.look, await self._running())
+            if self._is_on or (self._is_on is False and self._recorded != set()):
+                await self._threads.run(self.look, await self._running() if self._is_on else ())
             await self._clock.sleep(INTERVAL_MS)
 
     def look(self, running: Iterable[Batch]) -> None:
@@ -148,9 +151,9 @@ class Bounds:
         try:
             if self._recorded is None:
                 self._recorded = read_or_drop(self._file, lambda said: {str(one) for one in said["pods"]}) or set()
-            if self._is_on and self._writable is None:
-                problem = NOT_MOUNTED
-            elif self._writable is not None and (self._is_on or self._recorded):
+            if self._writable is None:
+                problem = NOT_MOUNTED if self._is_on else NOT_UNDONE if self._recorded else ""
+            elif self._is_on or self._recorded:
                 if self._groups is None:
                     self._groups = BestEffort(self._writable, find_layout(self._mount, self._cgroup_root))
                 if self._is_on:
@@ -201,7 +204,9 @@ class Bounds:
 
     def _bound(self, groups: BestEffort, batch: Batch, pod: _Pod) -> None:
         knobs = groups.knobs
-        used = groups.number(pod.name, knobs.used) - groups.number(pod.name, knobs.inactive_file)
+        used = groups.number(pod.name, knobs.used)
+        if used > limit_bytes(batch.memory_mib):  # what was read once from files may be a part of it
+            used -= groups.number(pod.name, knobs.inactive_file)
         pod.memory_mib = batch.memory_mib
         decided = planned(
             knobs, memory_mib=batch.memory_mib, vcores=batch.vcores, used_bytes=max(0, used), before=pod.decided
@@ -230,22 +235,30 @@ class Bounds:
             self._log.info("limit_put_back", pod=pod.name, file=knob.file, value=value)
 
     def _undo(self, groups: BestEffort) -> None:
-        """What cannot be undone now is tried again, and stays in the file until then."""
+        """What cannot be undone now is tried again, and stays in the file until then.  Raises OSError: of the last."""
         left: set[str] = set()
-        values = kubelets(groups.knobs)
+        failed: OSError | None = None
         for name in self._recorded or ():
-            for knob in groups.knobs.all:
-                if not groups.has(name):
-                    break
-                if groups.read(name, knob) != values[knob.file]:
-                    groups.write(name, knob, values[knob.file])
-                    if groups.read(name, knob) != values[knob.file]:
-                        left.add(name)
+            try:
+                if groups.has(name) and not self._is_undone(groups, name):
+                    left.add(name)
+            except OSError as error:
+                left, failed = left | {name}, error
         self._record(left)
         self._pods = {}
+        if failed is not None:
+            raise failed
         if not left:
             self._let_go()
             self._log.info("limits_undone")
+
+    @staticmethod
+    def _is_undone(groups: BestEffort, name: str) -> bool:
+        values = kubelets(groups.knobs)
+        for knob in groups.knobs.all:
+            if groups.read(name, knob) != values[knob.file]:
+                groups.write(name, knob, values[knob.file])
+        return all(groups.read(name, knob) == values[knob.file] for knob in groups.knobs.all)
 
     def _record(self, names: set[str]) -> None:
         if names == self._recorded:

@@ -145,6 +145,21 @@ def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
     assert node.values() == before
 
 
+def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID})
+    agent.look(node.batch())
+    without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
+    without.obey(False, {})
+    without.look([])
+    assert "no best-effort group any more to undo them in" in without.problem()
+    assert (node.state / FILE_NAME).exists()
+    later = node.agent()
+    later.obey(False, {})
+    later.look([])
+    assert (later.problem(), (node.state / FILE_NAME).exists()) == ("", False)
+
+
 @pytest.mark.parametrize(("uid", "user_uid"), [(OTHER, 0), ("0a-3", 0), ("../kubepods", 0), (UID, 12345)])
 def test_a_pod_without_proof_is_left_alone(node: Node, uid: str, user_uid: int) -> None:
     before, agent = node.values(), node.agent()
