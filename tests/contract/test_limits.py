@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -18,14 +18,27 @@ from nm_plugin.capacity.own_pods import Owner
 from nm_plugin.cgroups.layout import BEST_EFFORT
 from nm_plugin.host.users import FileThreads
 from nm_plugin.launch.survivors import Marks
+from tests.support.agent_process import agent_process
+from tests.support.loans import POLICY
+from tests.support.node_agent import container_id, context_of, eventually
 from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.states import ContainerExitStatus
 
+WAIT_S = 60.0
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory")
 CONTAINER = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 2)
 UID, OTHER = "0a-1", "0a-2"
 FILES = ("cpu.shares", "memory.limit_in_bytes")
 MIB = 1 << 20
+LEAK = """
+import sys, time
+while int(open(sys.argv[1]).read()) >> 62:
+    time.sleep(0.05)
+held = []
+while True:
+    held.append(b"x" * (1 << 20))
+"""
 WAIT = """
 import os, subprocess, sys
 for path in sys.argv[1:]:
@@ -181,3 +194,49 @@ async def test_a_leak_ends_at_the_pod_s_own_limit(node: Node) -> None:
     text = await agent.killed_at_limit(CONTAINER)
     assert "running beyond the 'PHYSICAL' memory limit. 100 MB were granted" in text
     assert "the limit of 164 MB" in text
+
+
+async def test_a_killed_agent_finds_what_was_changed_and_off_leaves_no_trace(node: Node) -> None:
+    """From the ResourceManager's word to the kernel's files, and back in the report."""
+    before = node.values()
+    changes = {"cgroup_mount": str(MOUNT), "cgroup_writable": str(MOUNT), "cgroup_root": f"/{node.root}"}
+    container = container_id(2)
+    group = [node.pod(UID, file).parent / "container" / "cgroup.procs" for file in FILES]
+    async with agent_process(**changes) as agent:
+        agent.tracker.policy, agent.tracker.pods = replace(POLICY, limits=True), {container: UID}
+        await agent.start()
+        await agent.pod(container)
+        joins = "".join(f"echo $$ > {path}; " for path in group)
+        await agent.launch(container, context_of(f"{joins}exec sleep 600"))
+        held = {**before, f"{UID}/memory.limit_in_bytes": f"{(512 + 64) * MIB}\n"}
+        await eventually(lambda: node.values() == held, WAIT_S)
+        await agent.kill()
+        assert node.values() == held
+        node.pod(UID, "cpu.shares").write_text("1000")
+        node.pod(UID, "memory.limit_in_bytes").write_text("-1")
+        await agent.start()
+        await eventually(lambda: node.values() == held, WAIT_S)
+        await agent.tracker.until(lambda: any(beat.capacity.bounds for beat in agent.tracker.heartbeats))
+        await agent.kill()
+        agent.tracker.policy = None
+        await agent.start()
+        await eventually(lambda: node.values() == before, WAIT_S)
+
+
+async def test_a_container_that_leaks_is_told_that_it_was_beyond_its_memory(node: Node) -> None:
+    """The agent's own check is off, so that the kernel's limit is what ends it."""
+    changes = {"cgroup_mount": str(MOUNT), "cgroup_writable": str(MOUNT), "cgroup_root": f"/{node.root}"}
+    container = container_id(2)
+    group = [node.pod(UID, file).parent / "container" / "cgroup.procs" for file in FILES]
+    async with agent_process(pmem_check_enabled=False, vmem_check_enabled=False, **changes) as agent:
+        agent.tracker.policy, agent.tracker.pods = replace(POLICY, limits=True), {container: UID}
+        await agent.start()
+        await agent.pod(container)
+        program = agent.root / "leak.py"
+        program.write_text(LEAK)
+        joins = "".join(f"echo $$ > {path}; " for path in group)
+        limit = node.pod(UID, "memory.limit_in_bytes")
+        await agent.launch(container, context_of(f"{joins}exec {sys.executable} {program} {limit}"))
+        status = await agent.tracker.until_complete(container)
+    assert status.exit_status == ContainerExitStatus.KILLED_EXCEEDED_PMEM, status.diagnostics
+    assert "512 MB were granted, and the kernel has ended a process at the limit of 576 MB" in status.diagnostics

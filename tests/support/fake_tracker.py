@@ -36,6 +36,7 @@ class FakeTracker:
         self.acknowledges = True
         self.on_notice: list[ContainerId] = []
         self.policy: Policy | None = None
+        self.pods: dict[ContainerId, str] = {}
         self.heartbeat_interval_ms = 200
         self._orders = server_pb.NodeHeartbeatResponseProto()
         self._changed = asyncio.Condition()
@@ -130,6 +131,8 @@ class FakeTracker:
         response.nodeAction, self.next_action = self.next_action, common_pb.NODE_ACTION_NORMAL
         if request.colocation_policy_version != (self.policy.version if self.policy is not None else ""):
             response.colocation_policy.CopyFrom(colocation.policy_pb(self.policy))
+        for container_id, uid in self.pods.items():
+            response.pods.add(container_id=ids.container_id_pb(container_id), uid=uid)
         response.containers_on_notice.extend(ids.container_id_pb(one) for one in self.on_notice)
         if self.acknowledges:
             response.containers_to_be_removed_from_nm.extend(
