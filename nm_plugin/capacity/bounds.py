@@ -108,10 +108,14 @@ class Bounds:
         self._problem = ""
         self._log = structlog.get_logger(__name__)
 
-    def obey(self, is_on: bool, uids: Mapping[ContainerId, str]) -> None:
-        """Take what an answer of the ResourceManager said: whether there are limits, and pods not named before."""
+    def obey(self, is_on: bool, uids: Mapping[ContainerId, str], known: Iterable[ContainerId]) -> None:
+        """Take what an answer of the ResourceManager said: whether there are limits, and pods not named before.
+
+        Each is named once, often before its container runs: it is kept for as long as the container is ``known``.
+        """
         self._is_on = is_on
-        self._uids = {**self._uids, **uids} if is_on else {}
+        told = {**self._uids, **uids} if is_on else {}
+        self._uids = {one: told[one] for one in known if one in told} if told else {}
 
     def shown(self) -> tuple[Bound, ...]:
         """Return what is bounded now."""
@@ -174,10 +178,10 @@ class Bounds:
 
     def _hold(self, groups: BestEffort, running: Iterable[Batch]) -> None:
         batches = {batch.container_id: batch for batch in running}
-        self._uids = {one: uid for one, uid in self._uids.items() if one in batches}
+        uids = {one: uid for one, uid in self._uids.items() if one in batches}
         pods = {one: pod for one, pod in self._pods.items() if one in batches and groups.has(pod.name)}
-        for container_id in self._uids.keys() - pods.keys():
-            found = self._found(groups, batches[container_id])
+        for container_id in uids.keys() - pods.keys():
+            found = self._found(groups, batches[container_id], uids[container_id])
             if found is not None:
                 pods[container_id] = found
         self._record({pod.name for pod in pods.values()} | {name for name in self._recorded or () if groups.has(name)})
@@ -188,8 +192,8 @@ class Bounds:
             except (OSError, LostReading) as error:
                 self._log.info("pod_not_bounded", container=str(container_id), reason=str(error))
 
-    def _found(self, groups: BestEffort, batch: Batch) -> _Pod | None:
-        name = groups.name(self._uids[batch.container_id], self._cgroup_root)
+    def _found(self, groups: BestEffort, batch: Batch, uid: str) -> _Pod | None:
+        name = groups.name(uid, self._cgroup_root)
         if name is None or not groups.has(name) or not is_own(groups, name, batch.owner):
             return None
         try:

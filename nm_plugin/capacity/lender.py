@@ -8,7 +8,7 @@ amount asks for a heartbeat before its time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -79,10 +79,10 @@ class Lender:
             self._has_policy.set()
             self._log.info("colocation_policy", version=policy.version, preset=policy.preset)
 
-    def answered(self, uids: Mapping[ContainerId, str]) -> None:
+    def answered(self, uids: Mapping[ContainerId, str], known: Iterable[ContainerId]) -> None:
         """An answer was obeyed, and named these pods: what the policy says of batch pods holds now."""
         if self._bounds is not None:
-            self._bounds.obey(self._policy is not None and self._policy.limits, uids)
+            self._bounds.obey(self._policy is not None and self._policy.limits, uids, known)
 
     def due(self) -> CapacityReport | None:
         """Return what the next heartbeat should say, None when the ResourceManager knows it."""

@@ -112,7 +112,7 @@ def test_an_own_pod_is_bounded_and_undone_without_a_trace(node: Node) -> None:
     before, agent = node.values(), node.agent()
     agent.look(node.batch())
     assert node.values() == before, "nobody has said that there are limits"
-    agent.obey(True, {CONTAINER: UID})
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
     agent.look(node.batch())
     changed = {**before, f"{UID}/cpu.shares": "6\n", f"{UID}/memory.limit_in_bytes": f"{164 * MIB}\n"}
     assert node.values() == changed
@@ -120,14 +120,27 @@ def test_an_own_pod_is_bounded_and_undone_without_a_trace(node: Node) -> None:
         ("cpu.shares", 6, 6, 6, 0, ""),
         ("memory.limit_in_bytes", 164 * MIB, 164 * MIB, 164 * MIB, 0, ""),
     ]
-    agent.obey(False, {})
+    agent.obey(False, {}, [CONTAINER])
     agent.look(node.batch())
     assert (node.values(), agent.shown(), [*node.state.iterdir()]) == (before, (), [])
 
 
+def test_a_pod_is_named_once_and_before_its_container_runs(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look([])
+    agent.obey(True, {}, [CONTAINER])
+    agent.look(node.batch())
+    assert len(agent.shown()) == 2
+    agent.obey(True, {}, [])
+    agent.look([])
+    agent.look(node.batch())
+    assert agent.shown() == (), "its container was forgotten"
+
+
 def test_what_somebody_changed_is_put_back_at_the_next_look(node: Node) -> None:
     agent = node.agent()
-    agent.obey(True, {CONTAINER: UID})
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
     agent.look(node.batch())
     decided = node.values()
     node.pod(UID, "cpu.shares").write_text("1000")
@@ -141,7 +154,7 @@ def test_what_somebody_changed_is_put_back_at_the_next_look(node: Node) -> None:
 
 def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
     before, killed = node.values(), node.agent()
-    killed.obey(True, {CONTAINER: UID})
+    killed.obey(True, {CONTAINER: UID}, [CONTAINER])
     killed.look(node.batch())
     decided = node.values()
     assert (node.state / FILE_NAME).exists()
@@ -149,26 +162,26 @@ def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
     second.look(node.batch())
     assert node.values() == decided, "nothing changes before the ResourceManager has answered"
     node.pod(UID, "cpu.shares").write_text("1000")
-    second.obey(True, {CONTAINER: UID})
+    second.obey(True, {CONTAINER: UID}, [CONTAINER])
     second.look(node.batch())
     assert node.values() == decided
     third = node.agent()
-    third.obey(False, {})
+    third.obey(False, {}, [CONTAINER])
     third.look([])
     assert node.values() == before
 
 
 def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> None:
     agent = node.agent()
-    agent.obey(True, {CONTAINER: UID})
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
     agent.look(node.batch())
     without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
-    without.obey(False, {})
+    without.obey(False, {}, [CONTAINER])
     without.look([])
     assert "no best-effort group any more to undo them in" in without.problem()
     assert (node.state / FILE_NAME).exists()
     later = node.agent()
-    later.obey(False, {})
+    later.obey(False, {}, [CONTAINER])
     later.look([])
     assert (later.problem(), (node.state / FILE_NAME).exists()) == ("", False)
 
@@ -176,14 +189,14 @@ def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> No
 @pytest.mark.parametrize(("uid", "user_uid"), [(OTHER, 0), ("0a-3", 0), ("../kubepods", 0), (UID, 12345)])
 def test_a_pod_without_proof_is_left_alone(node: Node, uid: str, user_uid: int) -> None:
     before, agent = node.values(), node.agent()
-    agent.obey(True, {CONTAINER: uid})
+    agent.obey(True, {CONTAINER: uid}, [CONTAINER])
     agent.look(node.batch(user_uid))
     assert (node.values(), agent.shown(), [*node.state.iterdir()]) == (before, (), [])
 
 
 async def test_a_leak_ends_at_the_pod_s_own_limit(node: Node) -> None:
     agent = node.agent()
-    agent.obey(True, {CONTAINER: UID})
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
     agent.look(node.batch())
     assert await agent.killed_at_limit(CONTAINER) == ""
     assert node.process.stdin is not None
