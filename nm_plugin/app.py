@@ -22,6 +22,7 @@ import structlog
 from nm_plugin import from_settings
 from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
+from nm_plugin.capacity.bounds import Batch, Bounds, running_batch
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.lender import Lender
 from nm_plugin.container.applications import Applications, EndOf
@@ -197,6 +198,7 @@ class NodeAgent:
                 shuffle=ShuffleHook(accounts, SparkSettings(accounts, made.cache), made.makers),
                 launcher=launcher,
                 ending=ending,
+                killed_at_limit=late.killed_at_limit,
                 now_ms=_now_ms,
             ),
             logs=made.logs,
@@ -240,7 +242,8 @@ class NodeAgent:
             late.command_node = from_settings.launch_node(settings, node_id, web.port, self._aux.metadata())
             watch = self._watch(made, late)
             notices = Notices(manager, accounts, SparkSettings(accounts, made.cache), _now_ms)
-            lender = self._lender(manager, late.report)
+            late.bounds = bounds = self._bounds(manager, accounts)
+            lender = self._lender(manager, late.report, bounds)
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices, lender)
             late.tracker = tracking
             logs.report = late.report
@@ -268,6 +271,7 @@ class NodeAgent:
                 "disk-check": watch.watch_disks(),
                 "health-script": watch.watch_health(),
                 "capacity": lender.run(),
+                "bounds": bounds.run(),
                 "housekeeping": self._housekeeping(made, book, manager).keep(),
             }
             for name, loop in loops.items():
@@ -292,11 +296,23 @@ class NodeAgent:
             needed=needed,
         )
 
-    def _lender(self, manager: ContainerManager, changed: Callable[[], None]) -> Lender:
+    def _bounds(self, manager: ContainerManager, accounts: Accounts) -> Bounds:
+        settings = self._settings
+        writable = Path(settings.cgroup_writable) if settings.cgroup_writable else None
+        mount = Path(settings.cgroup_mount)
+
+        async def running() -> list[Batch]:
+            return await running_batch(manager.all(), accounts)
+
+        return Bounds(
+            writable, mount, settings.cgroup_root, settings.state_dir, MonotonicClock(), self._measuring, running
+        )
+
+    def _lender(self, manager: ContainerManager, changed: Callable[[], None], bounds: Bounds) -> Lender:
         settings = self._settings
         source = from_settings.capacity_source(settings, Mains(ProcessTable(), manager.all))
         most = from_settings.most_to_lend(settings)
-        return Lender(source, most, MonotonicClock(), self._measuring, changed)
+        return Lender(source, most, MonotonicClock(), self._measuring, changed, bounds)
 
     def _tracker(
         self,
@@ -372,6 +388,7 @@ class _Late:
     def __init__(self) -> None:
         self.command_node: command.Node | None = None
         self.tracker: tracker.Tracker | None = None
+        self.bounds: Bounds | None = None
 
     def node(self) -> command.Node:
         assert self.command_node is not None
@@ -380,6 +397,9 @@ class _Late:
     def report(self) -> None:
         if self.tracker is not None:
             self.tracker.report()
+
+    async def killed_at_limit(self, container_id: ContainerId) -> str:
+        return await self.bounds.killed_at_limit(container_id) if self.bounds is not None else ""
 
 
 def _users(settings: Settings) -> UserDatabase:

@@ -122,6 +122,9 @@ class Settings(BaseSettings):
     this is empty, the node is measured from its processes."""
     cgroup_root: str = "/"
     """The kubelet's option `--cgroup-root` on this node."""
+    cgroup_writable: str = ""
+    """Where the kubelet's best-effort group may be written, to bound batch pods: laid out as `cgroup_mount`, but only
+    that group has to be there. Empty: nothing is bounded."""
     colocation_most_milli: int | None = Field(default=None, ge=0)
     """Most CPU that this node lends, in thousandths of a core, for several nodes on one machine. Unset: what the policy
     allows."""
@@ -341,7 +344,7 @@ class Settings(BaseSettings):
             raise ValueError("an absolute path is needed")
         return value
 
-    @field_validator("cgroup_mount", "cgroup_root")
+    @field_validator("cgroup_mount", "cgroup_root", "cgroup_writable")
     @classmethod
     def _plain_path(cls, value: str, info: ValidationInfo) -> str:
         if not value.startswith("/") and (value or info.field_name == "cgroup_root"):

@@ -8,12 +8,13 @@ amount asks for a heartbeat before its time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 import structlog
 
+from nm_plugin.capacity.bounds import Bounds
 from nm_plugin.capacity.clock import Clock
 from nm_plugin.capacity.samples import Reading
 from nm_plugin.capacity.ticks import Measured, Most, report_of, tick
@@ -22,6 +23,7 @@ from nm_plugin.cgroups.files import LostReading
 from nm_plugin.host.users import FileThreads
 from yodel.domain.colocation.policy import Policy
 from yodel.domain.colocation.report import CapacityReport
+from yodel.domain.ids import ContainerId
 
 INTERVAL_MS = 1000
 REPEAT_MS = 10_000
@@ -40,8 +42,16 @@ class Lender:
     """Run ``run`` in a task; ``changed`` is called when the ResourceManager should hear soon."""
 
     def __init__(
-        self, source: Source, most: Most, clock: Clock, threads: FileThreads, changed: Callable[[], None]
+        self,
+        source: Source,
+        most: Most,
+        clock: Clock,
+        threads: FileThreads,
+        changed: Callable[[], None],
+        bounds: Bounds | None = None,
     ) -> None:
+        """``bounds`` is told what the policy says of batch pods."""
+        self._bounds = bounds
         self._source, self._most, self._clock, self._threads, self._changed = source, most, clock, threads, changed
         self._policy: Policy | None = None
         self._has_policy = asyncio.Event()
@@ -69,9 +79,14 @@ class Lender:
             self._has_policy.set()
             self._log.info("colocation_policy", version=policy.version, preset=policy.preset)
 
+    def answered(self, uids: Mapping[ContainerId, str], known: Iterable[ContainerId]) -> None:
+        """An answer was obeyed, and named these pods: what the policy says of batch pods holds now."""
+        if self._bounds is not None:
+            self._bounds.obey(self._policy is not None and self._policy.limits, uids, known)
+
     def due(self) -> CapacityReport | None:
         """Return what the next heartbeat should say, None when the ResourceManager knows it."""
-        report, now_ms = self._report, self._clock.now_ms()
+        report, now_ms = self._bounded(), self._clock.now_ms()
         if report is None or (
             self._told is not None and _says(report) == _says(self._told) and now_ms - self._told_ms < REPEAT_MS
         ):
@@ -109,6 +124,14 @@ class Lender:
             next_ms = max(next_ms + INTERVAL_MS, now_ms)
             await self._clock.sleep(next_ms - now_ms)
 
+    def _bounded(self) -> CapacityReport | None:
+        report, bounds = self._report, self._bounds
+        if report is None or bounds is None:
+            return report
+        problem = bounds.problem()
+        problems = (*report.problems, problem) if problem else report.problems
+        return replace(report, problems=problems, bounds=bounds.shown())
+
     def _take(self, report: CapacityReport, now_ms: int) -> None:
         before, self._report, self._report_ms = self._report, report, now_ms
         if before is None or _amounts(before) != _amounts(report):
@@ -127,7 +150,7 @@ class Lender:
 
 def _says(report: CapacityReport) -> tuple[object, ...]:
     """Whether there is a problem counts and not its words: a counter in them would change each second."""
-    return report.policy_version, report.source, bool(report.problems), _amounts(report)
+    return report.policy_version, report.source, bool(report.problems), _amounts(report), report.bounds
 
 
 def _amounts(report: CapacityReport) -> dict[str, int]:

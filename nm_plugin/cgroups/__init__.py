@@ -1,1 +1,1 @@
-"""The kubelet's cgroups, read: where they are, and what they count.  Nothing here writes."""
+"""The kubelet's cgroups: where they are, what they count, and what batch pods are held to.  ``writer`` alone writes."""

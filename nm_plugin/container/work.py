@@ -7,7 +7,7 @@ may be repeated: an agent that was killed in the middle of one begins it anew.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
 from nm_plugin.container import diagnostics, life
@@ -52,9 +52,12 @@ class ContainerWork:
         shuffle: ShuffleHook,
         launcher: Launcher,
         ending: Ending,
+        killed_at_limit: Callable[[ContainerId], Awaitable[str]],
         now_ms: Callable[[], int],
     ) -> None:
+        """``killed_at_limit`` says that the kernel ended a process of it at its memory limit; else it is empty."""
         self._ledger, self._accounts, self._now_ms = ledger, accounts, now_ms
+        self._killed_at_limit = killed_at_limit
         self._resources, self._shuffle, self._launcher, self._ending = resources, shuffle, launcher, ending
         self._links: dict[ContainerId, tuple[tuple[command.Link, ...], command.Counters]] = {}
 
@@ -233,6 +236,9 @@ class ContainerWork:
         state = current.state if current is not None else State.DONE
         if state is State.KILLING:
             text = diagnostics.killed_exit(now_ms, exit_status)
+        elif exit_status == ContainerExitStatus.FORCE_KILLED and (beyond := await self._killed_at_limit(container_id)):
+            text = diagnostics.stamped(now_ms, beyond) + diagnostics.killed_exit(now_ms, exit_status)
+            exit_status = ContainerExitStatus.KILLED_EXCEEDED_PMEM
         elif exit_status != 0 and state is not State.REINITIALIZING:
             tails = await self._launcher.tails(self._container(container_id))
             text, last_words = diagnostics.failed_exit(

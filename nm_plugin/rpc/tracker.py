@@ -253,6 +253,8 @@ class Tracker:
         self._on_notice([ids.container_id(message) for message in response.containers_on_notice])
         if response.HasField("colocation_policy"):
             self._take_policy(response.colocation_policy)
+        uids = {ids.container_id(one.container_id): one.uid for one in response.pods}
+        self._lender.answered(uids, (container.container_id for container in manager.all()))
         for update in (*response.containers_to_update, *response.containers_to_decrease):
             try:
                 await manager.update(ids.container_id(update.id), ids.resource(update.resource), update.version)

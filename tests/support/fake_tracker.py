@@ -36,6 +36,8 @@ class FakeTracker:
         self.acknowledges = True
         self.on_notice: list[ContainerId] = []
         self.policy: Policy | None = None
+        self.pods: dict[ContainerId, str] = {}
+        self._named: set[ContainerId] = set()
         self.heartbeat_interval_ms = 200
         self._orders = server_pb.NodeHeartbeatResponseProto()
         self._changed = asyncio.Condition()
@@ -109,6 +111,7 @@ class FakeTracker:
         self, context: CallContext, request: server_pb.RegisterNodeManagerRequestProto
     ) -> server_pb.RegisterNodeManagerResponseProto:
         self.registrations.append(request)
+        self._named.clear()
         self.callers.append(context)
         await self._notify()
         response = server_pb.RegisterNodeManagerResponseProto(
@@ -130,6 +133,10 @@ class FakeTracker:
         response.nodeAction, self.next_action = self.next_action, common_pb.NODE_ACTION_NORMAL
         if request.colocation_policy_version != (self.policy.version if self.policy is not None else ""):
             response.colocation_policy.CopyFrom(colocation.policy_pb(self.policy))
+        reported = {ids.container_id(s.container_id) for s in request.node_status.containersStatuses}
+        for container_id in reported & self.pods.keys() - self._named:
+            response.pods.add(container_id=ids.container_id_pb(container_id), uid=self.pods[container_id])
+            self._named.add(container_id)
         response.containers_on_notice.extend(ids.container_id_pb(one) for one in self.on_notice)
         if self.acknowledges:
             response.containers_to_be_removed_from_nm.extend(

@@ -139,7 +139,17 @@ def explained(found: JsonObject) -> list[str]:
     lines += [f"problem: {problem}" for problem in found["problems"]]
     for one in found["resources"]:
         lines += ["", *_resource_lines(one)]
+    if found["bounds"]:
+        lines += ["", "batch pods are held to (-1: no limit)"]
+        lines += [_bound_line(one) for one in found["bounds"]]
     return lines
+
+
+def _bound_line(one: JsonObject) -> str:
+    written, read = ("-" if one[name] is None else one[name] for name in ("written", "read"))
+    line = f"  {one['container']} {one['file']}: decided {one['decided']}, written {written}, read {read}"
+    back = f", put back {one['put_back']} times" if one["put_back"] else ""
+    return line + back + (f" ({one['why']})" if one["why"] else "")
 
 
 def _resource_lines(one: JsonObject) -> list[str]:

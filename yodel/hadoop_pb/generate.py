@@ -55,6 +55,7 @@ EXTENSION_FIELDS: dict[str, Fields] = {
     "NodeHeartbeatResponseProto": (
         (10000, "containers_on_notice", "ContainerIdProto", True),
         (10001, "colocation_policy", "YodelPolicyProto", False),
+        (10002, "pods", "YodelPodProto", True),
     ),
     "ContainerTokenIdentifierProto": ((10000, "shuffle", "StringStringMapProto", True),),
 }
@@ -89,6 +90,20 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (3, "age_ms", INT64, False),
         (4, "loans", "YodelLoanProto", True),
         (5, "problems", STRING, True),
+        (6, "bounds", "YodelBoundProto", True),
+    ),
+    "YodelBoundProto": (
+        (1, "container", STRING, False),
+        (2, "file", STRING, False),
+        (3, "decided", INT64, False),
+        (4, "written", INT64, False),
+        (5, "read", INT64, False),
+        (6, "put_back", INT64, False),
+        (7, "why", STRING, False),
+    ),
+    "YodelPodProto": (
+        (1, "container_id", "ContainerIdProto", False),
+        (2, "uid", STRING, False),
     ),
     "YodelFormulaProto": (
         (1, "part_percent", INT32, False),
@@ -115,6 +130,7 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (3, "cpu", "YodelFormulaProto", False),
         (4, "memory", "YodelFormulaProto", False),
         (5, "shaping", "YodelShapingProto", False),
+        (6, "limits", BOOL, False),
     ),
 }
 

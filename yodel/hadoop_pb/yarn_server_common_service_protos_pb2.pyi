@@ -165,7 +165,7 @@ class LogAggregationReportProto(_message.Message):
     def __init__(self, application_id: _Optional[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]] = ..., log_aggregation_status: _Optional[_Union[_yarn_protos_pb2.LogAggregationStatusProto, str]] = ..., diagnostics: _Optional[str] = ...) -> None: ...
 
 class NodeHeartbeatResponseProto(_message.Message):
-    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "containers_on_notice", "colocation_policy")
+    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "containers_on_notice", "colocation_policy", "pods")
     RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -187,6 +187,7 @@ class NodeHeartbeatResponseProto(_message.Message):
     TOKENSEQUENCENO_FIELD_NUMBER: _ClassVar[int]
     CONTAINERS_ON_NOTICE_FIELD_NUMBER: _ClassVar[int]
     COLOCATION_POLICY_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
     response_id: int
     container_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
     nm_token_master_key: _yarn_server_common_protos_pb2.MasterKeyProto
@@ -208,7 +209,8 @@ class NodeHeartbeatResponseProto(_message.Message):
     tokenSequenceNo: int
     containers_on_notice: _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ContainerIdProto]
     colocation_policy: YodelPolicyProto
-    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeAction: _Optional[_Union[_yarn_server_common_protos_pb2.NodeActionProto, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForAppsProto, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_protos_pb2.SignalContainerRequestProto, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimitProto, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., containers_on_notice: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., colocation_policy: _Optional[_Union[YodelPolicyProto, _Mapping]] = ...) -> None: ...
+    pods: _containers.RepeatedCompositeFieldContainer[YodelPodProto]
+    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[_yarn_server_common_protos_pb2.MasterKeyProto, _Mapping]] = ..., nodeAction: _Optional[_Union[_yarn_server_common_protos_pb2.NodeActionProto, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_protos_pb2.ApplicationIdProto, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForAppsProto, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_protos_pb2.SignalContainerRequestProto, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_protos_pb2.ResourceProto, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimitProto, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorDataProto, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerProto, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., containers_on_notice: _Optional[_Iterable[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]]] = ..., colocation_policy: _Optional[_Union[YodelPolicyProto, _Mapping]] = ..., pods: _Optional[_Iterable[_Union[YodelPodProto, _Mapping]]] = ...) -> None: ...
 
 class ContainerQueuingLimitProto(_message.Message):
     __slots__ = ("max_queue_length", "max_queue_wait_time_in_ms")
@@ -367,18 +369,46 @@ class YodelLoanProto(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., amount: _Optional[int] = ..., measured: _Optional[_Iterable[_Union[YodelFigureProto, _Mapping]]] = ..., terms: _Optional[_Iterable[_Union[YodelTermProto, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[YodelStepProto, _Mapping]]] = ...) -> None: ...
 
 class YodelCapacityProto(_message.Message):
-    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems")
+    __slots__ = ("policy_version", "source", "age_ms", "loans", "problems", "bounds")
     POLICY_VERSION_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     LOANS_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    BOUNDS_FIELD_NUMBER: _ClassVar[int]
     policy_version: str
     source: str
     age_ms: int
     loans: _containers.RepeatedCompositeFieldContainer[YodelLoanProto]
     problems: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
+    bounds: _containers.RepeatedCompositeFieldContainer[YodelBoundProto]
+    def __init__(self, policy_version: _Optional[str] = ..., source: _Optional[str] = ..., age_ms: _Optional[int] = ..., loans: _Optional[_Iterable[_Union[YodelLoanProto, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., bounds: _Optional[_Iterable[_Union[YodelBoundProto, _Mapping]]] = ...) -> None: ...
+
+class YodelBoundProto(_message.Message):
+    __slots__ = ("container", "file", "decided", "written", "read", "put_back", "why")
+    CONTAINER_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_FIELD_NUMBER: _ClassVar[int]
+    WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    READ_FIELD_NUMBER: _ClassVar[int]
+    PUT_BACK_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    container: str
+    file: str
+    decided: int
+    written: int
+    read: int
+    put_back: int
+    why: str
+    def __init__(self, container: _Optional[str] = ..., file: _Optional[str] = ..., decided: _Optional[int] = ..., written: _Optional[int] = ..., read: _Optional[int] = ..., put_back: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
+
+class YodelPodProto(_message.Message):
+    __slots__ = ("container_id", "uid")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    container_id: _yarn_protos_pb2.ContainerIdProto
+    uid: str
+    def __init__(self, container_id: _Optional[_Union[_yarn_protos_pb2.ContainerIdProto, _Mapping]] = ..., uid: _Optional[str] = ...) -> None: ...
 
 class YodelFormulaProto(_message.Message):
     __slots__ = ("part_percent", "share_percent", "counts_system", "reserved", "online_percent", "kept", "most_percent", "static_amount")
@@ -419,15 +449,17 @@ class YodelShapingProto(_message.Message):
     def __init__(self, window_s: _Optional[int] = ..., step_up_percent: _Optional[int] = ..., dead_band_percent: _Optional[int] = ..., dead_band_cpu_milli: _Optional[int] = ..., dead_band_memory_mib: _Optional[int] = ..., round_cpu_milli: _Optional[int] = ..., round_memory_mib: _Optional[int] = ...) -> None: ...
 
 class YodelPolicyProto(_message.Message):
-    __slots__ = ("version", "preset", "cpu", "memory", "shaping")
+    __slots__ = ("version", "preset", "cpu", "memory", "shaping", "limits")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CPU_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     SHAPING_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
     version: str
     preset: str
     cpu: YodelFormulaProto
     memory: YodelFormulaProto
     shaping: YodelShapingProto
-    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ...) -> None: ...
+    limits: bool
+    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ..., limits: _Optional[bool] = ...) -> None: ...

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sized
 from typing import TypeVar
 
 from yodel.domain.colocation.policy import AMOUNT_MAX, FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
-from yodel.domain.colocation.report import RESOURCES, CapacityReport, Figure, Loan, Step, Term
+from yodel.domain.colocation.report import RESOURCES, Bound, CapacityReport, Figure, Loan, Step, Term
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
 from yodel.pb_convert.texts import text
@@ -20,6 +20,9 @@ WHY_LENGTH_MAX = 256
 ENTRIES_MAX = 16
 """Figures, terms or steps of one loan, or problems of a report: a formula has six terms."""
 AGE_MS_MAX = 86_400_000
+BOUNDS_MAX = 1_024
+"""Files of batch pods in one report; more are not told."""
+BOUND_RANGE = (-1, (1 << 63) - 1)
 REPORTED_MAX = AMOUNT_MAX << 8
 """Of any amount in a report: a sum may go further than each of its numbers."""
 
@@ -35,6 +38,7 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
     """
     _bounded("capacity.loans", message.loans, len(RESOURCES))
     _bounded("capacity.problems", message.problems, ENTRIES_MAX)
+    _bounded("capacity.bounds", message.bounds, BOUNDS_MAX)
     return _built(
         "capacity",
         lambda: CapacityReport(
@@ -43,6 +47,7 @@ def capacity_report(message: pb.YodelCapacityProto) -> CapacityReport:
             age_ms=_within("capacity.age_ms", message.age_ms, 0, AGE_MS_MAX),
             loans=tuple(_loan(loan) for loan in message.loans),
             problems=tuple(_line("capacity.problems", one, WHY_LENGTH_MAX) for one in message.problems),
+            bounds=tuple(_bound(one) for one in message.bounds),
         ),
     )
 
@@ -54,6 +59,7 @@ def capacity_report_pb(report: CapacityReport) -> pb.YodelCapacityProto:
         age_ms=min(report.age_ms, AGE_MS_MAX),
         loans=[_loan_pb(loan) for loan in report.loans],
         problems=[problem[:WHY_LENGTH_MAX] for problem in report.problems[:ENTRIES_MAX]],
+        bounds=[_bound_pb(bound) for bound in report.bounds[:BOUNDS_MAX]],
     )
 
 
@@ -72,6 +78,7 @@ def policy(message: pb.YodelPolicyProto) -> Policy | None:
         cpu=_formula("colocation_policy.cpu", message.cpu),
         memory=_formula("colocation_policy.memory", message.memory),
         shaping=_shaping(message.shaping),
+        limits=message.limits,
     )
 
 
@@ -86,6 +93,36 @@ def policy_pb(value: Policy | None) -> pb.YodelPolicyProto:
         cpu=_formula_pb(value.cpu),
         memory=_formula_pb(value.memory),
         shaping=pb.YodelShapingProto(**shaping),
+        limits=value.limits or None,
+    )
+
+
+def _bound(message: pb.YodelBoundProto) -> Bound:
+    def value(name: str) -> int | None:
+        return (
+            _within(f"capacity.bounds.{name}", getattr(message, name), *BOUND_RANGE) if message.HasField(name) else None
+        )
+
+    return Bound(
+        container=_name(message.container),
+        file=_name(message.file),
+        decided=_within("capacity.bounds.decided", message.decided, *BOUND_RANGE),
+        written=value("written"),
+        read=value("read"),
+        put_back=_within("capacity.bounds.put_back", message.put_back, 0, BOUND_RANGE[1]),
+        why=_line("capacity.bounds.why", message.why, WHY_LENGTH_MAX),
+    )
+
+
+def _bound_pb(bound: Bound) -> pb.YodelBoundProto:
+    return pb.YodelBoundProto(
+        container=bound.container,
+        file=bound.file,
+        decided=bound.decided,
+        written=bound.written,
+        read=bound.read,
+        put_back=bound.put_back,
+        why=bound.why[:WHY_LENGTH_MAX],
     )
 
 

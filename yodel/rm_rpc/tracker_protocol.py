@@ -169,6 +169,8 @@ class TrackerProtocol:
             signal.command = pb.SignalContainerCommandProto.Name(command)  # type: ignore[assignment]
         if answer.is_policy_news:
             response.colocation_policy.CopyFrom(policy_pb(answer.policy))
+        for container_id, uid in answer.pods:
+            response.pods.add(container_id=ids.container_id_pb(container_id), uid=uid)
         response.containers_on_notice.extend(ids.container_id_pb(i) for i in answer.on_notice)
         for container, at_ms in answer.updates:
             assert container.node_id is not None, "it runs on this node"

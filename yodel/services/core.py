@@ -234,7 +234,12 @@ class Core:
             NodeSinks(self.lending, self.binder),
         )
         self.nodes = NodeService(
-            self.engine, clock, self.reconciler.end_from_outside, self.publishing, self.topology.place_of
+            self.engine,
+            clock,
+            self.reconciler.end_from_outside,
+            self.publishing,
+            self.topology.place_of,
+            self.reconciler.observed,
         )
         self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)

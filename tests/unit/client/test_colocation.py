@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.support.api_rows import NODE, fill
 from tests.support.loans import measured_report
 from tests.support.served_world import Served, serving_world
+from yodel.domain.colocation.report import Bound
 from yodel.domain.colocation.switch import Colocation
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.dialects import dialect
@@ -71,6 +73,32 @@ def test_it_is_switched_on_explained_and_switched_off(served: Served) -> None:
     assert off.exit_code == 0, off.output
     assert not served.world.rm.publishing.colocation.is_on
     assert "kube-1\tGOING" in off.stdout
+
+
+def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
+    on = served.invoke("colocation", "on", "limits=true")
+    assert on.exit_code == 0, on.output
+    policy = served.world.rm.publishing.colocation.policy
+    assert policy is not None
+    assert policy.limits
+    bounds = (
+        Bound(container="c1", file="cpu.shares", decided=6, written=6, read=6),
+        Bound(container="c1", file="memory.max", decided=7, written=None, read=-1, put_back=2, why="not written: no"),
+    )
+    report = replace(measured_report(3_000, 4_000, policy.version), bounds=bounds)
+    served.on_loop(lambda: served.world.rm.publishing.hear(NODE.id, "kube-1", report))
+    assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-3:] == [
+        "batch pods are held to (-1: no limit)",
+        "  c1 cpu.shares: decided 6, written 6, read 6",
+        "  c1 memory.max: decided 7, written -, read -1, put back 2 times (not written: no)",
+    ]
+    assert served.invoke("colocation", "on", "limits=false").exit_code == 0
+    policy = served.world.rm.publishing.colocation.policy
+    assert policy is not None
+    assert not policy.limits
+    refused = served.invoke("colocation", "on", "limits=yes")
+    assert refused.exit_code != 0
+    assert "yodel.colocation.limits: 'yes'; expected true or false" in refused.output
 
 
 def by_name(lines: list[str]) -> list[str]:

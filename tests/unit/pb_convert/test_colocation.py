@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from yodel.domain.colocation.policy import Formula, Policy, Shaping
-from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, CapacityReport, Figure, Loan, Step, Term
+from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, Bound, CapacityReport, Figure, Loan, Step, Term
 from yodel.errors import InvalidValue
 from yodel.hadoop_pb import yarn_server_common_service_protos_pb2 as pb
 from yodel.pb_convert import colocation
@@ -30,6 +30,9 @@ REPORT = CapacityReport(
     age_ms=120,
     loans=(_loan(CPU_MILLI), _loan(MEMORY_MIB)),
     problems=("memory.stat: no number",),
+    bounds=(
+        Bound(container="container_1_1_1_2", file="memory.max", decided=-1, written=None, read=7, put_back=3, why="no"),
+    ),
 )
 POLICY = Policy(
     version="7",
@@ -37,6 +40,7 @@ POLICY = Policy(
     cpu=Formula(share_percent=60, most_percent=90),
     memory=Formula(share_percent=65, counts_system=False, kept=5120, static_amount=0),
     shaping=Shaping(window_s=300, round_memory_mib=128),
+    limits=True,
 )
 
 

@@ -322,6 +322,34 @@ async def test_capacity_counts_for_the_node_that_the_token_names(world: World, p
     assert policy(answer.colocation_policy) is None, "it is to stop"
 
 
+async def test_pods_are_named_to_agents_that_bound_them_once(world: World, protocol: RpcProtocol) -> None:
+    am = await world.running_am()
+    one, other = await am.obtain(2)
+    observed = world.rm.reconciler.observed(one)
+    assert observed is not None
+    able = registration(kubernetes_node_name="node-1", can=RESOURCES)
+
+    async def named(*containers: ContainerId) -> list[tuple[ContainerId, str]]:
+        beat = heartbeat(world.rm.nodes.runtimes[NODE].response_id)
+        for container in containers:
+            add_status(beat, container, pb.C_RUNNING, -1000)
+        answer = await call(protocol, "nodeHeartbeat", context(), beat)
+        return [(ids.container_id(pod.container_id), pod.uid) for pod in answer.pods]
+
+    await call(protocol, "registerNodeManager", context(), able)
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    assert await named(one) == [], "nothing is bounded"
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
+    assert await named(one) == [(one, observed.uid)]
+    assert await named(one) == [], "it was told"
+    assert await named() == []
+    assert await named(one) == [(one, observed.uid)], "it runs there again"
+    await call(protocol, "registerNodeManager", context(), able)
+    assert [found for found, _ in await named(one, other)] == [one, other], "all, in a new life"
+    await call(protocol, "registerNodeManager", context(), registration(kubernetes_node_name="node-1"))
+    assert await named(one) == [], "it does not measure"
+
+
 async def test_a_report_that_does_not_add_up_does_not_count_and_the_beat_does(
     world: World, protocol: RpcProtocol
 ) -> None:

@@ -96,10 +96,11 @@ class Shaping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One policy: ``version`` changes whenever a number of it does."""
+    """One policy: ``version`` changes whenever a number of it does.  ``limits``: batch pods are bounded."""
 
     version: str
     preset: str
     cpu: Formula
     memory: Formula
     shaping: Shaping
+    limits: bool = False

@@ -18,6 +18,7 @@ from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.errors import Refused
 
 PREFIX: Final = "yodel.colocation."
+LIMITS: Final = f"{PREFIX}limits"
 ENABLED, PRESET, DIALECT = f"{PREFIX}enabled", f"{PREFIX}preset", f"{PREFIX}dialect"
 PRESET_DEFAULT: Final = "koordinator"
 VERSION_LENGTH: Final = 16
@@ -40,7 +41,7 @@ def formula_names(resource: str) -> dict[str, str]:
 SHAPING_NAMES: Final = {number: PREFIX + number.replace("_", "-") for number in SHAPING_RANGES}
 NAMES: Final = frozenset(
     {
-        *(ENABLED, PRESET, DIALECT),
+        *(ENABLED, PRESET, DIALECT, LIMITS),
         *SHAPING_NAMES.values(),
         *(name for resource in _UNITS for name in formula_names(resource).values()),
         *(f"{PREFIX}{resource}.{_COUNTS_SYSTEM}" for resource in _UNITS),
@@ -86,6 +87,7 @@ def _policy(said: Mapping[str, str]) -> Policy:
         cpu=_formula(said, "cpu", preset.cpu),
         memory=_formula(said, "memory", preset.memory),
         shaping=shaping,
+        limits=_flag(said, LIMITS, default=False),
     )
     return replace(policy, version=version_of(policy))
 

@@ -72,12 +72,30 @@ class Loan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """One file of a batch pod's group; -1 is no limit.
+
+    ``decided`` is what is to stand there, ``written`` what the kernel last took, ``read`` what was read after that;
+    None where that failed.  ``put_back`` counts how often somebody else had changed it.
+    """
+
+    container: str
+    file: str
+    decided: int
+    written: int | None
+    read: int | None
+    put_back: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityReport:
     """What an agent says of its node at one instant.
 
     ``policy_version`` names the policy it computed by, ``source`` where the figures come from (``cgroup v1``,
     ``cgroup v2`` or ``processes``), ``age_ms`` how long ago they were read when the report was sent, by the agent's own
     clock.  ``problems``: files that could not be read, and other things that the reader of the figures should know.
+    ``bounds``: what batch pods are held to.
     """
 
     policy_version: str
@@ -85,6 +103,7 @@ class CapacityReport:
     age_ms: int
     loans: tuple[Loan, ...]
     problems: tuple[str, ...] = ()
+    bounds: tuple[Bound, ...] = ()
 
     def __post_init__(self) -> None:
         names = [loan.resource for loan in self.loans]

@@ -6,6 +6,7 @@ It is switched on and off where queues are changed: it is said in properties of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
@@ -72,6 +73,7 @@ def _node(found: NodeCapacity) -> models.NodeCapacity:
         age_ms=round(found.age_s * 1000) if found.age_s is not None else None,
         problems=[*report.problems] if report is not None else [],
         resources=[_resource(one) for one in found.resources],
+        bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds] if report is not None else [],
     )
 
 

@@ -46,6 +46,18 @@ class ResourceCapacity(Model):
     held: int = Field(description="What the pods of the node ask for, whoever's they are.")
 
 
+class CapacityBound(Model):
+    """One file of the control group of a batch pod; -1 is no limit."""
+
+    container: str
+    file: str = Field(examples=["memory.limit_in_bytes"])
+    decided: int = Field(description="What is to stand there.")
+    written: int | None = Field(description="What the kernel last took; null: nothing yet.")
+    read: int | None = Field(description="What was read after that; null: no number.")
+    put_back: int = Field(description="How often somebody else had changed it.")
+    why: str = Field(description="Why it is not as decided; empty where it is.")
+
+
 class NodeCapacity(Model):
     """What a node lends of its measured capacity, and why it is that much."""
 
@@ -57,6 +69,7 @@ class NodeCapacity(Model):
     age_ms: int | None = Field(description="Since the figures were read; null: no report counts.")
     problems: list[str] = Field(description="What the agent could not read.")
     resources: list[ResourceCapacity]
+    bounds: list[CapacityBound] = Field(description="What its batch pods are held to, where limits are on.")
 
 
 class WaitingNode(Model):

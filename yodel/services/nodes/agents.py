@@ -33,6 +33,7 @@ from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
+from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
@@ -118,6 +119,8 @@ class HeartbeatAnswer:
     """Containers that are to go, each time as long as they are."""
     updates: Sequence[tuple[Container, int]] = ()
     """Containers whose size the agent does not know yet, and when this was said (epoch milliseconds)."""
+    pods: Sequence[tuple[ContainerId, str]] = ()
+    """Uids of the pods of containers on this node that the agent was not told yet; where batch pods are bounded."""
     is_policy_news: bool = False
     policy: Policy | None = None
     """Where it ``is_policy_news``, what the agent is to measure by from now on; None: it is to stop."""
@@ -141,6 +144,8 @@ class NodeRuntime:
     load: NodeLoad | None = None
     can_measure: bool = False
     policy_version: str = ""
+    named_pods: dict[ContainerId, str] = field(default_factory=dict)
+    """Uids that the agent was told."""
 
 
 class NodeService:
@@ -151,10 +156,11 @@ class NodeService:
         end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
         publishing: Publishing,
         place_of: Callable[[str], NodePlaced | None] = lambda _: None,
+        pod_of: Callable[[ContainerId], PodObservation | None] = lambda _: None,
     ) -> None:
-        """``place_of`` tells where a Kubernetes node stands; None while nobody knows."""
+        """``place_of`` tells where a Kubernetes node stands, ``pod_of`` a container's pod; None while nobody knows."""
         self._engine, self._clock, self._publishing = engine, clock, publishing
-        self._end_from_outside, self._place_of = end_from_outside, place_of
+        self._end_from_outside, self._place_of, self._pod_of = end_from_outside, place_of, pod_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
         self.lists = HostLists()
         """Which hosts may be nodes; swapped by ``Decommission``."""
@@ -233,7 +239,7 @@ class NodeService:
         if _health_changed(node, beat) or any(self._is_news(report) for report in beat.containers):
             return None
         self._clean_up_unknown(runtime, beat.containers)
-        return self._answer(runtime, node)
+        return self._answer(runtime, node, beat.containers)
 
     async def heartbeat_slow(self, beat: Heartbeat) -> HeartbeatAnswer:
         """A heartbeat that brings news."""
@@ -246,7 +252,7 @@ class NodeService:
             self._engine.tell_later(beat.node_id, NodeHealthReported(beat.is_healthy, report, self._clock.now_ms()))
         await self._take_reports(beat.node_id, beat.containers)
         self._clean_up_unknown(runtime, beat.containers)
-        return self._answer(runtime, self._engine.state.nodes[beat.node_id])
+        return self._answer(runtime, self._engine.state.nodes[beat.node_id], beat.containers)
 
     def give_up(self, node_id: NodeId) -> None:
         """An agent that is not heard of any more: it has to register again."""
@@ -387,7 +393,7 @@ class NodeService:
             if report.is_running and report.container_id not in containers:
                 runtime.clean_up[report.container_id] = None
 
-    def _answer(self, runtime: NodeRuntime, node: Node) -> HeartbeatAnswer:
+    def _answer(self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]) -> HeartbeatAnswer:
         runtime.response_id += 1
         is_told = node.capability == runtime.told_capability
         runtime.told_capability = node.capability
@@ -401,6 +407,7 @@ class NodeService:
             signals=tuple(runtime.signals),
             on_notice=self._engine.state.notices.on(node.id),
             updates=self._take_updates(runtime),
+            pods=self._unnamed_pods(runtime, node, reports) if runtime.can_measure else (),
             is_policy_news=is_policy_news,
             policy=policy if is_policy_news else None,
         )
@@ -409,6 +416,23 @@ class NodeService:
                 table.clear()
         runtime.last_answer = answer
         return answer
+
+    def _unnamed_pods(
+        self, runtime: NodeRuntime, node: Node, reports: Collection[ContainerReport]
+    ) -> tuple[tuple[ContainerId, str], ...]:
+        """Which pods are ours: an agent bounds no other."""
+        policy = self._publishing.colocation.policy
+        if policy is None or not policy.limits:
+            runtime.named_pods = {}
+            return ()
+        uids: dict[ContainerId, str] = {}
+        for report in reports:
+            pod = self._pod_of(report.container_id) if report.is_running else None
+            container = self._engine.state.containers.get(report.container_id)
+            if pod is not None and pod.uid and container is not None and container.node_id == node.id:
+                uids[report.container_id] = pod.uid
+        before, runtime.named_pods = runtime.named_pods, uids
+        return tuple((one, uid) for one, uid in uids.items() if before.get(one) != uid)
 
     def _take_updates(self, runtime: NodeRuntime) -> tuple[tuple[Container, int], ...]:
         if not runtime.updates:

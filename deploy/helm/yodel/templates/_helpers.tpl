@@ -285,6 +285,9 @@ capabilities:
 {{- if and .Values.colocation.enabled (not .Values.rbac.nodes) -}}
 {{- fail "colocation.enabled: nodes have to be seen to publish what they lend; expected rbac.nodes true" -}}
 {{- end -}}
+{{- if and .Values.colocation.enforce (not .Values.colocation.enabled) -}}
+{{- fail "colocation.enforce: what is not lent is not bounded; expected colocation.enabled true" -}}
+{{- end -}}
 {{- if and .Values.nodeToken.value .Values.nodeToken.existingSecret -}}
 {{- fail "nodeToken: expected value or existingSecret, not both" -}}
 {{- end -}}

@@ -58,6 +58,7 @@ class Notebook:
     tasks: TaskOwner
     container: Container
     events: list[Event] = field(default_factory=list)
+    beyond: str = ""
 
     def get(self, container_id: ContainerId) -> Container | None:
         return self.container if container_id == self.container.container_id else None
@@ -70,6 +71,9 @@ class Notebook:
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self.tasks.create_task(work, name=name)
+
+    async def killed_at_limit(self, container_id: ContainerId) -> str:
+        return self.beyond
 
     async def next(self) -> Event:
         await eventually(lambda: bool(self.events))
@@ -144,6 +148,7 @@ async def world(
             shuffle=ShuffleHook(accounts, SparkSettings(accounts, cache), makers),
             launcher=Launcher(disks, pods, accounts, lambda: node, 5),
             ending=Ending(settings, pods, accounts, directories, lambda container_id: frozenset()),
+            killed_at_limit=notes.killed_at_limit,
             now_ms=lambda: NOW_MS,
         )
         yield World(open_path, work, notes, space, disks, alice)
@@ -290,3 +295,19 @@ def test_more_files_have_a_maximum(world: World, monkeypatch: pytest.MonkeyPatch
     add_resource(more, "more", world.source("more", "more"))
     with pytest.raises(Refused):
         world.work.expect_more(CONTAINER, wanted(more.localResources))
+
+
+@pytest.mark.parametrize("beyond", ["", "beyond its limit"])
+async def test_what_the_kernel_killed_at_the_limit_was_beyond_its_memory(world: World, beyond: str) -> None:
+    world.notes.beyond = beyond
+    world.give(context_of("kill -KILL $$"))
+    await world.work.localize(CONTAINER)
+    assert await world.notes.next() == Localized()
+    pod = await world.pod()
+    await world.work.launch(CONTAINER)
+    assert isinstance(await world.notes.next(), Launched)
+    ended = await world.notes.next()
+    assert isinstance(ended, Exited)
+    status = ContainerExitStatus.KILLED_EXCEEDED_PMEM if beyond else ContainerExitStatus.FORCE_KILLED
+    assert (ended.exit_status, "beyond its limit" in ended.diagnostics) == (status, bool(beyond))
+    await pod.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,17 @@ async def test_a_policy_is_obeyed_and_what_is_lent_is_told_until_there_is_none(
         tracker.policy = None
         await tracker.until(lambda: not tracker.heartbeats[-1].colocation_policy_version)
         assert not tracker.heartbeats[-1].HasField("capacity")
+
+
+async def test_limits_that_cannot_be_written_are_a_problem_of_the_report(
+    open_path: Path, users: FakeUsers, tracker: FakeTracker
+) -> None:
+    tree = _tree(open_path)
+    tracker.policy = replace(POLICY, limits=True)
+    async with running_rig(open_path, users, tracker, cgroup_mount=str(tree.mount), cgroup_root="/n1"):
+        await tracker.until(lambda: any(beat.capacity.problems for beat in _reports(tracker)))
+        told = next(beat.capacity.problems for beat in _reports(tracker) if beat.capacity.problems)
+        assert list(told) == ["limits are on, and the agent has no best-effort group to write them to"]
 
 
 async def test_a_resource_manager_that_was_away_hears_it_again(

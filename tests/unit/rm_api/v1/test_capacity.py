@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 import pytest
 
 from tests.support.api_rows import GONE, NODE, api_get
 from tests.support.loans import POLICY, measured_report
 from tests.support.rest_world import RestWorld
+from yodel.domain.colocation.report import Bound
 from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.dialects import dialect
@@ -56,6 +59,14 @@ async def test_terms_and_steps_add_up_to_what_is_to_be_published(lending: RestWo
     assert (cpu["name"], cpu["wanted"], cpu["published"], cpu["held"]) == (CPU, 6_100, 5_000, 0)
     # 16,384 MiB less 35 % (rounded up), 500 and 4,000; down to a multiple of 64 MiB; published in bytes.
     assert (memory["wanted"], memory["published"]) == ((16_384 - 5_735 - 500 - 4_000) // 64 * 64 << 20, 4 << 30)
+
+
+async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(lending: RestWorld) -> None:
+    bound = Bound(container="container_1_1_1_2", file="memory.max", decided=7, written=7, read=None, put_back=2)
+    report = replace(measured_report(3_000, 4_000), bounds=(bound,))
+    lending.rm.publishing.hear(NODE.id, "kube-1", report)
+    found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
+    assert found["bounds"] == [asdict(bound)]
 
 
 async def test_a_node_that_kubernetes_does_not_know_is_404(lending: RestWorld) -> None:

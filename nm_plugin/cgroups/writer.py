@@ -1,0 +1,134 @@
+"""The only place that writes to cgroups: a few files of pods below the kubelet's best-effort group.
+
+Everything is opened relative to a descriptor of that group, one name at a time, and no link is followed: what is
+written cannot be anywhere else.  A value goes with a single ``write``, for the kernel takes each as a value of its own,
+and is read back: what was asked for and what stands there are told apart.  Blocks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nm_plugin.cgroups.detect import Layout
+from nm_plugin.cgroups.files import FILE_BYTES_MAX, LostReading, number_in
+from nm_plugin.cgroups.layout import BEST_EFFORT, DRIVERS, Number, levels
+from nm_plugin.cgroups.plan import FILES, KNOBS, Knob, as_text, as_value
+
+GROUPS_MAX = 64
+"""Groups below one pod's: a container each, and what its runtime adds."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UID = re.compile(r"[0-9a-f][0-9a-f-]{0,62}")
+_NAME = re.compile(r"[A-Za-z0-9._:-]{1,255}")
+
+
+class BestEffort:
+    """The best-effort group of a layout; ``mount`` is where it may be written, at the same path as in the layout's own.
+
+    Raises OSError where a group is gone or the kernel refuses, in all its methods.
+    """
+
+    def __init__(self, mount: Path, layout: Layout) -> None:
+        self.knobs, self._driver = KNOBS[layout.version.name], layout.driver
+        self._roots: dict[str, int] = {}
+        for knob in (self.knobs.weight, self.knobs.limit):
+            if knob.controller not in self._roots:
+                self._roots[knob.controller] = os.open(mount / knob.controller / layout.best_effort, _FOLDER)
+
+    def close(self) -> None:
+        for descriptor in self._roots.values():
+            os.close(descriptor)
+        self._roots.clear()
+
+    def name(self, pod_uid: str, cgroup_root: str) -> str | None:
+        """Return what the group of a pod is called; None where this is no uid."""
+        if not _UID.fullmatch(pod_uid):
+            return None
+        return DRIVERS[self._driver]((*levels(cgroup_root), *BEST_EFFORT, f"pod{pod_uid}")).name
+
+    def has(self, pod: str) -> bool:
+        """It has a group in each hierarchy."""
+        for controller in self._roots:
+            try:
+                os.close(self._folder(controller, pod))
+            except OSError:
+                return False
+        return True
+
+    def write(self, pod: str, knob: Knob, value: int) -> None:
+        if knob.file not in FILES:
+            raise PermissionError(f"{knob.file} is not written")
+        folder = self._folder(knob.controller, pod)
+        try:
+            file = os.open(knob.file, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                os.write(file, as_text(self.knobs, value).encode())
+            finally:
+                os.close(file)
+        finally:
+            os.close(folder)
+
+    def read(self, pod: str, knob: Knob) -> int | None:
+        """Return what stands there now; None: no number."""
+        return as_value(self.knobs, self._content(knob.controller, (pod,), knob.file))
+
+    def number(self, pod: str, number: Number) -> int:
+        """Return a counter of the pod's own group.  Raises LostReading."""
+        return number_in(number.file, self._content(number.controller, (pod,), number.file), number.key, number.word)
+
+    def total(self, pod: str, number: Number) -> int:
+        """Return the sum of a counter over the groups of its containers, which the kernel does not add up."""
+        total = 0
+        for group in self._groups(number.controller, pod):
+            try:
+                content = self._content(number.controller, group, number.file)
+                total += number_in(number.file, content, number.key, number.word)
+            except (FileNotFoundError, LostReading):
+                continue  # it has ended meanwhile
+        return total
+
+    def pids(self, pod: str) -> list[frozenset[int]]:
+        """Return the processes of a pod, for each hierarchy that is written."""
+        found = []
+        for controller in self._roots:
+            texts = [self._content(controller, group, "cgroup.procs") for group in self._groups(controller, pod)]
+            found.append(frozenset(int(word) for text in texts for word in text.split() if word.isdigit()))
+        return found
+
+    def _groups(self, controller: str, pod: str) -> Iterator[tuple[str, ...]]:
+        """Those of its containers, and the pod's own."""
+        folder = self._folder(controller, pod)
+        try:
+            with os.scandir(folder) as entries:
+                names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        finally:
+            os.close(folder)
+        yield (pod,)
+        for name in sorted(names)[:GROUPS_MAX]:
+            yield pod, name
+
+    def _content(self, controller: str, group: tuple[str, ...], name: str) -> str:
+        folder = self._folder(controller, *group)
+        try:
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                return os.pread(file, FILE_BYTES_MAX, 0).decode("utf-8", errors="replace")
+            finally:
+                os.close(file)
+        finally:
+            os.close(folder)
+
+    def _folder(self, controller: str, *names: str) -> int:
+        """Open a group, one name at a time."""
+        at = os.dup(self._roots[controller])
+        for name in names:
+            above = at
+            try:
+                if not _NAME.fullmatch(name) or name in (".", ".."):
+                    raise FileNotFoundError(f"{name[:80]!r} names no group")
+                at = os.open(name, _FOLDER, dir_fd=above)
+            finally:
+                os.close(above)
+        return at

@@ -1,0 +1,255 @@
+"""Batch pods are bounded in groups of the kernel, made as the kubelet makes them: cgroup v1 and root."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from nm_plugin.capacity.bounds import FILE_NAME, Batch, Bounds
+from nm_plugin.capacity.clock import MonotonicClock
+from nm_plugin.capacity.own_pods import Owner
+from nm_plugin.cgroups.layout import BEST_EFFORT
+from nm_plugin.host.users import FileThreads
+from nm_plugin.launch.survivors import Marks
+from tests.support.agent_process import agent_process
+from tests.support.loans import POLICY
+from tests.support.node_agent import container_id, context_of, eventually
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yodel.domain.states import ContainerExitStatus
+
+WAIT_S = 60.0
+MOUNT = Path("/sys/fs/cgroup")
+CONTROLLERS = ("cpu", "cpuacct", "memory")
+CONTAINER = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 2)
+UID, OTHER = "0a-1", "0a-2"
+FILES = ("cpu.shares", "memory.limit_in_bytes")
+MIB = 1 << 20
+LEAK = """
+import sys, time
+while int(open(sys.argv[1]).read()) >> 62:
+    time.sleep(0.05)
+held = []
+while True:
+    held.append(b"x" * (1 << 20))
+"""
+WAIT = """
+import os, subprocess, sys
+for path in sys.argv[1:]:
+    open(path, "w").write(str(os.getpid()))
+print("there", flush=True)
+for line in sys.stdin:
+    leak = "held = []\\nwhile True: held.append(b'x' * (1 << 20))"
+    print(subprocess.run([sys.executable, "-c", leak]).returncode, flush=True)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """The groups of one node, a process of the container's in its pod, and what is kept between lives of the agent."""
+
+    root: str
+    state: Path
+    process: subprocess.Popen[bytes]
+    threads: FileThreads
+
+    def pod(self, uid: str, file: str) -> Path:
+        return MOUNT / file.partition(".")[0] / Path(self.root, *BEST_EFFORT, f"pod{uid}", file)
+
+    def values(self) -> dict[str, str]:
+        return {f"{uid}/{file}": self.pod(uid, file).read_text() for uid in (UID, OTHER) for file in FILES}
+
+    def agent(self) -> Bounds:
+        return Bounds(MOUNT, MOUNT, f"/{self.root}", self.state, MonotonicClock(), self.threads, _nobody)
+
+    def batch(self, user_uid: int = 0) -> list[Batch]:
+        owner = Owner(marks=Marks(CONTAINER, Path("/local/application")), user_uid=user_uid)
+        return [Batch(container_id=CONTAINER, owner=owner, memory_mib=100, vcores=3)]
+
+
+async def _nobody() -> list[Batch]:
+    return []
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    name = f"yodel-limits-{os.getpid()}"
+    groups = [()] + [BEST_EFFORT[:depth] for depth in (1, 2)]
+    groups += [(*BEST_EFFORT, f"pod{uid}", *below) for uid in (UID, OTHER) for below in ((), ("container",))]
+    paths = [MOUNT / controller / Path(name, *names) for controller in CONTROLLERS for names in groups]
+    for path in paths:
+        path.mkdir()
+    for uid in (UID, OTHER):
+        (MOUNT / "cpu" / Path(name, *BEST_EFFORT, f"pod{uid}", "cpu.shares")).write_text("2")
+    group = Path(name, *BEST_EFFORT, f"pod{UID}", "container", "cgroup.procs")
+    environment = {"CONTAINER_ID": str(CONTAINER), "LOCAL_DIRS": "/local/application"}
+    threads = FileThreads(1)
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", WAIT, *(str(MOUNT / controller / group) for controller in CONTROLLERS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"there\n"
+            yield Node(root=name, state=tmp_path, process=process, threads=threads)
+            process.kill()
+    finally:
+        threads.close()
+        for path in reversed(paths):
+            with contextlib.suppress(FileNotFoundError):
+                path.rmdir()
+
+
+def test_an_own_pod_is_bounded_and_undone_without_a_trace(node: Node) -> None:
+    before, agent = node.values(), node.agent()
+    agent.look(node.batch())
+    assert node.values() == before, "nobody has said that there are limits"
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    changed = {**before, f"{UID}/cpu.shares": "6\n", f"{UID}/memory.limit_in_bytes": f"{164 * MIB}\n"}
+    assert node.values() == changed
+    assert [(one.file, one.decided, one.written, one.read, one.put_back, one.why) for one in agent.shown()] == [
+        ("cpu.shares", 6, 6, 6, 0, ""),
+        ("memory.limit_in_bytes", 164 * MIB, 164 * MIB, 164 * MIB, 0, ""),
+    ]
+    agent.obey(False, {}, [CONTAINER])
+    agent.look(node.batch())
+    assert (node.values(), agent.shown(), [*node.state.iterdir()]) == (before, (), [])
+
+
+def test_a_pod_is_named_once_and_before_its_container_runs(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look([])
+    agent.obey(True, {}, [CONTAINER])
+    agent.look(node.batch())
+    assert len(agent.shown()) == 2
+    agent.obey(True, {}, [])
+    agent.look([])
+    agent.look(node.batch())
+    assert agent.shown() == (), "its container was forgotten"
+
+
+def test_what_somebody_changed_is_put_back_at_the_next_look(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    decided = node.values()
+    node.pod(UID, "cpu.shares").write_text("1000")
+    node.pod(UID, "memory.limit_in_bytes").write_text("-1")
+    agent.look(node.batch())
+    assert node.values() == decided
+    assert [one.put_back for one in agent.shown()] == [1, 1]
+    agent.look(node.batch())
+    assert [one.put_back for one in agent.shown()] == [1, 1]
+
+
+def test_a_new_life_takes_limits_up_or_undoes_them(node: Node) -> None:
+    before, killed = node.values(), node.agent()
+    killed.obey(True, {CONTAINER: UID}, [CONTAINER])
+    killed.look(node.batch())
+    decided = node.values()
+    assert (node.state / FILE_NAME).exists()
+    second = node.agent()
+    second.look(node.batch())
+    assert node.values() == decided, "nothing changes before the ResourceManager has answered"
+    node.pod(UID, "cpu.shares").write_text("1000")
+    second.obey(True, {CONTAINER: UID}, [CONTAINER])
+    second.look(node.batch())
+    assert node.values() == decided
+    third = node.agent()
+    third.obey(False, {}, [CONTAINER])
+    third.look([])
+    assert node.values() == before
+
+
+def test_a_limit_that_cannot_be_undone_is_told_and_tried_again(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    without = Bounds(None, MOUNT, f"/{node.root}", node.state, MonotonicClock(), node.threads, _nobody)
+    without.obey(False, {}, [CONTAINER])
+    without.look([])
+    assert "no best-effort group any more to undo them in" in without.problem()
+    assert (node.state / FILE_NAME).exists()
+    later = node.agent()
+    later.obey(False, {}, [CONTAINER])
+    later.look([])
+    assert (later.problem(), (node.state / FILE_NAME).exists()) == ("", False)
+
+
+@pytest.mark.parametrize(("uid", "user_uid"), [(OTHER, 0), ("0a-3", 0), ("../kubepods", 0), (UID, 12345)])
+def test_a_pod_without_proof_is_left_alone(node: Node, uid: str, user_uid: int) -> None:
+    before, agent = node.values(), node.agent()
+    agent.obey(True, {CONTAINER: uid}, [CONTAINER])
+    agent.look(node.batch(user_uid))
+    assert (node.values(), agent.shown(), [*node.state.iterdir()]) == (before, (), [])
+
+
+async def test_a_leak_ends_at_the_pod_s_own_limit(node: Node) -> None:
+    agent = node.agent()
+    agent.obey(True, {CONTAINER: UID}, [CONTAINER])
+    agent.look(node.batch())
+    assert await agent.killed_at_limit(CONTAINER) == ""
+    assert node.process.stdin is not None
+    assert node.process.stdout is not None
+    node.process.stdin.write(b"leak\n")
+    node.process.stdin.flush()
+    assert node.process.stdout.readline() == b"-9\n"
+    text = await agent.killed_at_limit(CONTAINER)
+    assert "running beyond the 'PHYSICAL' memory limit. 100 MB were granted" in text
+    assert "the limit of 164 MB" in text
+
+
+async def test_a_killed_agent_finds_what_was_changed_and_off_leaves_no_trace(node: Node) -> None:
+    """From the ResourceManager's word to the kernel's files, and back in the report."""
+    before = node.values()
+    changes = {"cgroup_mount": str(MOUNT), "cgroup_writable": str(MOUNT), "cgroup_root": f"/{node.root}"}
+    container = container_id(2)
+    group = [node.pod(UID, file).parent / "container" / "cgroup.procs" for file in FILES]
+    async with agent_process(**changes) as agent:
+        agent.tracker.policy, agent.tracker.pods = replace(POLICY, limits=True), {container: UID}
+        await agent.start()
+        await agent.pod(container)
+        joins = "".join(f"echo $$ > {path}; " for path in group)
+        await agent.launch(container, context_of(f"{joins}exec sleep 600"))
+        held = {**before, f"{UID}/memory.limit_in_bytes": f"{(512 + 64) * MIB}\n"}
+        await eventually(lambda: node.values() == held, WAIT_S)
+        await agent.kill()
+        assert node.values() == held
+        node.pod(UID, "cpu.shares").write_text("1000")
+        node.pod(UID, "memory.limit_in_bytes").write_text("-1")
+        await agent.start()
+        await eventually(lambda: node.values() == held, WAIT_S)
+        await agent.tracker.until(lambda: any(beat.capacity.bounds for beat in agent.tracker.heartbeats))
+        await agent.kill()
+        agent.tracker.policy = None
+        await agent.start()
+        await eventually(lambda: node.values() == before, WAIT_S)
+
+
+async def test_a_container_that_leaks_is_told_that_it_was_beyond_its_memory(node: Node) -> None:
+    """The agent's own check is off, so that the kernel's limit is what ends it."""
+    changes = {"cgroup_mount": str(MOUNT), "cgroup_writable": str(MOUNT), "cgroup_root": f"/{node.root}"}
+    container = container_id(2)
+    group = [node.pod(UID, file).parent / "container" / "cgroup.procs" for file in FILES]
+    async with agent_process(pmem_check_enabled=False, vmem_check_enabled=False, **changes) as agent:
+        agent.tracker.policy, agent.tracker.pods = replace(POLICY, limits=True), {container: UID}
+        await agent.start()
+        await agent.pod(container)
+        program = agent.root / "leak.py"
+        program.write_text(LEAK)
+        joins = "".join(f"echo $$ > {path}; " for path in group)
+        limit = node.pod(UID, "memory.limit_in_bytes")
+        await agent.launch(container, context_of(f"{joins}exec {sys.executable} {program} {limit}"))
+        status = await agent.tracker.until_complete(container)
+    assert status.exit_status == ContainerExitStatus.KILLED_EXCEEDED_PMEM, status.diagnostics
+    assert "512 MB were granted, and the kernel has ended a process at the limit of 576 MB" in status.diagnostics

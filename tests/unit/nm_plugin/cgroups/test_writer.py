@@ -1,0 +1,105 @@
+"""The one writer, on a made tree: what it opens for writing, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from nm_plugin.cgroups.detect import Layout
+from nm_plugin.cgroups.layout import V2 as V2_FILES
+from nm_plugin.cgroups.plan import KNOBS, NONE, Knob
+from nm_plugin.cgroups.writer import BestEffort
+
+V2 = KNOBS["cgroup v2"]
+LIMIT = V2.limit
+LAYOUT = Layout(
+    mount=Path("/nowhere"),
+    version=V2_FILES,
+    driver="cgroupfs",
+    root=PurePosixPath(),
+    pods=PurePosixPath("pods"),
+    best_effort=PurePosixPath("best"),
+)
+_opened: list[tuple[str, int]] = []
+_listens: list[bool] = []
+
+
+def _hook(event: str, arguments: tuple[object, ...]) -> None:
+    if _listens and event == "open" and isinstance(arguments[2], int):
+        _opened.append((str(arguments[0]), arguments[2]))
+
+
+sys.addaudithook(_hook)
+
+
+def _groups(best_effort: Path) -> BestEffort:
+    return BestEffort(best_effort.parent, replace(LAYOUT, best_effort=PurePosixPath(best_effort.name)))
+
+
+@pytest.fixture
+def opened() -> Iterator[list[tuple[str, int]]]:
+    """All that was opened for writing."""
+    _opened.clear()
+    _listens.append(True)
+    yield _opened
+    _listens.clear()
+
+
+@pytest.fixture
+def mount(tmp_path: Path) -> Path:
+    for pod in ("podaa", "podbb"):
+        (tmp_path / "best" / pod / "container").mkdir(parents=True)
+        (tmp_path / "best" / pod / "memory.max").write_text("max\n")
+        (tmp_path / "best" / pod / "cpu.weight").write_text("1\n")
+        (tmp_path / "best" / pod / "cgroup.procs").write_text("")
+        (tmp_path / "best" / pod / "container" / "cgroup.procs").write_text("7\n8\n")
+    (tmp_path / "online").mkdir()
+    (tmp_path / "online" / "memory.max").write_text("max\n")
+    (tmp_path / "best" / "memory.max").write_text("max\n")
+    return tmp_path / "best"
+
+
+def test_a_value_is_written_and_read_back(mount: Path, opened: list[tuple[str, int]]) -> None:
+    groups = _groups(mount)
+    groups.write("podaa", LIMIT, 5 << 20)
+    assert groups.read("podaa", LIMIT) == 5 << 20
+    groups.write("podaa", LIMIT, NONE)
+    assert (mount / "podaa" / "memory.max").read_text() == "max"
+    assert groups.pids("podaa") == [frozenset({7, 8})]
+    writing = [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR)]
+    assert writing == ["memory.max", "memory.max"]
+    assert (mount / "podbb" / "memory.max").read_text() == "max\n"
+
+
+@pytest.mark.parametrize("pod", ["", ".", "..", "podaa/container", "../online", "/", "pod\0", "pod\n"])
+def test_only_a_name_below_the_group_is_opened(mount: Path, pod: str, opened: list[tuple[str, int]]) -> None:
+    groups = _groups(mount)
+    with pytest.raises(OSError, match="names no group"):
+        groups.write(pod, LIMIT, 1)
+    assert not groups.has(pod)
+    assert not [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR)]
+
+
+def test_no_link_is_followed(mount: Path) -> None:
+    (mount / "podcc").symlink_to(mount.parent / "online")
+    (mount / "podbb" / "memory.max").unlink()
+    (mount / "podbb" / "memory.max").symlink_to(mount.parent / "online" / "memory.max")
+    groups = _groups(mount)
+    for pod in ("podcc", "podbb"):
+        with pytest.raises(OSError):
+            groups.write(pod, LIMIT, 1)
+    assert (mount.parent / "online" / "memory.max").read_text() == "max\n"
+    link = mount.parent / "link"
+    link.symlink_to(mount)
+    with pytest.raises(OSError):
+        _groups(link)
+
+
+def test_only_the_few_files_are_written(mount: Path) -> None:
+    with pytest.raises(PermissionError, match="is not written"):
+        _groups(mount).write("podaa", Knob(controller="", file="cgroup.procs", kubelets=0), 1)
