@@ -511,7 +511,7 @@ def test_largest_container_is_as_of_the_queue_above_and_within_the_clusters(
     assert described(properties_of(queues, 0.1)).queues[-1].maximum_allocation_mib == queues[-1].maximum_allocation_mib
 
 
-@pytest.mark.parametrize("text", ["memory-mb=x", "gpu=1", "memory-mb=0", "2048"])
+@pytest.mark.parametrize("text", ["memory-mb=x", "gpu=1", "memory-mb=0", "2048", "memory-mb=٢"])
 def test_largest_container_that_is_none_is_refused_by_its_name(text: str) -> None:
     words = {"root.queues": "a", "root.a.capacity": "100", "root.a.maximum-allocation": text}
     with pytest.raises(Refused, match=r"root\.a\.maximum-allocation: "):

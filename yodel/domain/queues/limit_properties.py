@@ -120,7 +120,7 @@ def _largest(properties: Mapping[str, str], own: str, parent: Queue | None) -> d
     for part in text.split(",") if text else ():
         kind, _, amount = (piece.strip() for piece in part.partition("="))
         field = _KINDS.get(kind)
-        if field is None or not amount.isdecimal() or not 0 < int(amount) <= APPLICATIONS_MAX:
+        if field is None or not plain(amount).isdecimal() or not 0 < int(amount) <= APPLICATIONS_MAX:
             raise _refused(own + LARGEST_OF_ALL, text, "memory-mb=MIB,vcores=NUMBER")
         found[field] = int(amount)
     return found
