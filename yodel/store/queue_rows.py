@@ -95,18 +95,19 @@ def _weights(limits: Mapping[str, Any]) -> Any:
 
 
 def linked(queues: Iterable[Queue]) -> list[Queue]:
-    """All rows of the tree, with the weights that they have from above: only a queue's own are in its row."""
+    """All rows of the tree, in their order, with the weights from above: only a queue's own are in its row."""
+    rows = list(queues)
     tables = dict[str, UserWeights]()
-    found = []
-    for queue in sorted(queues, key=lambda queue: queue.path.count(".")):
+    found: dict[str, Queue] = {}
+    for queue in sorted(rows, key=lambda queue: queue.path.count(".")):
         weights = weights_of(queue.user_weights)
         if weights.above is NOT_LINKED:
             weights = below(tables.get(queue.parent_path or "", NO_WEIGHTS), weights.own)
         if queue.user_weights or weights.above is not None:
             queue = replace(queue, user_weights=cast("Any", weights))
         tables[queue.path] = weights
-        found.append(queue)
-    return found
+        found[queue.path] = queue
+    return [found[queue.path] for queue in rows]
 
 
 def _amounts(kept: Sequence[tuple[str, float, str]]) -> Amounts:
