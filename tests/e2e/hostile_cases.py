@@ -163,7 +163,7 @@ def failed_before_a_pod() -> Sequence[Case]:
                 name=f"image of {what}",
                 fields={"queue": "images"},
                 spec={"environment": entries({**DOCKER, IMAGE: image})},
-                failed="expected the name of an image",
+                refused="expected the name of an image",
             )
             for what, image in images.items()
         ),
@@ -171,7 +171,7 @@ def failed_before_a_pod() -> Sequence[Case]:
             name="image of a registry that is not allowed",
             fields={"queue": "images"},
             spec={"environment": entries({**DOCKER, IMAGE: "evil.example/yodel/x:1"})},
-            failed="is not allowed in this queue; allowed: localhost/yodel/",
+            refused="is not allowed in this queue; allowed: localhost/yodel/",
         ),
         Case(name="the superuser", user="root", failed="root (is not whitelisted|not found)"),
         Case(name="a user's number", user="2001", failed="2001 not found"),
