@@ -5,6 +5,7 @@ Strategies are made from the records' own annotations: a field added to a record
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from types import UnionType
@@ -111,7 +112,10 @@ applications = records(Application)
 attempts = records(Attempt)
 containers = records(Container)
 nodes = records(Node)
-queues = records(Queue)
+queues = records(Queue).map(
+    lambda queue: replace(queue, user_weights=tuple(sorted(dict(queue.user_weights).items())))
+)
+"""A user has one weight, and the users have their order."""
 scheduler_confs = records(SchedulerConf)
 past_usages = records(PastUsage)
 master_keys = records(MasterKey)
