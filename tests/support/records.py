@@ -112,9 +112,7 @@ applications = records(Application)
 attempts = records(Attempt)
 containers = records(Container)
 nodes = records(Node)
-queues = records(Queue).map(
-    lambda queue: replace(queue, user_weights=tuple(sorted(dict(queue.user_weights).items())))
-)
+queues = records(Queue).map(lambda queue: replace(queue, user_weights=tuple(sorted(dict(queue.user_weights).items()))))
 """A user has one weight, and the users have their order."""
 scheduler_confs = records(SchedulerConf)
 past_usages = records(PastUsage)
