@@ -115,10 +115,12 @@ def test_image_that_is_nowhere(cluster: KubeCluster, running: Running) -> None:
     assert "no image for pod" in failure(cluster, running.absent)
 
 
-def test_master_that_no_node_could_take_is_refused(running: Running) -> None:
-    result = running.too_big.result(END_TIMEOUT_S)
-    assert result.returncode != 0
-    assert "maximum allowed allocation" in result.text
+def test_master_without_room_says_why(cluster: KubeCluster, running: Running) -> None:
+    application_id = running.too_big.application_id()
+    wait_for("the reason", lambda: "free in one piece" in diagnostics(cluster, application_id))
+    assert cluster.application(application_id)["state"] == "ACCEPTED"
+    assert cluster.live_pods(application_id) == [], "no pod is made that no node has the room for"
+    assert cluster.target.yarn("application", "-kill", application_id).returncode == 0
 
 
 def test_full_quota_is_waited_for(patient: Submission) -> None:
