@@ -138,13 +138,13 @@ def refused() -> Sequence[Case]:
             refused="10000",
         ),
         Case(name="resource without path", spec=resources({"key": "a", "value": more}), refused="a URI with a path"),
-        Case(name="user that is a path", user="../../etc", refused="a user name"),
-        Case(name="user with a line's end", user="yodel-bob\nroot", refused="a user name"),
+        Case(name="user that is a path", user="../../etc", refused="Invalid user.name"),
+        Case(name="user with a line's end", user="yodel-bob\nroot", refused="Invalid user.name"),
     )
 
 
 def failed_before_a_pod() -> Sequence[Case]:
-    """Accepted, as Hadoop does, and ended with a reason."""
+    """Accepted, as Hadoop does, and ended with a reason; or refused, where nothing could ever run."""
     queues = {"that is a path": "../../etc", "of shell text": SHELL_TEXT[0], "of 10,001 characters": LONG}
     images = {
         "shell text": "localhost/yodel/x;$(id)",
@@ -173,8 +173,8 @@ def failed_before_a_pod() -> Sequence[Case]:
             spec={"environment": entries({**DOCKER, IMAGE: "evil.example/yodel/x:1"})},
             refused="is not allowed in this queue; allowed: localhost/yodel/",
         ),
-        Case(name="the superuser", user="root", failed="root (is not whitelisted|not found)"),
-        Case(name="a user's number", user="2001", failed="2001 not found"),
+        Case(name="the superuser", user="root", refused="root (is not whitelisted|not found)"),
+        Case(name="a user's number", user="2001", refused="2001 not found"),
     )
 
 
