@@ -40,7 +40,6 @@ class Case:
     refused: str = ""
     status: int = 400
     failed: str = ""
-    waits: str = ""
     printed: str = ""
 
     def context(self) -> dict[str, Any]:
@@ -207,7 +206,7 @@ def failed_in_a_pod() -> Sequence[Case]:
             Case(
                 name=f"resource type that is {what}",
                 fields={"resource": {"memory": 256, "vCores": 1, "resourceInformations": informations(name)}},
-                waits="more than any node has that could take it",
+                refused="maximum allowed allocation",
             )
             for what, name in types.items()
         ),

@@ -92,7 +92,6 @@ class Hostilities:
     ) -> None:
         self.cluster, self._seen = cluster, seen
         self.programs = programs(cluster)
-        self._waited: dict[str, str] = {}
         around = Surroundings(
             files=uploaded(cluster),
             state=f"{FOLDER}/state/{neighbour.pod.node}",
@@ -110,20 +109,6 @@ class Hostilities:
         answer = self.answers[name]
         assert answer.status == 202, answer.text
         return self.cluster.ended(answer.application_id)
-
-    def waiting(self, name: str) -> str:
-        """Why an application waits; it is killed then."""
-        answer = self.answers[name]
-
-        def probe() -> str:
-            app = self.cluster.application(answer.application_id)
-            text: str = app["diagnostics"]
-            return text if re.search(CASES[name].waits, text) else ""
-
-        if name not in self._waited:
-            self._waited[name] = wait_for(f"why {name} waits", probe)
-            self.cluster.kill(BOB, answer.application_id)
-        return self._waited[name]
 
     @cached_property
     def pods(self) -> Sequence[Pod]:
@@ -217,8 +202,6 @@ def hostilities(
 def over(hostilities: Hostilities) -> Hostilities:
     """When all of it has come to its end."""
     for name, answer in hostilities.answers.items():
-        if CASES[name].waits:
-            hostilities.waiting(name)
         if answer.status == 202:
             hostilities.ended(name)
     return hostilities
@@ -235,12 +218,6 @@ def test_application_ends_with_a_reason(hostilities: Hostilities, name: str) -> 
     app = hostilities.ended(name)
     assert app["finalStatus"] == "FAILED"
     assert re.search(CASES[name].failed, app["diagnostics"]), app["diagnostics"][:4000]
-
-
-@pytest.mark.parametrize("name", [case.name for case in CASES.values() if case.waits])
-def test_application_waits_and_says_why(hostilities: Hostilities, name: str) -> None:
-    assert "Cannot be placed" in hostilities.waiting(name)
-    assert hostilities.ended(name)["state"] == "KILLED"
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES.values() if case.printed])
