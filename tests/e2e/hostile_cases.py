@@ -1,7 +1,7 @@
 """What a hostile submitter may put into a submission, by REST, and what is to come of it.
 
 Whoever reads a case sees its end: ``refused``, words of the answer to the submission; ``failed``, words of the
-application's diagnostics; ``waits``, the same of one that goes on waiting until it is killed; ``printed``, words of its
+application's diagnostics; ``printed``, words of its
 container, which ran and did no harm.  All are regular expressions.
 """
 
