@@ -331,7 +331,7 @@ def harmless(around: Surroundings) -> Sequence[Case]:
                 "max-app-attempts": 2**31 - 1,
                 "attempt-failures-validity-interval": 2**63 - 1,
                 "application-timeouts": entries({"LIFETIME": 2**63 - 1}),
-                "log-aggregation-context": {"log-include-pattern": "(", "log-aggregation-policy-class-name": "../x"},
+                "log-aggregation-context": {"log-include-pattern": "\\X", "log-aggregation-policy-class-name": "../x"},
             },
             printed="harmless",
         ),
