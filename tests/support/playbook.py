@@ -254,6 +254,7 @@ class World:
             await self.run(self.rm.preemption.look())
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.master_keys.look())
+        await self.run(self.rm.marked_queues.look())
         await self.settle()
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.forgetting.round())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any
 
@@ -10,11 +11,13 @@ import httpx2
 import pytest
 
 from tests.support.api_rows import RUNNING, fill
+from tests.support.records import a_submission, an_application
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
+from yodel.domain.states import ApplicationState
 from yodel.errors import Unavailable
 from yodel.services.scheduling.configuration import assembling
 
@@ -227,6 +230,27 @@ async def test_an_empty_queue_that_was_added_goes_with_the_version_that_comes_ba
     back = await call(world, "POST", "/queue-history/2/revert", {}, since=3)
     assert back.status_code == 200
     assert "root.c" not in paths(world)
+
+
+async def test_a_used_queue_is_marked_to_go_and_shown_as_draining(world: RestWorld) -> None:
+    await halved(world)
+    assert (await call(world, "GET", "/queues/root.a")).json()["to_be_removed"] is None
+    row = an_application(1, state=ApplicationState.RUNNING, submission=a_submission(queue="root.a"))
+    await world.put(row)
+    told = await call(world, "POST", "/queue-history/1/revert", {}, dry_run="true")
+    marked = {"property": f"{PREFIX}root.a.yodel.to-be-removed", "before": None, "after": "3 admin"}
+    assert (told.status_code, marked in told.json()["changes"], world.rm.scheduler_conf.version) == (200, True, 2)
+    back = await call(world, "POST", "/queue-history/1/revert", {}, since=2)
+    assert marked in back.json()["changes"]
+    shown = (await call(world, "GET", "/queues/root.a")).json()
+    assert (shown["state"], shown["capacity"]) == ("DRAINING", "0")
+    assert shown["to_be_removed"] == {"version": 3, "author": "admin"}
+
+    await world.put(replace(row, state=ApplicationState.FINISHED))
+    await world.rm.marked_queues.look()
+    assert paths(world) == {"root", "root.default"}
+    (last, *_) = (await call(world, "GET", "/queue-history")).json()["items"]
+    assert (last["version"], last["author"], "marked to go by version 3" in last["reason"]) == (4, "admin", True)
 
 
 async def test_version_comes_back_from_any_with_a_star(world: RestWorld) -> None:
