@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tests.support.playbook import World, a_submission
-from yodel.errors import Refused, Unavailable, YodelError
+from tests.support.rm_options import Options
+from yodel.domain.queues.queue import Queue
+from yodel.errors import AccessDenied, Refused, Unavailable, YodelError
 from yodel.hadoop_pb import yarn_protos_pb2 as pb
 from yodel.ports.identity import PosixUser
 from yodel.ports.store import Store
@@ -80,4 +82,14 @@ async def test_the_same_submission_again_asks_nobody() -> None:
         application_id = await world.submit(user="alice")
         world.directory.is_down, world.directory.asked = True, []
         await world.run(world.rm.submission.submit(application_id, a_submission(user="alice")))
+        assert world.directory.asked == []
+
+
+async def test_who_may_not_submit_to_the_queue_learns_of_no_account() -> None:
+    root = Queue(path="root", is_leaf=False, submit_acl=" ", administer_acl=" ")
+    queues = (root, Queue(path="root.default", submit_acl="bob"))
+    async with KnownWorld(Options(queues=queues, acl_enable=True)) as world:
+        for user in ("alice", "nobody"):
+            with pytest.raises(AccessDenied, match="does not have permission to submit"):
+                await world.submit(user=user)
         assert world.directory.asked == []

@@ -10,14 +10,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.api_rows import RUNNING, fill
-from tests.support.records import a_submission, an_application
+from tests.support.api_rows import NODE, RUNNING, fill
+from tests.support.records import a_container, a_submission, an_application, an_attempt
 from tests.support.rest_world import RestWorld, rest_world
 from yodel.domain.acl import AccessRules, Acl
 from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.properties import MAXIMUM_AM_SHARE
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
-from yodel.domain.states import ApplicationState
+from yodel.domain.states import ApplicationState, AttemptState, ContainerState
 from yodel.errors import Unavailable
 from yodel.services.scheduling.configuration import assembling
 
@@ -157,6 +157,33 @@ async def test_who_would_lose_containers_for_it_is_named_where_queues_give_back(
     (over,) = (await call(filled, "POST", "/queues", body, dry_run="true")).json()["over_maximum"]
     assert over["losers"] == [{"application": str(RUNNING.id), "containers": 1}]
     assert (over["more_losers"], over["ends_after_seconds"]) == (0, 18.0)
+
+
+async def test_of_many_who_would_lose_containers_twenty_are_named_and_the_others_counted(filled: RestWorld) -> None:
+    filled.rm.quotas.preemption = PreemptionRules(is_enabled=True)
+    numbers = range(10, 60)
+    await filled.put(*(an_application(n, state=ApplicationState.RUNNING) for n in numbers))
+    await filled.put(*(an_attempt(n, state=AttemptState.RUNNING) for n in numbers))
+    await filled.put(*(a_container(n, state=ContainerState.RUNNING, node_id=NODE.id) for n in numbers))
+    body = {**HALVES, "change": [{"path": "root.default", "properties": {"capacity": "50", "maximum-capacity": "50"}}]}
+    found = (await call(filled, "POST", "/queues", body, dry_run="true")).json()["over_maximum"]
+    over = next(one for one in found if one["path"] == "root.default")
+    excess_mib = over["used"]["memory_mib"] - over["maximum"]["memory_mib"]
+    assert (len(over["losers"]), over["more_losers"]) == (20, -(-excess_mib // 2048) - 20)
+    assert (over["more_losers"] > 0, over["ends_after_seconds"]) == (True, 18.0)
+
+
+async def test_of_those_whom_the_asker_may_not_view_only_the_number_is_told(acls: RestWorld) -> None:
+    acls.rm.quotas.preemption = PreemptionRules(is_enabled=True)
+    row = an_application(9, state=ApplicationState.RUNNING, submission=a_submission(user="bob", queue="root.a.x"))
+    await acls.put(row, an_attempt(9, state=AttemptState.RUNNING))
+    await acls.put(a_container(9, queue="root.a.x", user="bob", state=ContainerState.RUNNING, node_id=NODE.id))
+    shares = [{"path": f"root.a.{name}", "properties": {"capacity": text}} for name, text in (("x", "5"), ("y", "95"))]
+    shares[0]["properties"]["maximum-capacity"] = "5"
+    for user, losers, more in (("alice", [], 1), ("admin", [{"application": str(row.id), "containers": 1}], 0)):
+        answer = await call(acls, "PATCH", "/queues", {"change": shares}, dry_run="true", user=user)
+        (over,) = answer.json()["over_maximum"]
+        assert (over["path"], over["losers"], over["more_losers"]) == ("root.a.x", losers, more)
 
 
 @pytest.mark.parametrize(
