@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +26,7 @@ class Directory:
 
     is_down: bool = False
     asked: list[str] = field(default_factory=list)
+    threads: set[int] = field(default_factory=set)
 
     def groups_of(self, user: str) -> Sequence[str]:
         return ()
@@ -34,6 +36,7 @@ class Directory:
 
     def posix_user(self, user: str) -> PosixUser:
         self.asked.append(user)
+        self.threads.add(threading.get_ident())
         if self.is_down:
             raise Unavailable("the directory does not answer")
         if user != "alice":
@@ -62,6 +65,7 @@ async def test_an_account_that_is_not_there_is_refused_and_a_lookup_that_fails_i
             await world.submit(user=user)
         assert world.rm.state.applications == {}
         assert world.directory.asked == [user], "once"
+        assert threading.get_ident() not in world.directory.threads, "beside the loop"
 
 
 async def test_an_image_that_is_not_allowed_is_refused() -> None:

@@ -90,13 +90,23 @@ async def test_wish_is_kept_and_tried_again_after_a_while(world: World) -> None:
     assert planned(world, "root.a") == 14
 
 
-async def test_a_node_that_comes_ends_the_wait(world: World) -> None:
-    await stuck_and_waiting(world)
+@pytest.mark.parametrize("news", ["node", "label", "queue"])
+async def test_a_node_a_label_or_a_queue_that_changes_ends_the_wait(world: World, news: str) -> None:
+    _, other = await stuck_and_waiting(world)
     await world.pass_time(WAIT_S)
-    assert planned(world, "root.a") == 4
-    await world.register_node(replace(NODE, host="another"), Resource(16384, 16))
+    bind(world, "root.b")
     await world.settle()
-    assert planned(world, "root.a") > 4
+    await other.beat(releases=[granted.container.id for granted in (await other.beat()).granted])
+    await world.pass_time(1)
+    assert planned(world, "root.a") == 4, "there is room, and five seconds are not over"
+    if news == "node":
+        await world.register_node(replace(NODE, host="another"), Resource(1024, 1))
+    elif news == "label":
+        await world.run(world.rm.engine.do(lambda tx: tx.put(replace(tx.node(NODE), labels=("gpu",)))))
+    else:
+        await world.run(world.rm.engine.do(lambda tx: tx.queues.rows.append(replace(A, priority=1))))
+    await world.settle()
+    assert planned(world, "root.a") >= 14
 
 
 async def test_nobody_gives_way_where_nobody_wants_the_share_or_could_have_it(world: World) -> None:
