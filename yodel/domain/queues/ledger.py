@@ -36,7 +36,8 @@ UNLIMITED = 2**31 - 1
 
 
 class Use(Protocol):
-    """What live containers hold, those of ApplicationMasters apart too."""
+    """What live containers hold, those of ApplicationMasters apart too.  It stays as it is: when something else is
+    held, there is another one."""
 
     @property
     def resource(self) -> Resource: ...
@@ -107,11 +108,7 @@ class Ledger:
 
     def hold_still(self) -> None:
         """Keep what is held at this moment, whatever becomes of the figures it was made of."""
-        by_queue, by_user = self._by_queue, self._by_user
-        self._queue_now = {path: (use.resource, use.am_resource) for path, use in by_queue.items()} | self._queue_now
-        self._masters_now = {path: use.masters for path, use in by_queue.items()} | self._masters_now
-        self._user_now = {key: (use.resource, use.am_resource) for key, use in by_user.items()} | self._user_now
-        self._by_queue, self._by_user = {}, {}
+        self._by_queue, self._by_user = dict(self._by_queue), dict(self._by_user)
         self._unmanaged = dict(self._unmanaged)
         self._forget()
 

@@ -9,9 +9,12 @@ from yodel.domain.application import Application
 from yodel.domain.ids import ApplicationId
 from yodel.services.writer.usage import Usage
 
+NOTHING = Usage()
+
 
 class QueueUse:
-    """An application's containers count in the queue it is in now, whatever queue they were started in."""
+    """An application's containers count in the queue it is in now, whatever queue they were started in.  A usage that
+    changes is another one, so that a copy of a book is the book at that moment."""
 
     def __init__(self) -> None:
         self.by_queue: dict[str, Usage] = {}
@@ -38,14 +41,12 @@ class QueueUse:
     def charge(self, application: Application, held: Usage, sign: int) -> None:
         self.version += 1
         queue, user = application.submission.queue, application.submission.user
-        of_user = self.by_user.setdefault((queue, user), Usage())
-        of_user.add(held, sign)
+        of_user = self.by_user[queue, user] = self.by_user.get((queue, user), NOTHING).plus(held, sign)
         if not of_user.containers:
             del self.by_user[queue, user]
         for path in accumulate(queue.split("."), "{}.{}".format):
             self._changed.add(path)
-            of_queue = self.by_queue.setdefault(path, Usage())
-            of_queue.add(held, sign)
+            of_queue = self.by_queue[path] = self.by_queue.get(path, NOTHING).plus(held, sign)
             if not of_queue.containers:
                 del self.by_queue[path]
 
