@@ -274,8 +274,9 @@ async def test_unmanaged_masters_that_run_when_the_number_is_lowered_go_on_after
         for am in ams:
             await am.obtain(1)
         lowered = replace(A, maximum_parallel_applications=1)
-        await world.run(world.rm.engine.do(lambda tx: tx.queues.rows.append(lowered)))
+        world.options = replace(world.options, queues=(ROOT, lowered, B))
         await world.restart()
+        assert world.rm.state.queues["root.a"].maximum_parallel_applications == 1
         for am in ams:
             await am.register()
             await am.beat(ask(1))
