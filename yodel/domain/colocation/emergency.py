@@ -152,8 +152,8 @@ def first_to_go(candidates: Iterable[Candidate], ranks: Sequence[ContainerId]) -
     """
     places: Mapping[ContainerId, int] = {container_id: place for place, container_id in enumerate(ranks)}
 
-    def turn(one: Candidate) -> tuple[bool, bool, int, int, int, ContainerId]:
-        place = places.get(one.container_id, -1)
-        return one.is_master, not one.is_running, -max(0, one.over_mib), place, -one.started_ms, one.container_id
+    def turn(one: Candidate) -> tuple[bool, bool, int, int, int, int, int]:
+        newest = (-one.started_ms, -one.container_id.application_id.sequence, -one.container_id.number)
+        return one.is_master, not one.is_running, -one.over_mib, places.get(one.container_id, -1), *newest
 
     return min(candidates, key=turn, default=None)

@@ -133,7 +133,7 @@ def names(candidates: list[Candidate], ranks: list[int]) -> list[int]:
 
 
 def one(number: int, **changes: int | bool) -> Candidate:
-    return Candidate(container_id=container(number), started_ms=number, **changes)  # type: ignore[arg-type]
+    return Candidate(container_id=container(number), **{"started_ms": 7, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -146,6 +146,7 @@ def one(number: int, **changes: int | bool) -> Candidate:
         ([one(1, is_master=True, over_mib=9), one(2, is_running=False)], [1, 2], [2, 1]),
         ([one(2, is_running=False), one(3)], [2, 3], [3, 2]),
         ([one(2), one(3, over_mib=5), one(4, over_mib=9)], [2, 3, 4], [4, 3, 2]),
+        ([one(2, started_ms=8), one(3), one(4)], [], [2, 4, 3]),
         ([], [2], []),
     ],
 )
