@@ -16,8 +16,8 @@ from nm_plugin.cgroups.files import FILE_BYTES_MAX, LostReading, number_in
 from nm_plugin.launch.survivors import ENVIRON_BYTES_MAX
 from yodel.domain.ids import ContainerId
 
-GROUPS_MAX = 4_096
-"""Of pods, and of the containers in one: a kubelet has a few hundred at most."""
+LISTED_MAX = 4_096
+"""Of pods, of the containers in one, of its processes: a kubelet has a few hundred at most."""
 _NAMES = (b"YODEL_CONTAINER_ID", b"CONTAINER_ID")
 
 
@@ -38,9 +38,11 @@ def _containers(
     pod: Path, known: Mapping[bytes, ContainerId], owners: Mapping[ContainerId, int], proc: Path
 ) -> Iterator[ContainerId]:
     """By the processes of a pod, the oldest first."""
-    for pid in sorted(pid for group in (pod, *_below(pod)) for pid in _pids(group)):
-        container_id = known.get(_marked(proc / str(pid)))
-        if container_id is not None and _is_of(proc / str(pid), owners[container_id]):
+    users = {str(uid) for uid in owners.values()}
+    for pid in sorted(pid for group in (pod, *_below(pod)) for pid in _pids(group))[:LISTED_MAX]:
+        uid = _uid(proc / str(pid))
+        container_id = known.get(_marked(proc / str(pid))) if uid in users else None
+        if container_id is not None and str(owners[container_id]) == uid:
             yield container_id
 
 
@@ -50,7 +52,7 @@ def _below(group: Path) -> list[Path]:
             found = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []  # the pod has ended meanwhile
-    return sorted(found)[:GROUPS_MAX]
+    return sorted(found)[:LISTED_MAX]
 
 
 def _pids(group: Path) -> list[int]:
@@ -83,13 +85,15 @@ def _marked(process: Path) -> bytes:
     return next((variables[name] for name in _NAMES if name in variables), b"")
 
 
-def _is_of(process: Path, uid: int) -> bool:
+def _uid(process: Path) -> str:
+    """Empty where it has ended, or has several."""
     try:
         status = _content(process / "status")
     except OSError:
-        return False
+        return ""
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-    return set(fields.get("Uid", "").split()) == {str(uid)}
+    uids = set(fields.get("Uid", "").split())
+    return uids.pop() if len(uids) == 1 else ""
 
 
 def _content(path: Path) -> str:
