@@ -26,7 +26,6 @@ from nm_plugin.capacity.bounds import Batch, Bounds, running_batch
 from nm_plugin.capacity.clock import MonotonicClock
 from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
 from nm_plugin.capacity.lender import Lender
-from nm_plugin.cgroups.detect import mounted_version
 from nm_plugin.container.applications import Applications, EndOf
 from nm_plugin.container.book import ContainerBook
 from nm_plugin.container.ending import Ending
@@ -315,15 +314,20 @@ class NodeAgent:
     ) -> EmergencyWatch | None:
         """None where no cgroups are seen: nothing tells which containers run on lent capacity."""
         settings = self._settings
-        mount = Path(settings.cgroup_mount)
-        if not settings.cgroup_mount or mounted_version(mount) is None:
+        if not from_settings.sees_cgroups(settings):
             return None
 
         async def alive() -> list[Living]:
             return await living(manager.all(), accounts)
 
         return EmergencyWatch(
-            mount, settings.cgroup_root, MonotonicClock(), self._measuring, alive, manager.kill, changed
+            Path(settings.cgroup_mount),
+            settings.cgroup_root,
+            MonotonicClock(),
+            self._measuring,
+            alive,
+            manager.kill,
+            changed,
         )
 
     def _lender(
