@@ -11,8 +11,10 @@ import pytest
 from tests.support.api_rows import NODE, fill
 from tests.support.loans import measured_report
 from tests.support.served_world import Served, serving_world
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import Bound
 from yodel.domain.colocation.switch import Colocation
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
@@ -99,6 +101,17 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
     refused = served.invoke("colocation", "on", "limits=yes")
     assert refused.exit_code != 0
     assert "yodel.colocation.limits: 'yes'; expected true or false" in refused.output
+
+
+def test_a_node_whose_memory_runs_short_says_what_was_measured_and_who_was_ended(served: Served) -> None:
+    assert served.invoke("colocation", "on").exit_code == 0
+    hear(served)
+    container = ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3)
+    short = Emergency(reason="node memory 1.9 GiB of 2.0 GiB (95 %)", cool_down_s=60, containers=(container,))
+    served.on_loop(lambda: served.world.rm.publishing.hear_emergency(NODE.id, "kube-1", short))
+    lines = served.invoke("node", "explain", "kube-1").stdout.splitlines()
+    assert lines[0].startswith(f"kube-1 is CLOSED: its memory runs short: {short.reason}; nothing new starts for ")
+    assert lines[2:4] == [f"memory runs short: {short.reason}", f"  {container} was ended for it"]
 
 
 def by_name(lines: list[str]) -> list[str]:
