@@ -105,6 +105,8 @@ class Bounds:
         self._pods: dict[ContainerId, _Pod] = {}
         self._recorded: set[str] | None = None
         self._groups: BestEffort | None = None
+        self._best_effort = ""
+        self._looked: tuple[bool, int] | None = None
         self._problem = ""
         self._log = structlog.get_logger(__name__)
 
@@ -136,6 +138,15 @@ class Bounds:
     def problem(self) -> str:
         return self._problem
 
+    def written_groups(self) -> int | None:
+        """Return how many groups have what was written; None before the word that holds now was acted upon."""
+        looked = self._looked
+        return looked[1] if looked is not None and looked[0] == self._is_on else None
+
+    def best_effort(self) -> str:
+        """Return the path of the group that they are in, below the mount; empty where it was not looked for."""
+        return self._best_effort
+
     async def killed_at_limit(self, container_id: ContainerId) -> str:
         """Say that the kernel ended a process of the container at its limit; empty: not as far as is known."""
         return await self._threads.run(self._killed, container_id)
@@ -143,30 +154,34 @@ class Bounds:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            if self._is_on or (self._is_on is False and self._recorded != set()):
+            if self._is_on or (self._is_on is False and (self._recorded != set() or self.written_groups() is None)):
                 await self._threads.run(self.look, await self._running() if self._is_on else ())
             await self._clock.sleep(INTERVAL_MS)
 
     def look(self, running: Iterable[Batch]) -> None:
         """One second's work.  Blocks."""
-        if self._is_on is None:
+        is_on = self._is_on
+        if is_on is None:
             return  # nobody has said yet whether there are limits: what stands there stays
         problem = ""
         try:
             if self._recorded is None:
                 self._recorded = read_or_drop(self._file, lambda said: {str(one) for one in said["pods"]}) or set()
             if self._writable is None:
-                problem = NOT_MOUNTED if self._is_on else NOT_UNDONE if self._recorded else ""
-            elif self._is_on or self._recorded:
+                problem = NOT_MOUNTED if is_on else NOT_UNDONE if self._recorded else ""
+            elif is_on or self._recorded:
                 if self._groups is None:
-                    self._groups = BestEffort(self._writable, find_layout(self._mount, self._cgroup_root))
-                if self._is_on:
+                    layout = find_layout(self._mount, self._cgroup_root)
+                    self._groups, self._best_effort = BestEffort(self._writable, layout), str(layout.best_effort)
+                if is_on:
                     self._hold(self._groups, running)
                 else:
                     self._undo(self._groups)
         except (OSError, LostReading) as error:
             problem = f"limits: {error}"
             self._let_go()
+        if self._recorded is not None:
+            self._looked = (is_on, len(self._recorded))
         if problem and problem != self._problem:
             self._log.warning("limits_not_held", reason=problem)
         self._problem = problem

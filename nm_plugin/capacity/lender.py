@@ -1,6 +1,7 @@
 """The loop of measuring, and what of it goes with which heartbeat.
 
-Nothing is read and nothing is said without a policy.  A report goes when what it says has changed, and again when
+Nothing is read without a policy, and nothing said but how many groups still have what was written to them, once.  A
+report goes when what it says has changed, and again when
 REPEAT_MS have passed, so that the ResourceManager can tell an agent that measures from one that does not; only a new
 amount asks for a heartbeat before its time.
 """
@@ -87,11 +88,12 @@ class Lender:
     def due(self) -> CapacityReport | None:
         """Return what the next heartbeat should say, None when the ResourceManager knows it."""
         report, now_ms = self._bounded(), self._clock.now_ms()
-        if report is None or (
-            self._told is not None and _says(report) == _says(self._told) and now_ms - self._told_ms < REPEAT_MS
-        ):
+        if report is None:
             return None
-        return replace(report, age_ms=now_ms - self._report_ms)
+        is_told = self._told is not None and _says(report) == _says(self._told)
+        if is_told and (not report.policy_version or now_ms - self._told_ms < REPEAT_MS):
+            return None
+        return replace(report, age_ms=now_ms - self._report_ms) if report.policy_version else report
 
     def told(self, report: CapacityReport | None) -> None:
         """The ResourceManager has it."""
@@ -126,11 +128,22 @@ class Lender:
 
     def _bounded(self) -> CapacityReport | None:
         report, bounds = self._report, self._bounds
-        if report is None or bounds is None:
+        if bounds is None:
             return report
+        written = bounds.written_groups()
+        if report is None and self._policy is None and written is not None:
+            report = CapacityReport(policy_version="", source="", age_ms=0, loans=())
+        if report is None:
+            return None
         problem = bounds.problem()
         problems = (*report.problems, problem) if problem else report.problems
-        return replace(report, problems=problems, bounds=bounds.shown())
+        return replace(
+            report,
+            problems=problems,
+            bounds=bounds.shown(),
+            written_groups=written,
+            best_effort=bounds.best_effort(),
+        )
 
     def _take(self, report: CapacityReport, now_ms: int) -> None:
         before, self._report, self._report_ms = self._report, report, now_ms
@@ -150,7 +163,8 @@ class Lender:
 
 def _says(report: CapacityReport) -> tuple[object, ...]:
     """Whether there is a problem counts and not its words: a counter in them would change each second."""
-    return report.policy_version, report.source, bool(report.problems), _amounts(report), report.bounds
+    limits = report.bounds, report.written_groups, report.best_effort
+    return report.policy_version, report.source, bool(report.problems), _amounts(report), *limits
 
 
 def _amounts(report: CapacityReport) -> dict[str, int]:

@@ -91,6 +91,8 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (4, "loans", "YodelLoanProto", True),
         (5, "problems", STRING, True),
         (6, "bounds", "YodelBoundProto", True),
+        (10, "written_groups", INT64, False),
+        (11, "best_effort", STRING, False),
     ),
     "YodelBoundProto": (
         (1, "container", STRING, False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,11 +12,12 @@ import pytest
 from tests.support.api_rows import NODE, fill
 from tests.support.loans import measured_report
 from tests.support.served_world import Served, serving_world
-from yodel.domain.colocation.report import Bound
+from yodel.domain.colocation.report import Bound, CapacityReport
 from yodel.domain.colocation.switch import Colocation
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.dialects import dialect
 from yodel.translator.pools import rules_of
+from yodel.translator.undo_lines import undo_lines
 
 CPU, MEMORY = "kubernetes.io/batch-cpu", "kubernetes.io/batch-memory"
 
@@ -99,6 +101,32 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
     refused = served.invoke("colocation", "on", "limits=yes")
     assert refused.exit_code != 0
     assert "yodel.colocation.limits: 'yes'; expected true or false" in refused.output
+
+
+def test_off_waits_until_every_node_has_confirmed_and_says_what_to_run_elsewhere(served: Served) -> None:
+    rm = served.world.rm
+    served.invoke("colocation", "on", "limits=true")
+
+    def confirm(groups: int) -> None:
+        said = CapacityReport(policy_version="", source="", age_ms=0, loans=(), written_groups=groups)
+        served.on_loop(lambda: rm.written_limits.hear(NODE.id, "kube-1", said))
+
+    confirm(2)
+    late = served.invoke("colocation", "off", "--wait", "0")
+    assert late.exit_code == 1, late.output
+    assert "kube-1: its agent has not confirmed yet that everything is undone." in late.stdout
+    lines = late.stdout.partition("As root on kube-1:\n")[2].splitlines()
+    assert [line.strip() for line in lines] == [*undo_lines("")]
+    served.on_loop(lambda: rm.nodes.give_up(NODE.id))
+    assert "kube-1\tSILENT\t2\t\tits agent is silent" in served.invoke("colocation", "status").stdout
+
+    answers = threading.Timer(0.2, confirm, [0])
+    answers.start()
+    done = served.invoke("colocation", "off", "--wait", "60")
+    answers.join()
+    assert done.exit_code == 0, done.output
+    assert "kube-1: its agent has confirmed that nothing that it wrote is left, at 20" in done.stdout
+    assert re.search(r"^Limits +1 UNDONE$", served.invoke("colocation", "status").stdout, re.M)
 
 
 def by_name(lines: list[str]) -> list[str]:

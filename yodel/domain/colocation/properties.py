@@ -14,7 +14,7 @@ from typing import Final
 
 from yodel.domain.colocation.policy import FORMULA_RANGES, SHAPING_RANGES, Formula, Policy, Shaping
 from yodel.domain.colocation.presets import PRESETS
-from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.colocation.switch import Colocation
 from yodel.errors import Refused
 
 PREFIX: Final = "yodel.colocation."
@@ -66,7 +66,7 @@ def colocation_of(properties: Mapping[str, str]) -> Colocation:
     if dialect == "native":
         raise _refused(DIALECT, dialect, "a dialect other than native: cpu and memory are the kubelet's to publish")
     policy = _policy(said)
-    return Colocation(dialect=dialect, policy=policy) if is_on else replace(OFF, dialect=dialect)
+    return Colocation(dialect=dialect, policy=policy if is_on else None, limits=policy.limits)
 
 
 def version_of(policy: Policy) -> str:
