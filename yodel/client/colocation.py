@@ -164,7 +164,8 @@ def explained(found: JsonObject) -> list[str]:
 
 def _bound_line(one: JsonObject) -> str:
     written, read = ("-" if one[name] is None else one[name] for name in ("written", "read"))
-    line = f"  {one['container']} {one['file']}: decided {one['decided']}, written {written}, read {read}"
+    whose = one["container"] or "all of them"
+    line = f"  {whose} {one['file']}: decided {one['decided']}, written {written}, read {read}"
     back = f", put back {one['put_back']} times" if one["put_back"] else ""
     return line + back + (f" ({one['why']})" if one["why"] else "")
 

@@ -133,6 +133,7 @@ EXTENSION_MESSAGES: dict[str, Fields] = {
         (4, "memory", "YodelFormulaProto", False),
         (5, "shaping", "YodelShapingProto", False),
         (6, "limits", BOOL, False),
+        (7, "quota", BOOL, False),
     ),
 }
 

@@ -453,17 +453,19 @@ class YodelShapingProto(_message.Message):
     def __init__(self, window_s: _Optional[int] = ..., step_up_percent: _Optional[int] = ..., dead_band_percent: _Optional[int] = ..., dead_band_cpu_milli: _Optional[int] = ..., dead_band_memory_mib: _Optional[int] = ..., round_cpu_milli: _Optional[int] = ..., round_memory_mib: _Optional[int] = ...) -> None: ...
 
 class YodelPolicyProto(_message.Message):
-    __slots__ = ("version", "preset", "cpu", "memory", "shaping", "limits")
+    __slots__ = ("version", "preset", "cpu", "memory", "shaping", "limits", "quota")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PRESET_FIELD_NUMBER: _ClassVar[int]
     CPU_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     SHAPING_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
     version: str
     preset: str
     cpu: YodelFormulaProto
     memory: YodelFormulaProto
     shaping: YodelShapingProto
     limits: bool
-    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ..., limits: _Optional[bool] = ...) -> None: ...
+    quota: bool
+    def __init__(self, version: _Optional[str] = ..., preset: _Optional[str] = ..., cpu: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., memory: _Optional[_Union[YodelFormulaProto, _Mapping]] = ..., shaping: _Optional[_Union[YodelShapingProto, _Mapping]] = ..., limits: _Optional[bool] = ..., quota: _Optional[bool] = ...) -> None: ...

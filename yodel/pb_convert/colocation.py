@@ -86,6 +86,7 @@ def policy(message: pb.YodelPolicyProto) -> Policy | None:
         memory=_formula("colocation_policy.memory", message.memory),
         shaping=_shaping(message.shaping),
         limits=message.limits,
+        quota=message.quota,
     )
 
 
@@ -101,6 +102,7 @@ def policy_pb(value: Policy | None) -> pb.YodelPolicyProto:
         memory=_formula_pb(value.memory),
         shaping=pb.YodelShapingProto(**shaping),
         limits=value.limits or None,
+        quota=value.quota or None,
     )
 
 
@@ -124,7 +126,7 @@ def _bound(message: pb.YodelBoundProto) -> Bound:
         )
 
     return Bound(
-        container=_name(message.container),
+        container=_line("capacity.bounds.container", message.container, NAME_LENGTH_MAX),
         file=_name(message.file),
         decided=_within("capacity.bounds.decided", message.decided, *BOUND_RANGE),
         written=value("written"),

@@ -82,22 +82,24 @@ def test_limits_are_said_shown_and_taken_back(served: Served) -> None:
     assert on.exit_code == 0, on.output
     policy = served.world.rm.publishing.colocation.policy
     assert policy is not None
-    assert policy.limits
+    assert (policy.limits, policy.quota) == (True, False)
     bounds = (
+        Bound(container="", file="cpu.max", decided=4, written=4, read=5, put_back=1),
         Bound(container="c1", file="cpu.shares", decided=6, written=6, read=6),
         Bound(container="c1", file="memory.max", decided=7, written=None, read=-1, put_back=2, why="not written: no"),
     )
     report = replace(measured_report(3_000, 4_000, policy.version), bounds=bounds)
     served.on_loop(lambda: served.world.rm.publishing.hear(NODE.id, "kube-1", report))
-    assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-3:] == [
+    assert served.invoke("node", "explain", "kube-1").stdout.splitlines()[-4:] == [
         "batch pods are held to (-1: no limit)",
+        "  all of them cpu.max: decided 4, written 4, read 5, put back 1 times",
         "  c1 cpu.shares: decided 6, written 6, read 6",
         "  c1 memory.max: decided 7, written -, read -1, put back 2 times (not written: no)",
     ]
-    assert served.invoke("colocation", "on", "limits=false").exit_code == 0
+    assert served.invoke("colocation", "on", "limits=false", "quota=true").exit_code == 0
     policy = served.world.rm.publishing.colocation.policy
     assert policy is not None
-    assert not policy.limits
+    assert (policy.limits, policy.quota) == (False, True)
     refused = served.invoke("colocation", "on", "limits=yes")
     assert refused.exit_code != 0
     assert "yodel.colocation.limits: 'yes'; expected true or false" in refused.output

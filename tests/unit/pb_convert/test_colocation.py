@@ -31,6 +31,7 @@ REPORT = CapacityReport(
     loans=(_loan(CPU_MILLI), _loan(MEMORY_MIB)),
     problems=("memory.stat: no number",),
     bounds=(
+        Bound(container="", file="cpu.cfs_quota_us", decided=60_000, written=60_000, read=60_000),
         Bound(container="container_1_1_1_2", file="memory.max", decided=-1, written=None, read=7, put_back=3, why="no"),
     ),
     written_groups=0,
@@ -43,6 +44,7 @@ POLICY = Policy(
     memory=Formula(share_percent=65, counts_system=False, kept=5120, static_amount=0),
     shaping=Shaping(window_s=300, round_memory_mib=128),
     limits=True,
+    quota=True,
 )
 
 

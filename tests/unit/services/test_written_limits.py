@@ -16,8 +16,8 @@ from yodel.domain.colocation.switch import OFF, Colocation
 from yodel.services.nodes.publishing import STALE_S
 from yodel.services.nodes.written_limits import LimitsState
 
-LIMITED = Colocation(policy=replace(POLICY, version="two", limits=True), limits=True)
-WERE_LIMITED = Colocation(limits=True)
+LIMITED = Colocation(policy=replace(POLICY, version="two", limits=True), is_bounding=True)
+WERE_LIMITED = Colocation(is_bounding=True)
 GROUP = "kubepods/besteffort"
 
 

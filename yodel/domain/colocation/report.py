@@ -73,7 +73,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """One file of a batch pod's group; -1 is no limit.
+    """One file of a batch pod's group, or without a ``container`` of the group of all best-effort pods; -1 is no limit.
 
     ``decided`` is what is to stand there, ``written`` what the kernel last took, ``read`` what was read after that;
     None where that failed.  ``put_back`` counts how often somebody else had changed it.

@@ -48,9 +48,9 @@ class ResourceCapacity(Model):
 
 
 class CapacityBound(Model):
-    """One file of the control group of a batch pod; -1 is no limit."""
+    """One file of the control group of a batch pod, or of all best-effort pods; -1 is no limit."""
 
-    container: str
+    container: str = Field(description="Empty: of all best-effort pods of the node, whoever's they are.")
     file: str = Field(examples=["memory.limit_in_bytes"])
     decided: int = Field(description="What is to stand there.")
     written: int | None = Field(description="What the kernel last took; null: nothing yet.")

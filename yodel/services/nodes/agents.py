@@ -426,7 +426,7 @@ class NodeService:
     ) -> tuple[tuple[ContainerId, str], ...]:
         """Which pods are ours: an agent bounds no other."""
         policy = self._publishing.colocation.policy
-        if policy is None or not policy.limits:
+        if policy is None or not policy.bounds:
             runtime.named_pods = {}
             return ()
         uids: dict[ContainerId, str] = {}

@@ -164,7 +164,7 @@ class WrittenLimits:
 
     def _names(self, rows: Mapping[str, Sequence[Node]]) -> Iterator[str]:
         yield from self._was_written
-        if self._publishing.colocation.limits:
+        if self._publishing.colocation.is_bounding:
             yield from rows.keys() - self._was_written
 
     def _node(self, name: str, rows: Collection[Node], runtimes: Mapping[NodeId, Heard]) -> NodeLimits | None:
@@ -200,4 +200,4 @@ class WrittenLimits:
 
 def _bounds(colocation: Colocation) -> bool:
     """Whether agents bound pods now."""
-    return colocation.policy is not None and colocation.policy.limits
+    return colocation.policy is not None and colocation.policy.bounds
