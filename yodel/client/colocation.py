@@ -9,7 +9,7 @@ import typer
 from yodel.client.change_queues import DryRun, Reason, Since
 from yodel.client.commands import nodes
 from yodel.client.invoking import AsJson, NotDone, Server, run
-from yodel.errors import InvalidValue
+from yodel.errors import InvalidValue, Unavailable
 
 if TYPE_CHECKING:
     from yodel.client.api import JsonObject, RmClient
@@ -103,7 +103,12 @@ def switch_off(
     async def work(client: RmClient, screen: Screen) -> None:
         from yodel.client import show
 
-        await _change(client, screen, {"enabled": "false"}, reason, since, dry_run=dry_run, as_json=as_json)
+        try:
+            await _change(client, screen, {"enabled": "false"}, reason, since, dry_run=dry_run, as_json=as_json)
+        except Unavailable:
+            if wait is not None and not as_json:
+                _tell_lines_for_any_node(screen)
+            raise
         if dry_run:
             return
         if now:
@@ -219,6 +224,7 @@ async def nodes_with_limits_left(server: str) -> list[str] | None:
 async def _wait(client: RmClient, screen: Screen, found: JsonObject, wait_s: int, *, as_json: bool) -> None:
     """Node by node, as they confirm.  Raises NotDone: not all have."""
     import asyncio
+    import contextlib
     import time
 
     end_s, told = time.monotonic() + wait_s, set[str]()
@@ -233,7 +239,8 @@ async def _wait(client: RmClient, screen: Screen, found: JsonObject, wait_s: int
         if not missing or left_s <= 0:
             break
         await asyncio.sleep(min(LOOK_S, left_s))
-        found = await client.get("/colocation")
+        with contextlib.suppress(Unavailable):  # another one may take over meanwhile
+            found = await client.get("/colocation")
     if not missing:
         return
     if not as_json:
@@ -242,6 +249,15 @@ async def _wait(client: RmClient, screen: Screen, found: JsonObject, wait_s: int
         if (more := missing - len([node for node in limits["node_list"] if node["state"] != CONFIRMED])) > 0:
             screen.line(f"{more} more nodes have not confirmed either.")
     raise NotDone
+
+
+def _tell_lines_for_any_node(screen: Screen) -> None:
+    """Nobody can say which nodes they are for."""
+    from yodel.translator.undo_lines import undo_lines
+
+    screen.line("No ResourceManager answers. As root on each node where batch pods may have been bounded:")
+    for line in undo_lines(""):
+        screen.line(f"  {line}")
 
 
 def undoing(limits: list[JsonObject]) -> list[str]:

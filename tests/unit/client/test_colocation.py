@@ -6,12 +6,17 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
+import httpx2
 import pytest
+from typer.testing import CliRunner
 
 from tests.support.api_rows import NODE, fill
 from tests.support.loans import measured_report
 from tests.support.served_world import Served, serving_world
+from yodel import cli
+from yodel.client import api
 from yodel.domain.colocation.report import Bound, CapacityReport
 from yodel.domain.colocation.switch import Colocation
 from yodel.ports.kube_nodes import NodeObservation
@@ -129,6 +134,15 @@ def test_off_waits_until_every_node_has_confirmed_and_says_what_to_run_elsewhere
     assert done.exit_code == 0, done.output
     assert "kube-1: its agent has confirmed that nothing that it wrote is left, at 20" in done.stdout
     assert re.search(r"^Limits +1 UNDONE$", served.invoke("colocation", "status").stdout, re.M)
+
+
+def test_without_a_resource_manager_off_says_what_to_run_on_any_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(503, text="starting"))
+    monkeypatch.setattr(api, "RmClient", partial(api.RmClient, transport=transport))
+    monkeypatch.setenv("YODEL_SERVER", "http://rm:8088")
+    done = CliRunner().invoke(cli.app, ["colocation", "off", "--wait", "60"])
+    assert (done.exit_code, [line.strip() for line in done.stdout.splitlines()[1:]]) == (1, [*undo_lines("")])
+    assert "No ResourceManager answers." in done.stdout
 
 
 def by_name(lines: list[str]) -> list[str]:
