@@ -1,4 +1,4 @@
-"""What helm makes of ``colocation.enforce``: a Job before an uninstall that administers with a token of its own, and the
+"""What helm makes of ``colocation.enforce``: a Job before an uninstall that administers with a token of its own, and a
 ResourceManager that lets it in.
 """
 
