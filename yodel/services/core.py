@@ -52,6 +52,7 @@ from yodel.services.nodes.publishing import Publishing
 from yodel.services.nodes.sinks import NodeSinks
 from yodel.services.nodes.taking_back import TakingBack
 from yodel.services.nodes.topology import Topology
+from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.performer import EffectPerformer
 from yodel.services.pods.binder import Binder
 from yodel.services.pods.forgetting import Forgetting
@@ -233,11 +234,13 @@ class Core:
             ports.see_holdings,
             NodeSinks(self.lending, self.binder),
         )
+        self.written_limits = WrittenLimits(self.state, clock, self.publishing)
         self.nodes = NodeService(
             self.engine,
             clock,
             self.reconciler.end_from_outside,
             self.publishing,
+            self.written_limits,
             self.topology.place_of,
             self.reconciler.observed,
         )
@@ -251,9 +254,9 @@ class Core:
         self.decommission = Decommission(
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
-        self.capacities = Capacities(self.state, self.publishing)
+        self.capacities = Capacities(self.state, self.publishing, self.written_limits, self.nodes)
         self.taking_back = TakingBack(self.engine, self.publishing, self.rights)
-        self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing)
+        self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing, self.written_limits)
 
     def _wire_scheduling(self) -> None:
         limits, clock = self._limits, self._ports.clock
@@ -412,6 +415,7 @@ class Core:
     def use_colocation(self, colocation: Colocation) -> None:
         """From now on."""
         self.publishing.use(colocation, self.lending.rules)
+        self.written_limits.use(colocation)
 
     def _use_am_share(self, am_share: float) -> None:
         limits = replace(self.queries.limits, am_share=am_share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -30,6 +30,7 @@ from yodel.wiring.from_settings import lacking_for_colocation
 JAVA_MINIMUM = 17
 PROBE_TIMEOUT_S = 20
 DISK_MINIMUM_MIB = 512
+NODES_NAMED_MAX = 20
 DISK_COMFORTABLE_MIB = 5 * 1024
 KUBERNETES_PATIENCE = RetryLimits(attempts=2, total_s=5.0, wait_initial_s=0.2, wait_max_s=0.5)
 
@@ -246,6 +247,19 @@ async def _colocation_finding(settings: Settings) -> Finding:
         text = f"measured capacity cannot be lent before there is: {'; '.join(missing)}"
         return Finding(name="colocation", verdict=Verdict.OK, text=text)
     return Finding(name="colocation", verdict=Verdict.OK, text="measured capacity can be lent (yodel colocation on)")
+
+
+def limits_finding(nodes: Sequence[str]) -> Finding:
+    """``nodes`` are those where limits of batch pods may stand for which no agent answers."""
+    if nodes:
+        names = ", ".join(nodes[:NODES_NAMED_MAX]) + (", …" if len(nodes) > NODES_NAMED_MAX else "")
+        text = (
+            f"limits of batch pods may still stand on nodes ({len(nodes)}) without an agent that answers for them: "
+            f"{names}; yodel colocation status says why, and off --wait 0 what to run there"
+        )
+        return Finding(name="limits", verdict=Verdict.WARNING, text=text)
+    text = "agents answer for every node where batch pods were bounded"
+    return Finding(name="limits", verdict=Verdict.OK, text=text)
 
 
 def _profiles(settings: Settings) -> PodProfiles:

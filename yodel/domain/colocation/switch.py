@@ -12,10 +12,12 @@ from yodel.domain.colocation.policy import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Colocation:
-    """``dialect`` empty: the only one besides ``native`` that queues draw on.  ``policy`` None: it is off."""
+    """``dialect`` empty: the only one besides ``native`` that queues draw on.  ``policy`` None: it is off.
+    ``is_bounding``: batch pods are bounded while it is on; said while it is off, they were."""
 
     dialect: str = ""
     policy: Policy | None = None
+    is_bounding: bool = False
 
     @property
     def is_on(self) -> bool:

@@ -20,6 +20,7 @@ from yodel.rm_api.context import api_of
 from yodel.rm_api.rim import writer
 from yodel.rm_api.v1 import capacity_models as models
 from yodel.services.nodes.capacity import ColocationView, NodeCapacity, ResourceCapacity
+from yodel.services.nodes.written_limits import NodeLimits
 
 NODES_SHOWN_MAX = 200
 router = APIRouter(tags=["nodes"])
@@ -108,6 +109,10 @@ def _colocation(found: ColocationView) -> models.Colocation:
         refused_agents=_refused(found.refused),
         patches=found.patches,
         put_backs=found.put_backs,
+        limits=models.Limits(
+            node_counts={state.value: count for state, count in found.limits_counts.items()},
+            node_list=[_limits(node) for node in found.limits],
+        ),
     )
 
 
@@ -118,6 +123,17 @@ def _waiting(node: NodeCapacity) -> models.WaitingNode:
         why=node.why,
         published={one.name: one.published for one in node.resources if one.published is not None},
         held={one.name: one.held for one in node.resources},
+    )
+
+
+def _limits(node: NodeLimits) -> models.NodeLimits:
+    return models.NodeLimits(
+        kubernetes_node=node.kubernetes_node,
+        state=node.state,
+        why=node.why,
+        groups=node.groups,
+        confirmed_ms=node.confirmed_ms,
+        undo_lines=[*node.undo_lines],
     )
 
 

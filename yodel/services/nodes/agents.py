@@ -39,6 +39,7 @@ from yodel.domain.states import ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
 from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
@@ -155,11 +156,13 @@ class NodeService:
         clock: Clock,
         end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
         publishing: Publishing,
+        written_limits: WrittenLimits,
         place_of: Callable[[str], NodePlaced | None] = lambda _: None,
         pod_of: Callable[[ContainerId], PodObservation | None] = lambda _: None,
     ) -> None:
         """``place_of`` tells where a Kubernetes node stands, ``pod_of`` a container's pod; None while nobody knows."""
-        self._engine, self._clock, self._publishing = engine, clock, publishing
+        self._engine, self._clock = engine, clock
+        self._publishing, self._written_limits = publishing, written_limits
         self._end_from_outside, self._place_of, self._pod_of = end_from_outside, place_of, pod_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
         self.lists = HostLists()
@@ -231,6 +234,7 @@ class NodeService:
         if beat.load is not None:
             runtime.load = beat.load
         if beat.capacity is not None:
+            self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
             self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
             self._publishing.refuse(beat.node_id, beat.capacity_problem)
@@ -422,7 +426,7 @@ class NodeService:
     ) -> tuple[tuple[ContainerId, str], ...]:
         """Which pods are ours: an agent bounds no other."""
         policy = self._publishing.colocation.policy
-        if policy is None or not policy.limits:
+        if policy is None or not policy.bounds:
             runtime.named_pods = {}
             return ()
         uids: dict[ContainerId, str] = {}
