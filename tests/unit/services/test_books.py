@@ -129,7 +129,7 @@ BOOKS = [
         "notices",
         "NoticeBook",
         "writer/notice_book.py",
-        {"scheduling/preemption.py": "take"},
+        {STATE: "ended", "scheduling/preemption.py": "tell"},
         owners=frozenset({"state"}),
     ),
     Book(

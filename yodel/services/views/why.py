@@ -19,6 +19,7 @@ from yodel.domain.ask_book import AskKey
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
+from yodel.domain.notices import Teller
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
@@ -106,8 +107,8 @@ class Why:
         self._state, self._quotas = state, quotas
         self.look: Callable[[], Awaitable[None]] = _nothing
         """Has the scheduler look where its last look is older than a second."""
-        self.on_notice: Callable[[str], Sequence[tuple[ContainerId, float]]] = lambda _: ()
-        """Containers that are to go for a queue, each with the seconds after which it is ended."""
+        self.now_s: Callable[[], float] = lambda: 0.0
+        """The monotonic clock, by which notices have their deadlines."""
         self.max_priority: Callable[[], int] = lambda: INT_MAX
         """The highest that an application may have."""
 
@@ -352,16 +353,17 @@ class Why:
     def _given_back(self, app: Application, may_view: MayView) -> Iterator[Link]:
         """Containers of others that are to go for its queue."""
         path = app.submission.queue
-        notices = self.on_notice(path)
+        book = self._state.notices.of_teller(Teller.QUEUES)
+        notices = {one: notice for one, notice in book.items() if notice.for_queue == path and not notice.is_resting}
         held: dict[ApplicationId, Resource] = {}
-        for container_id, _ in notices:
+        for container_id in notices:
             container = self._state.containers.get(container_id)
             if container is not None:
                 own = container_id.application_id
                 held[own] = held.get(own, NONE) + container.reserved
         if not held:
             return
-        last_s = max(left_s for _, left_s in notices)
+        last_s = max(0.0, max(notice.deadline_s for notice in notices.values()) - self.now_s())
         holders = [
             Holder(kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount)
             for one, amount in held.items()
