@@ -137,6 +137,9 @@ def explained(found: JsonObject) -> list[str]:
     if found["source"] is not None:
         lines.append(f"source: {found['source']}{age}, policy {found['policy_version']}")
     lines += [f"problem: {problem}" for problem in found["problems"]]
+    if found["emergency"] is not None:
+        lines.append(f"memory runs short: {found['emergency']['reason']}")
+        lines += [f"  {container} was ended for it" for container in found["emergency"]["containers"]]
     for one in found["resources"]:
         lines += ["", *_resource_lines(one)]
     if found["bounds"]:

@@ -136,7 +136,7 @@ BOOKS = [
         "loans",
         "LoanBook",
         "writer/loan_book.py",
-        {"nodes/publishing.py": "hear forget lend judge drop"},
+        {"nodes/publishing.py": "hear forget declare lend judge drop"},
         owners=frozenset({"state"}),
     ),
     Book("runtime", "NodeRuntime", "nodes/agents.py"),

@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path
 from starlette.requests import Request
 
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.switch import Colocation
 from yodel.domain.ids import NodeId
 from yodel.errors import NodeNotFound
@@ -72,8 +73,17 @@ def _node(found: NodeCapacity) -> models.NodeCapacity:
         source=report.source if report is not None else None,
         age_ms=round(found.age_s * 1000) if found.age_s is not None else None,
         problems=[*report.problems] if report is not None else [],
+        emergency=_emergency(found.emergency) if found.emergency is not None else None,
         resources=[_resource(one) for one in found.resources],
         bounds=[models.CapacityBound(**asdict(one)) for one in report.bounds] if report is not None else [],
+    )
+
+
+def _emergency(found: Emergency) -> models.Emergency:
+    return models.Emergency(
+        reason=found.reason,
+        cool_down_s=found.cool_down_s,
+        containers=[str(container_id) for container_id in found.containers],
     )
 
 

@@ -58,6 +58,14 @@ class CapacityBound(Model):
     why: str = Field(description="Why it is not as decided; empty where it is.")
 
 
+class Emergency(Model):
+    """Memory runs short, or did so lately: its agent ends batch containers, and nothing new starts."""
+
+    reason: str = Field(description="What was measured.")
+    cool_down_s: int = Field(description="For how long nothing new starts, unless the agent says more.")
+    containers: list[str] = Field(description="The last that were ended for it (PREEMPTED).")
+
+
 class NodeCapacity(Model):
     """What a node lends of its measured capacity, and why it is that much."""
 
@@ -68,6 +76,7 @@ class NodeCapacity(Model):
     source: str | None = Field(description="Where the agent's figures come from.")
     age_ms: int | None = Field(description="Since the figures were read; null: no report counts.")
     problems: list[str] = Field(description="What the agent could not read.")
+    emergency: Emergency | None = Field(description="null: its memory does not run short.")
     resources: list[ResourceCapacity]
     bounds: list[CapacityBound] = Field(description="What its batch pods are held to, where limits are on.")
 
