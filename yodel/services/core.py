@@ -240,6 +240,7 @@ class Core:
             self.publishing,
             self.topology.place_of,
             self.reconciler.observed,
+            lambda node_id: self.taking_back.ranks(node_id),
         )
         self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)
@@ -252,7 +253,15 @@ class Core:
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
         self.capacities = Capacities(self.state, self.publishing)
-        self.taking_back = TakingBack(self.engine, self.publishing, self.rights)
+        self.taking_back = TakingBack(
+            self.engine,
+            clock,
+            self.publishing,
+            self.quotas,
+            self.rights,
+            self.binder.others_on,
+            self.inspection.noticed,
+        )
         self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing)
 
     def _wire_scheduling(self) -> None:
@@ -276,7 +285,7 @@ class Core:
             self._holds_changed,
         )
         self.window_edges = WindowEdges(self.engine, clock, self.quotas, self._tick_wanted.set)
-        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas)
+        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas, self.inspection.noticed)
 
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
@@ -363,6 +372,7 @@ class Core:
             "inspection": self.inspection.run(),
             "binder": self.binder.run(),
             "publishing": self.publishing.run(),
+            "taking back": self.taking_back.run(),
         }
 
     # --- what goes from one to others ------------------------------------------------------------------------------

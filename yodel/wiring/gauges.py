@@ -27,6 +27,8 @@ def gauges(core: Core, kube: KubeSide, turns: LoopTurns, lead: Leadership | None
         "preemption_notices": len(core.preemption.notices),
         "preemption_notices_total": core.preemption.given_count,
         "preempted_containers_total": core.preemption.preempted_count,
+        "taken_back_notices_total": core.taking_back.given_count,
+        "taken_back_containers_total": core.taking_back.ended_count,
         "withdrawn_pods_total": core.preemption.withdrawn_count,
     }
 

@@ -12,10 +12,12 @@ from yodel.domain.colocation.policy import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Colocation:
-    """``dialect`` empty: the only one besides ``native`` that queues draw on.  ``policy`` None: it is off."""
+    """``dialect`` empty: the only one besides ``native`` that queues draw on.  ``policy`` None: it is off.
+    ``notice_s``: for how long containers are on notice where a node lends less than is held there."""
 
     dialect: str = ""
     policy: Policy | None = None
+    notice_s: int = 30
 
     @property
     def is_on(self) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -62,8 +62,17 @@ class Seen:
 class Preemption:
     """One task.  Its notices are of containers that are to go and have not gone."""
 
-    def __init__(self, engine: Engine, clock: Clock, scheduler: Scheduler, quotas: Quotas) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        scheduler: Scheduler,
+        quotas: Quotas,
+        noticed: Callable[[Mapping[ContainerId, Notice]], None],
+    ) -> None:
+        """``noticed`` hears of notices that are new."""
         self._engine, self._clock, self._scheduler, self._quotas = engine, clock, scheduler, quotas
+        self._noticed = noticed
         self.claims: list[Claim] = []
         """What goes for one container each; their victims are on notice too."""
         self._last_claim = 0
@@ -368,7 +377,9 @@ class Preemption:
         for victim in victims:
             self.given_count += 1
             log.info("container on notice", **_fields(victim), deadline_s=self.rules.max_wait_before_kill_s)
-        tell_masters(self._engine.state, [victim.candidate.id for victim in victims])
+        told = {victim.candidate.id: self.notices[victim.candidate.id] for victim in victims}
+        tell_masters(self._engine.state, told)
+        self._noticed(told)
 
     def _tell(self, notices: Mapping[ContainerId, Notice]) -> None:
         """All there are."""
