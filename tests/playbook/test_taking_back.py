@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from tests.support.fakes import NODE
 from tests.support.lending import held, lending_world, published, say
-from tests.support.playbook import Am, World, running
+from tests.support.loans import report
+from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.ids import ContainerId
-from yodel.domain.notices import NoticeReason, Teller
-from yodel.domain.states import ContainerExitStatus
+from yodel.domain.notices import Notice, NoticeReason, Teller
+from yodel.domain.states import AttemptState, ContainerExitStatus
 
 
 @pytest.fixture
@@ -65,3 +67,98 @@ async def test_a_shrink_is_told_and_what_does_not_fit_ends_at_the_deadline(world
     await go_on(world, 2, 4)
     assert (published(world), held(world)) == ((4, 4), 4)
     assert not on_notice(world)
+
+
+async def test_why_it_goes_is_told_everywhere(world: World) -> None:
+    am, tasks = await a_job(world, 5)
+    await say(world, 5)
+    text = (
+        "1 container is on notice (loan): node node-1 lends less than is held there "
+        "(5000 of 6000 cpu_milli, 5120 of 6144 memory_mib); ended within 30 s."
+    )
+    found = world.rm.queries.noticed.of(tasks[-1])
+    assert found is not None
+    assert found.text == text
+    assert world.rm.queries.application(am.application_id).application.diagnostics == text
+    why = world.rm.queries.why.of(world.application(am.application_id))
+    assert [notice.text for notice in why.notices] == [text]
+    await go_on(world, 30, 5)
+    assert world.rm.queries.application(am.application_id).preempted.others == 1
+
+
+async def test_a_loan_that_grows_again_ends_nobody(world: World) -> None:
+    _, tasks = await a_job(world, 5)
+    await say(world, 4)
+    assert len(on_notice(world)) == 2
+    await go_on(world, 20, 5)
+    assert on_notice(world) == [tasks[-1]], "less is short, and so less goes"
+    await say(world, 9)
+    assert not on_notice(world)
+    assert world.rm.state.closed_for("root.batch") == frozenset()
+    await go_on(world, 20, 9)
+    await say(world, 4)
+    await go_on(world, 20, 4)
+    assert not ended(world, tasks), "the time begins anew"
+    await go_on(world, 12, 4)
+    assert ended(world, tasks) == tasks[-2:]
+
+
+async def test_what_ends_by_itself_spares_others(world: World) -> None:
+    am, tasks = await a_job(world, 5)
+    await say(world, 4)
+    await world.beat(complete(tasks[0]))
+    world.pods.finish(world.container(tasks[0]).pod, 0)
+    await say(world, 4)
+    assert on_notice(world) == [tasks[-1]]
+    await am.beat(ask(2))
+    await go_on(world, 31, 4)
+    assert ended(world, tasks) == [tasks[0], tasks[-1]]
+    assert held(world) == 4, "nothing new until it fits"
+
+
+async def test_cores_come_back_three_a_minute_and_memory_at_once(world: World) -> None:
+    _, tasks = await a_job(world, 7)
+    await say(world, 0, capacity=report(2, memory_gib=9))
+    assert on_notice(world) == tasks[-3:]
+    for _ in range(58):
+        await say(world, 0, capacity=report(2, memory_gib=9))
+    assert ended(world, tasks) == tasks[-3:]
+    assert not on_notice(world)
+    for _ in range(3):
+        await say(world, 0, capacity=report(2, memory_gib=9))
+    assert on_notice(world) == tasks[1:4]
+    await say(world, 2)
+    assert on_notice(world) == tasks[1:4]
+    await say(world, 0, capacity=report(0, memory_gib=1))
+    assert on_notice(world) == tasks[:4]
+
+
+async def test_a_master_goes_last_and_its_attempt_does_not_count(world: World) -> None:
+    am, tasks = await a_job(world, 2)
+    await say(world, 0)
+    assert on_notice(world) == [am.container.id, *tasks]
+    assert set((await world.beat()).on_notice) == set(tasks), "an agent hears of no master"
+    await go_on(world, 29, 0)
+    assert am.container.is_live
+    await go_on(world, 2, 0)
+    attempt, application = world.attempt(am.attempt_id), world.application(am.application_id)
+    assert (attempt.state, application.failure_times_ms) == (AttemptState.FAILED, ())
+    assert attempt.diagnostics.count("lends less than is held there") == 1
+    assert application.current_attempt_id.attempt == 2
+    await say(world, 9)
+    second = Am(world, application.current_attempt_id)
+    assert second.container.is_live
+
+
+async def test_it_goes_on_without_preemption_and_notices_of_others_are_credit(world: World) -> None:
+    """Quotas are enforced in this world, and preemption is off."""
+    assert not world.rm.preemption.rules.is_enabled
+    _, tasks = await a_job(world, 5)
+    node_id = world.container(tasks[0]).node_id
+    assert node_id is not None
+    soon = Notice(node_id=node_id, reason=NoticeReason.QUEUE, why="b wants it", given_s=0.0, deadline_s=1.0)
+    late = replace(soon, deadline_s=world.clock.monotonic_s() + 3600)
+    world.rm.state.notices.tell(Teller.QUEUES, {tasks[0]: soon, tasks[1]: late})
+    await world.beat(proved_name=NODE.host, policy_version="one", capacity=report(4))
+    await world.run(world.rm.taking_back.look())
+    assert on_notice(world) == [tasks[-1]]

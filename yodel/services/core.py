@@ -317,7 +317,7 @@ class Core:
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
         self.queries.losers, self.queries.ends_after_s = self.preemption.losers, lambda: self.preemption.ends_after_s
         self.queries.why.max_priority = lambda: self.submission.max_priority
-        self.queries.why.look, self.queries.why.now_s = self.scheduler.looks.fresh, clock.monotonic_s
+        self.queries.why.look = self.scheduler.looks.fresh
 
     def _wire_administration(self) -> None:
         ports, limits = self._ports, self._limits

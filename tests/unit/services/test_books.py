@@ -129,7 +129,12 @@ BOOKS = [
         "notices",
         "NoticeBook",
         "writer/notice_book.py",
-        {STATE: "ended", "scheduling/preemption.py": "tell", "nodes/taking_back.py": "tell"},
+        {
+            STATE: "ended",
+            "scheduling/preemption.py": "tell",
+            "nodes/taking_back.py": "tell",
+            "nodes/decommission.py": "tell",
+        },
         owners=frozenset({"state"}),
     ),
     Book(

@@ -235,7 +235,9 @@ class TakingBack:
     def _holdings(self, node_id: NodeId) -> list[Holding]:
         """In order."""
         state, pool = self._engine.state, self._pool
-        containers = [state.containers[one] for one in state.live_containers_on(node_id)] if pool is not None else []
+        containers = (
+            [state.containers[one] for one in state.container_index.on_node(node_id)] if pool is not None else []
+        )
         found = (self._holding(one) for one in containers if state.pools.pools.of(one.queue) == pool)
         return in_order(found)
 

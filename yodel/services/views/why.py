@@ -19,7 +19,6 @@ from yodel.domain.ask_book import AskKey
 from yodel.domain.attempt import Attempt
 from yodel.domain.container import Container
 from yodel.domain.ids import ApplicationId, ContainerId
-from yodel.domain.notices import Teller
 from yodel.domain.queues.queue import Ordering
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ApplicationState, AttemptState, ContainerState
@@ -29,6 +28,7 @@ from yodel.errors import InvalidValue
 from yodel.pb_convert.reports import diagnostics_of
 from yodel.pb_convert.submission import asked_priority
 from yodel.pb_convert.times import user_time
+from yodel.services.views.noticed import Noticed, NoticeView
 from yodel.services.writer.quotas import Quotas
 from yodel.services.writer.state import ClusterState
 from yodel.translator import refusals
@@ -98,27 +98,33 @@ class WhyView:
     looked_at_ms: int
     asks: tuple[AskView, ...] = ()
     more_asks: int = 0
+    notices: tuple[NoticeView, ...] = ()
+    """Of its own containers, which are to go."""
 
 
 class Why:
     """Reads; one instance for the process."""
 
-    def __init__(self, state: ClusterState, quotas: Quotas) -> None:
-        self._state, self._quotas = state, quotas
+    def __init__(self, state: ClusterState, quotas: Quotas, noticed: Noticed) -> None:
+        self._state, self._quotas, self._noticed = state, quotas, noticed
         self.look: Callable[[], Awaitable[None]] = _nothing
         """Has the scheduler look where its last look is older than a second."""
-        self.now_s: Callable[[], float] = lambda: 0.0
-        """The monotonic clock, by which notices have their deadlines."""
         self.max_priority: Callable[[], int] = lambda: INT_MAX
         """The highest that an application may have."""
 
     # --- diagnostics ------------------------------------------------------------------------------------------------
 
     def diagnostics(self, app: Application) -> str:
-        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not; empty when nothing is
-        known to keep it."""
+        """Why the ApplicationMaster does not run yet, or why some of what it asked for does not, and which of its
+        containers are to go; empty when nothing is known to keep it."""
+        if app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
+            return ""
+        lines = [self._of_waiting(app), *(notice.text for notice in self._noticed.of_application(app.id))]
+        return "\n".join(line for line in lines if line)
+
+    def _of_waiting(self, app: Application) -> str:
         attempt_id, reasons = app.current_attempt_id, self._state.reasons
-        if not reasons.has_any or app.state not in (ApplicationState.ACCEPTED, ApplicationState.RUNNING):
+        if not reasons.has_any:
             return ""
         attempt = self._state.attempts.get(attempt_id)
         if attempt is None:
@@ -189,6 +195,7 @@ class Why:
             looked_at_ms=waiting.looked_at_ms,
             asks=tuple(asks),
             more_asks=kept.more if kept is not None else 0,
+            notices=tuple(self._noticed.of_application(app.id)),
         )
 
     def _summary(self, app: Application, attempt: Attempt | None, asks: Sequence[AskView]) -> str:
@@ -353,8 +360,7 @@ class Why:
     def _given_back(self, app: Application, may_view: MayView) -> Iterator[Link]:
         """Containers of others that are to go for its queue."""
         path = app.submission.queue
-        book = self._state.notices.of_teller(Teller.QUEUES)
-        notices = {one: notice for one, notice in book.items() if notice.for_queue == path and not notice.is_resting}
+        notices, last_s = self._noticed.for_queue(path)
         held: dict[ApplicationId, Resource] = {}
         for container_id in notices:
             container = self._state.containers.get(container_id)
@@ -363,7 +369,6 @@ class Why:
                 held[own] = held.get(own, NONE) + container.reserved
         if not held:
             return
-        last_s = max(0.0, max(notice.deadline_s for notice in notices.values()) - self.now_s())
         holders = [
             Holder(kind="application", name=str(one), queue=self._state.applications[one].submission.queue, held=amount)
             for one, amount in held.items()

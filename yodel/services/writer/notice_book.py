@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TypeVar
 
-from yodel.domain.ids import ContainerId, NodeId
+from yodel.domain.ids import ApplicationId, ContainerId, NodeId
 from yodel.domain.notices import Notice, NoticeReason, Teller
 
 _NONE: Mapping[ContainerId, Notice] = MappingProxyType({})
@@ -25,6 +26,7 @@ class NoticeBook:
     def __init__(self) -> None:
         self._of: dict[Teller, dict[ContainerId, Notice]] = {}
         self._on: dict[NodeId, dict[ContainerId, None]] = {}
+        self._noted_of: dict[ApplicationId, dict[ContainerId, None]] = {}
 
     # --- what is asked ---------------------------------------------------------------------------------------------
 
@@ -40,13 +42,13 @@ class NoticeBook:
         """The one that counts."""
         return min(self.all_of(container_id), key=lambda notice: notice.deadline_s, default=None)
 
-    def noted_on(self, node_id: NodeId) -> Iterable[ContainerId]:
-        """Containers of the node that anybody has noted."""
-        return self._on.get(node_id, ())
+    def noted_of(self, application_id: ApplicationId) -> Iterable[ContainerId]:
+        """Containers of the application that are in the book."""
+        return self._noted_of.get(application_id, ())
 
     def on(self, node_id: NodeId) -> tuple[ContainerId, ...]:
         """What the node's agent is told."""
-        return tuple(one for one in self.noted_on(node_id) if self._is_told(one))
+        return tuple(one for one in self._on.get(node_id, ()) if self._is_told(one))
 
     def is_noted(self, container_id: ContainerId) -> bool:
         """Also where its notice rests."""
@@ -66,6 +68,7 @@ class NoticeBook:
             self._leave(container_id, notice)
         for container_id, notice in notices.items():
             self._on.setdefault(notice.node_id, {})[container_id] = None
+            self._noted_of.setdefault(container_id.application_id, {})[container_id] = None
 
     def ended(self, container_id: ContainerId) -> None:
         """It has gone."""
@@ -83,10 +86,18 @@ class NoticeBook:
 
     def _leave(self, container_id: ContainerId, notice: Notice) -> None:
         """Unless another teller has noted it on that node."""
-        others = (notices.get(container_id) for notices in self._of.values())
-        if any(other is not None and other.node_id == notice.node_id for other in others):
-            return
-        here = self._on.get(notice.node_id, {})
-        here.pop(container_id, None)
-        if not here:
-            self._on.pop(notice.node_id, None)
+        others = [other for notices in self._of.values() if (other := notices.get(container_id)) is not None]
+        if all(other.node_id != notice.node_id for other in others):
+            _take_out(self._on, notice.node_id, container_id)
+        if not others:
+            _take_out(self._noted_of, container_id.application_id, container_id)
+
+
+KeyT = TypeVar("KeyT")
+
+
+def _take_out(index: dict[KeyT, dict[ContainerId, None]], key: KeyT, container_id: ContainerId) -> None:
+    found = index.get(key, {})
+    found.pop(container_id, None)
+    if not found:
+        index.pop(key, None)
