@@ -14,6 +14,8 @@ from tests.support.playbook import Am, World, ask, complete, running
 from yodel.domain.ids import ContainerId
 from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.states import AttemptState, ContainerExitStatus
+from yodel.errors import AccessDenied, Refused
+from yodel.translator.publishing import Lent
 
 
 @pytest.fixture
@@ -162,3 +164,35 @@ async def test_it_goes_on_without_preemption_and_notices_of_others_are_credit(wo
     await world.beat(proved_name=NODE.host, policy_version="one", capacity=report(4))
     await world.run(world.rm.taking_back.look())
     assert on_notice(world) == [tasks[-1]]
+
+
+async def test_an_order_takes_a_node_back_in_order_and_stands_a_minute_after_it_fits(world: World) -> None:
+    am, tasks = await a_job(world, 5)
+    (node_id,) = world.rm.state.nodes
+    left = Lent(cpu_milli=3_500, memory_mib=8_192)
+    found = await world.run(world.rm.taking_back.evict("admin", node_id, left, is_dry_run=True))
+    assert [victim.container.id for victim in found.victims] == tasks[:-4:-1]
+    assert (found.fits, on_notice(world)) == (True, [])
+    await world.run(world.rm.taking_back.evict("admin", node_id, left, is_dry_run=False))
+    assert on_notice(world) == tasks[-3:]
+    notice = world.rm.state.notices.of(tasks[-1])
+    assert notice is not None
+    assert notice.why.endswith("(3500 of 6000 cpu_milli), as an administrator ordered")
+    await am.beat(ask(9))
+    await go_on(world, 31, 9)
+    assert (ended(world, tasks), held(world)) == (tasks[-3:], 3)
+    await go_on(world, 55, 9)
+    assert (published(world), held(world)) == ((3, 8), 3)
+    await go_on(world, 8, 9)
+    assert (published(world), held(world)) == ((9, 9), 9), "what its agent reports"
+
+
+async def test_what_lends_nothing_is_not_taken_back_and_only_administrators_order(world: World) -> None:
+    (node_id,) = world.rm.state.nodes
+    nothing = Lent(cpu_milli=0, memory_mib=0)
+    with pytest.raises(Refused, match="lends nothing"):
+        await world.run(world.rm.taking_back.evict("admin", node_id, nothing, is_dry_run=False))
+    await a_job(world, 1)
+    with pytest.raises(AccessDenied):
+        await world.run(world.rm.taking_back.evict("alice", node_id, nothing, is_dry_run=True))
+    assert world.rm.publishing.nodes[NODE.host].ordered is None

@@ -49,6 +49,17 @@ class Holding:
             -self.id.number,
         )
 
+    @property
+    def standing(self) -> str:
+        """Why it is where it is in the order, in words."""
+        side = "above" if self.over_milli >= 0 else "below"
+        words = [
+            f"its queue holds {abs(self.over_milli) / 10:.1f} % of the pool {side} its guarantee",
+            f"its application's priority is {self.priority}",
+            f"its own is {self.request_priority}",
+        ]
+        return ", ".join([*words, "an ApplicationMaster: after all others"] if self.is_master else words)
+
 
 def in_order(holdings: Iterable[Holding]) -> list[Holding]:
     """First to go first."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from yodel.rm_api.v1.models import Model
+from yodel.domain.colocation.policy import AMOUNT_MAX
+from yodel.rm_api.v1.models import Amount, Model
 from yodel.services.nodes.published_node import CapacityState
 
 
@@ -113,6 +114,33 @@ class Colocation(Model):
     refused_agents: list[RefusedAgent] = Field(description="At most 1000.")
     patches: int = Field(description="Of node statuses, since the start.")
     put_backs: int = Field(description="Foreign values that ours took the place of, since the start.")
+
+
+class EvictRequest(Model):
+    """What is left to batch on the node, until it fits."""
+
+    cpu_milli: int = Field(default=0, ge=0, le=AMOUNT_MAX)
+    memory_mib: int = Field(default=0, ge=0, le=AMOUNT_MAX)
+
+
+class Victim(Model):
+    """A container that is to go."""
+
+    container: str
+    queue: str
+    capability: Amount
+    is_am: bool
+    why: str = Field(description="What put it where it is in the order.")
+
+
+class Eviction(Model):
+    """Who is to go so that what is held fits."""
+
+    kubernetes_node: str
+    held: dict[str, int] = Field(description="By `cpu_milli` and `memory_mib`, by containers and pods of others.")
+    victims: list[Victim] = Field(description="First to go first. For cores alone three go in a minute.")
+    notice_s: int = Field(description="From the notice to the end.")
+    fits: bool = Field(description="Without them it fits; pods of others are not touched.")
 
 
 class ContainersEnded(Model):

@@ -58,23 +58,21 @@ log = structlog.get_logger("yodel.colocation")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """What an order to take back comes to.  ``victims``: the first to go first; ``fits``: what others hold there is not
-    more than is left."""
+    """What an order to take back comes to.  ``victims``: the first to go first; ``fits``: without them, what is held
+    there is not more than is left."""
 
     kubernetes_node: str
-    left: Lent
     held: Amounts
     victims: Sequence[Victim]
+    notice_s: int
     fits: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
     container: Container
-    holding: Holding
     queue: str
-    deadline_s: float
-    """From now."""
+    why: str
 
 
 class TakingBack:
@@ -312,21 +310,21 @@ class TakingBack:
         ordered = self._holdings(node_id)
         held = self._held(name, ordered)
         chosen = shortest_run(ordered, deficit(held, lent))
-        now_s, notice_s = self._clock.monotonic_s(), self._publishing.colocation.notice_s
-        containers = self._engine.state.containers
+        state = self._engine.state
         return Eviction(
             kubernetes_node=name,
-            left=left,
             held=held,
-            victims=[self._victim(containers[one.id], one, now_s, notice_s) for one in chosen],
+            victims=[
+                Victim(
+                    container=state.containers[one.id],
+                    queue=state.applications[one.id.application_id].submission.queue,
+                    why=one.standing,
+                )
+                for one in chosen
+            ],
+            notice_s=self._publishing.colocation.notice_s,
             fits=not deficit(held, lent, chosen),
         )
-
-    def _victim(self, container: Container, holding: Holding, now_s: float, notice_s: float) -> Victim:
-        queue = self._engine.state.applications[container.id.application_id].submission.queue
-        given = self._engine.state.notices.of(container.id)
-        left_s = notice_s if given is None else max(0.0, min(notice_s, given.deadline_s - now_s))
-        return Victim(container=container, holding=holding, queue=queue, deadline_s=left_s)
 
     def _end_orders(self) -> None:
         """A while after what is held fits."""
