@@ -36,7 +36,7 @@ from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import ContainerState, NodeState
+from yodel.domain.states import ContainerExitStatus, ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
 from yodel.services.nodes.publishing import Publishing
@@ -173,6 +173,8 @@ class NodeService:
         self._end_from_outside, self._place_of, self._pod_of = end_from_outside, place_of, pod_of
         self._ranks_of = ranks_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
+        self.preempted_count = 0
+        """Containers that agents ended in emergencies."""
         self.lists = HostLists()
         """Which hosts may be nodes; swapped by ``Decommission``."""
         self.ordered_capabilities: Mapping[str, Resource] = {}
@@ -357,6 +359,13 @@ class NodeService:
         if not news:
             return
         ended = [report for report in news if report.is_complete]
+        states = self._engine.state.containers
+        self.preempted_count += sum(
+            report.exit_status == ContainerExitStatus.PREEMPTED
+            and (container := states.get(report.container_id)) is not None
+            and container.is_live
+            for report in ended
+        )
         ends = dict(zip((r.container_id for r in ended), await asyncio.gather(*map(self._end_of, ended)), strict=True))
 
         def work(tx: Transaction) -> None:
