@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from yodel.domain.colocation.emergency import COOL_DOWN_S
+from yodel.domain.colocation.emergency import COOL_DOWN_MS
 from yodel.domain.colocation.report import CPU_MILLI, MEMORY_MIB, RESOURCES
 from yodel.domain.colocation.taking_back import (
     CPU_VICTIMS_MAX,
@@ -337,7 +337,7 @@ class TakingBack:
                 self._fits_since_s[name] = None
             elif since_s is None:
                 self._fits_since_s[name] = now_s
-            elif now_s - since_s >= COOL_DOWN_S:
+            elif (now_s - since_s) * 1000 >= COOL_DOWN_MS:
                 del self._fits_since_s[name]
                 self._publishing.order(name, None)
 
