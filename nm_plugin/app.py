@@ -24,7 +24,9 @@ from nm_plugin.aux.services import AuxService, AuxServices
 from nm_plugin.aux.spark_shuffle import Places, SparkShuffleService
 from nm_plugin.capacity.bounds import Batch, Bounds, running_batch
 from nm_plugin.capacity.clock import MonotonicClock
+from nm_plugin.capacity.emergency import EmergencyWatch, Living, living
 from nm_plugin.capacity.lender import Lender
+from nm_plugin.cgroups.detect import mounted_version
 from nm_plugin.container.applications import Applications, EndOf
 from nm_plugin.container.book import ContainerBook
 from nm_plugin.container.ending import Ending
@@ -243,7 +245,7 @@ class NodeAgent:
             watch = self._watch(made, late)
             notices = Notices(manager, accounts, SparkSettings(accounts, made.cache), _now_ms)
             late.bounds = bounds = self._bounds(manager, accounts)
-            lender = self._lender(manager, late.report, bounds)
+            lender = self._lender(manager, late.report, bounds, self._emergency(manager, accounts, late.report))
             tracking = self._tracker(node_id, web.port, secrets_of_rm, watch, keys, logs, notices, lender)
             late.tracker = tracking
             logs.report = late.report
@@ -308,11 +310,33 @@ class NodeAgent:
             writable, mount, settings.cgroup_root, settings.state_dir, MonotonicClock(), self._measuring, running
         )
 
-    def _lender(self, manager: ContainerManager, changed: Callable[[], None], bounds: Bounds) -> Lender:
+    def _emergency(
+        self, manager: ContainerManager, accounts: Accounts, changed: Callable[[], None]
+    ) -> EmergencyWatch | None:
+        """None where no cgroups are seen: nothing tells which containers run on lent capacity."""
+        settings = self._settings
+        mount = Path(settings.cgroup_mount)
+        if not settings.cgroup_mount or mounted_version(mount) is None:
+            return None
+
+        async def alive() -> list[Living]:
+            return await living(manager.all(), accounts)
+
+        return EmergencyWatch(
+            mount, settings.cgroup_root, MonotonicClock(), self._measuring, alive, manager.kill, changed
+        )
+
+    def _lender(
+        self,
+        manager: ContainerManager,
+        changed: Callable[[], None],
+        bounds: Bounds,
+        emergency: EmergencyWatch | None,
+    ) -> Lender:
         settings = self._settings
         source = from_settings.capacity_source(settings, Mains(ProcessTable(), manager.all))
         most = from_settings.most_to_lend(settings)
-        return Lender(source, most, MonotonicClock(), self._measuring, changed, bounds)
+        return Lender(source, most, MonotonicClock(), self._measuring, changed, bounds, emergency)
 
     def _tracker(
         self,

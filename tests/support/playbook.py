@@ -253,6 +253,8 @@ class World:
         with suppress(Unavailable):  # as its task does
             await self.run(self.rm.preemption.look())
         with suppress(Unavailable):  # as its task does
+            await self.run(self.rm.taking_back.look())
+        with suppress(Unavailable):  # as its task does
             await self.run(self.rm.master_keys.look())
         await self.settle()
         with suppress(Unavailable):  # as its task does

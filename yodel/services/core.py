@@ -243,6 +243,7 @@ class Core:
             self.written_limits,
             self.topology.place_of,
             self.reconciler.observed,
+            lambda node_id: self.taking_back.ranks(node_id),
         )
         self.launcher = AmLauncher(self.engine, ports.agents, self.tokens, clock)
         self.launches: WorkQueue[ApplicationAttemptId] = WorkQueue(self.launcher.launch, ports.random, ports.timers)
@@ -255,7 +256,15 @@ class Core:
             self.engine, self.nodes, clock, limits.decommission_timeout_s, self.cordons.names
         )
         self.capacities = Capacities(self.state, self.publishing, self.written_limits, self.nodes)
-        self.taking_back = TakingBack(self.engine, self.publishing, self.rights)
+        self.taking_back = TakingBack(
+            self.engine,
+            clock,
+            self.publishing,
+            self.quotas,
+            self.rights,
+            self.binder.others_on,
+            self.inspection.noticed,
+        )
         self.node_sinks = NodeSinks(self.cordons, self.topology, self.publishing, self.written_limits)
 
     def _wire_scheduling(self) -> None:
@@ -279,7 +288,7 @@ class Core:
             self._holds_changed,
         )
         self.window_edges = WindowEdges(self.engine, clock, self.quotas, self._tick_wanted.set)
-        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas)
+        self.preemption = Preemption(self.engine, clock, self.scheduler, self.quotas, self.inspection.noticed)
 
     def _wire_applications(self, stored: Snapshot) -> None:
         """What clients and ApplicationMasters talk to."""
@@ -311,7 +320,7 @@ class Core:
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
         self.queries.losers, self.queries.ends_after_s = self.preemption.losers, lambda: self.preemption.ends_after_s
         self.queries.why.max_priority = lambda: self.submission.max_priority
-        self.queries.why.look, self.queries.why.on_notice = self.scheduler.looks.fresh, self.preemption.on_notice
+        self.queries.why.look = self.scheduler.looks.fresh
 
     def _wire_administration(self) -> None:
         ports, limits = self._ports, self._limits
@@ -366,6 +375,7 @@ class Core:
             "inspection": self.inspection.run(),
             "binder": self.binder.run(),
             "publishing": self.publishing.run(),
+            "taking back": self.taking_back.run(),
         }
 
     # --- what goes from one to others ------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ import pytest
 from tests.support.api_rows import GONE, NODE, api_get
 from tests.support.loans import POLICY, measured_report
 from tests.support.rest_world import RestWorld
+from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.report import Bound
 from yodel.domain.colocation.switch import OFF, Colocation
+from yodel.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yodel.ports.kube_nodes import NodeObservation
 from yodel.translator.dialects import dialect
 from yodel.translator.names import PUBLISHED
@@ -67,6 +69,18 @@ async def test_what_batch_pods_are_held_to_is_told_as_decided_written_and_read(l
     lending.rm.publishing.hear(NODE.id, "kube-1", report)
     found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
     assert found["bounds"] == [asdict(bound)]
+
+
+async def test_a_node_whose_memory_runs_short_says_so_until_it_has_cooled_down(lending: RestWorld) -> None:
+    lending.rm.publishing.hear(NODE.id, "kube-1", measured_report(3_000, 4_000))
+    container = ContainerId(ApplicationAttemptId(ApplicationId(1, 2), 1), 3)
+    short = Emergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60, containers=(container,))
+    assert (await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity"))["emergency"] is None
+    lending.rm.publishing.hear_emergency(NODE.id, "kube-1", short)
+    lending.clock.advance(20.5)
+    found = await api_get(lending, f"/api/v1/nodes/{NODE.id}/capacity")
+    assert found["emergency"] == {"reason": short.reason, "cool_down_s": 40, "containers": [str(container)]}
+    assert (found["state"], short.reason in found["why"]) == ("CLOSED", True)
 
 
 async def test_a_node_that_kubernetes_does_not_know_is_404(lending: RestWorld) -> None:
