@@ -61,6 +61,7 @@ from yodel.services.pods.making import PodMaker
 from yodel.services.pods.reconciler import Reconciler, ReconcilerSettings
 from yodel.services.pods.work_queue import WorkQueue
 from yodel.services.scheduling.configuration import Consequences, SchedulerConfService
+from yodel.services.scheduling.marked_queues import MarkedQueues
 from yodel.services.scheduling.misfits import ConstraintsHandler, Misfits
 from yodel.services.scheduling.preemption import Preemption
 from yodel.services.scheduling.scheduler import Scheduler
@@ -345,6 +346,7 @@ class Core:
             ),
             self.rights,
         )
+        self.marked_queues = MarkedQueues(self.engine, self.scheduler_conf.remove_empty)
 
     # --- what runs -------------------------------------------------------------------------------------------------
 
@@ -362,6 +364,7 @@ class Core:
             "engine": self.engine.run(),
             "scheduler": self.scheduler.run(),
             "windows": self.window_edges.run(),
+            "marked queues": self.marked_queues.run(),
             "preemption": self.preemption.run(),
             "reconciler": self.reconciles.run(),
             "launcher": self.launches.run(),
@@ -386,6 +389,7 @@ class Core:
         self.binder.published(rows)
         self.publishing.published(rows)
         self.window_edges.published()
+        self.marked_queues.published(rows)
         self.scheduler.published(rows)
 
     def _holds_changed(self, pool: PoolName) -> None:

@@ -276,6 +276,13 @@ class ShuffleWord(Model):
     queue: str = Field(description="Which queue says it: this or one above.")
 
 
+class Removal(Model):
+    """The version of the queues that does not name one any more, and whose it was."""
+
+    version: int
+    author: str
+
+
 class Queue(Model):
     """A queue and what its applications hold."""
 
@@ -284,6 +291,7 @@ class Queue(Model):
     parent: str | None
     is_leaf: bool
     state: QueueStatus
+    to_be_removed: Removal | None = Field(description="It goes when the last application has left; null: it stays.")
     capacity: str = Field(description="As it was said: `30`, `3w` or `[memory=10240,vcores=12]`.")
     maximum_capacity: str = Field(description="Likewise.")
     capacity_percent: float = Field(description="Of the parent; of a share that is said by resource, its largest part.")
