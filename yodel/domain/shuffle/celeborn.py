@@ -12,8 +12,8 @@ from yodel.domain.shuffle.service import Client, Service, Setting
 
 MANAGER = "org.apache.spark.shuffle.celeborn.SparkShuffleManager"
 _CLIENT = "spark.celeborn.client."
-_IDENTITIES = ("spark.celeborn.quota.identity.user-specific.", "spark.celeborn.identity.user-specific.")
-"""Of the 0.5 line, and of the 0.6 line."""
+_IDENTITIES = ("celeborn.quota.identity.user-specific.", "spark.celeborn.identity.user-specific.")
+"""Of the 0.5 line, whose ``DefaultIdentityProvider`` reads properties of the JVM alone, and of the 0.6 line."""
 
 CELEBORN = Service(
     name="celeborn",

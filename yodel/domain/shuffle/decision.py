@@ -129,7 +129,16 @@ def for_submitter(queue: str, words: Sequence[ShuffleWord], user: str) -> tuple[
     settings = tuple(replace(one, value=one.outside or one.value) for one in wanted.service.settings)
     known_settings = tuple(one for one in settings if not any(name in one.value for name in unknown))
     service = replace(wanted.service, settings=known_settings)
-    return (*_lines(replace(wanted, service=service, options=known), queue, launch), *_class_path(wanted))
+    lines = list(_lines(replace(wanted, service=service, options=known), queue, launch))
+    others = [line for line in lines if not line.key.startswith("spark.")]
+    return (*(line for line in lines if line not in others), *_of_the_jvm(others), *_class_path(wanted))
+
+
+def _of_the_jvm(lines: Sequence[Line]) -> Iterator[Line]:
+    """What is no setting of Spark's, in the one that has options of the driver's JVM."""
+    if lines:
+        text = " ".join(f"-D{line.key}={line.value}" for line in lines)
+        yield Line("spark.driver.extraJavaOptions", text, "; ".join(line.why for line in lines), lines[0].source)
 
 
 def _class_path(wanted: Wanted) -> Iterator[Line]:

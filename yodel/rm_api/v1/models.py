@@ -265,6 +265,21 @@ class ShuffleWord(Model):
     queue: str = Field(description="Which queue says it: this or one above.")
 
 
+class EndpointState(StrEnum):
+    """Whether an endpoint accepts connections of the ResourceManager; `unknown`: it was not looked at often enough."""
+
+    UNKNOWN = "unknown"
+    UP = "up"
+    DOWN = "down"
+
+
+class ShuffleEndpoint(Model):
+    """An endpoint of a queue's shuffle service."""
+
+    address: str = Field(description="host:port")
+    state: EndpointState
+
+
 class Queue(Model):
     """A queue and what its applications hold."""
 
@@ -312,6 +327,10 @@ class Queue(Model):
     maximum_lifetime_seconds: int | None
     default_lifetime_seconds: int | None
     shuffle: list[ShuffleWord] = Field(description="What it says of remote shuffle, and what queues above it say.")
+    shuffle_endpoints: list[ShuffleEndpoint] = Field(
+        description="Of its shuffle service, as looked at every ten seconds: down after two failures, up after one "
+        "success."
+    )
 
 
 class Load(Model):
