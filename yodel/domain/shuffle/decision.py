@@ -142,10 +142,14 @@ def _of_the_jvm(lines: Sequence[Line]) -> Iterator[Line]:
 
 
 def _class_path(wanted: Wanted) -> Iterator[Line]:
-    """Of a driver that is not in a container."""
-    path = jar_path(wanted.text(JAR))
-    if path:
-        why = f"where the driver's copy of {wanted.text(JAR)} is on its own machine"
+    """Of a driver that is not in a container: a comment where its machine cannot have the jar by that path."""
+    jar = wanted.text(JAR)
+    path = jar_path(jar)
+    if jar.startswith("hdfs:"):
+        why = f"{jar} has to be copied to the driver's machine, and its place there said without the # before it"
+        yield Line("# spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
+    elif path:
+        why = "has to be there on the driver's machine too"
         yield Line("spark.driver.extraClassPath", path, why, _source(wanted.client[JAR]))
 
 

@@ -48,12 +48,11 @@ class ShuffleEndpoints:
     async def look(self, *, only_new: bool = False) -> None:
         """At all that queues name, or at those alone that nothing is known of."""
         slots = asyncio.Semaphore(AT_ONCE)
-        found = self._state.endpoints
         await asyncio.gather(
             *(
                 self._look(endpoint, slots)
                 for endpoint in self._all()
-                if not only_new or found.presence(endpoint) is Presence.UNKNOWN
+                if not only_new or self._state.endpoints.presence(endpoint) is Presence.UNKNOWN
             )
         )
 
