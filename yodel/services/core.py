@@ -23,6 +23,7 @@ from yodel.domain.preemption.rules import PreemptionRules
 from yodel.domain.queues.pools import PoolName
 from yodel.domain.queues.queue import Queue
 from yodel.ports.clock import Clock, Timers
+from yodel.ports.endpoints import Endpoints
 from yodel.ports.identity import Users
 from yodel.ports.inspection import ApplicationBoard, PodEvents
 from yodel.ports.kube_nodes import NodeStatuses
@@ -34,6 +35,7 @@ from yodel.services.access.rights import Rights
 from yodel.services.applications.changes import ApplicationChanges
 from yodel.services.applications.launcher import AmLauncher
 from yodel.services.applications.log_aggregation import LogAggregation
+from yodel.services.applications.shuffle_endpoints import ShuffleEndpoints
 from yodel.services.applications.submission import SubmissionLimits, SubmissionService
 from yodel.services.keys.amrm import AmrmKeys
 from yodel.services.keys.delegation import DelegationSettings, DelegationTokens
@@ -101,6 +103,7 @@ class Ports:
     events: PodEvents | None
     board: ApplicationBoard | None
     agents: NodeAgents
+    endpoints: Endpoints
     users: Users
     read_settings: Callable[[], AdminSettings]
     text_of: Callable[[Path], str]
@@ -317,6 +320,7 @@ class Core:
         self.amrm_keys = AmrmKeys(self.engine, self.tokens, clock, ports.random_bytes, limits.amrm_rolling_interval_s)
         self.changes = ApplicationChanges(self.engine, self.rights, self.submission.capped_priority, self.quotas)
         self.delegation_tokens = DelegationTokens(self.engine, clock, ports.random_bytes, limits.delegation, stored)
+        self.shuffle_endpoints = ShuffleEndpoints(self.state, ports.endpoints)
         self.log_aggregation = LogAggregation(self.state, clock, is_enabled=limits.is_log_aggregation_enabled)
         self.queries = Queries(self.state, clock, self.tokens, limits.allocation, self.quotas)
         self.queries.losers, self.queries.ends_after_s = self.preemption.losers, lambda: self.preemption.ends_after_s
@@ -379,6 +383,7 @@ class Core:
             "binder": self.binder.run(),
             "publishing": self.publishing.run(),
             "taking back": self.taking_back.run(),
+            "shuffle endpoints": self.shuffle_endpoints.run(),
         }
 
     # --- what goes from one to others ------------------------------------------------------------------------------
@@ -390,6 +395,7 @@ class Core:
         self.publishing.published(rows)
         self.window_edges.published()
         self.marked_queues.published(rows)
+        self.shuffle_endpoints.published()
         self.scheduler.published(rows)
 
     def _holds_changed(self, pool: PoolName) -> None:

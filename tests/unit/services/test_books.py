@@ -145,6 +145,13 @@ BOOKS = [
         {"nodes/publishing.py": "hear forget declare lend judge drop"},
         owners=frozenset({"state"}),
     ),
+    Book(
+        "endpoints",
+        "EndpointBook",
+        "writer/endpoint_book.py",
+        {"applications/shuffle_endpoints.py": "tell forget_others"},
+        owners=frozenset({"state"}),
+    ),
     Book("runtime", "NodeRuntime", "nodes/agents.py"),
     Book(
         "reasons",

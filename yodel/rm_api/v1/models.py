@@ -283,6 +283,21 @@ class Removal(Model):
     author: str
 
 
+class EndpointState(StrEnum):
+    """Whether an endpoint accepts connections of the ResourceManager; `unknown`: it was not looked at often enough."""
+
+    UNKNOWN = "unknown"
+    UP = "up"
+    DOWN = "down"
+
+
+class ShuffleEndpoint(Model):
+    """An endpoint of a queue's shuffle service."""
+
+    address: str = Field(description="host:port")
+    state: EndpointState
+
+
 class Queue(Model):
     """A queue and what its applications hold."""
 
@@ -331,6 +346,10 @@ class Queue(Model):
     maximum_lifetime_seconds: int | None
     default_lifetime_seconds: int | None
     shuffle: list[ShuffleWord] = Field(description="What it says of remote shuffle, and what queues above it say.")
+    shuffle_endpoints: list[ShuffleEndpoint] = Field(
+        description="Of its shuffle service, as looked at every ten seconds: down after two failures, up after one "
+        "success."
+    )
 
 
 class Load(Model):

@@ -264,6 +264,10 @@ def queue(view: QueueView) -> models.Queue:
         shuffle=[
             models.ShuffleWord(property=MARKER + word.name, value=word.text, queue=word.path) for word in row.shuffle
         ],
+        shuffle_endpoints=[
+            models.ShuffleEndpoint(address=address, state=models.EndpointState(presence.value))
+            for address, presence in view.endpoints
+        ],
     )
 
 
