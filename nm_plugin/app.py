@@ -189,14 +189,21 @@ class NodeAgent:
             lambda over: made.cache.forget_application(str(over.application_id)),
             ending.end_application,
         )
+        resources = Resources(made.cache, accounts)
         return ContainerManager(
             book=book,
             applications=Applications(made.records, accounts.threads, ends),
             work_for=partial(
                 ContainerWork,
                 accounts=accounts,
-                resources=Resources(made.cache, accounts),
-                shuffle=ShuffleHook(accounts, SparkSettings(accounts, made.cache), made.makers),
+                resources=resources,
+                shuffle=ShuffleHook(
+                    accounts,
+                    SparkSettings(accounts, made.cache),
+                    resources,
+                    made.makers,
+                    frozenset(self._settings.aux_services),
+                ),
                 launcher=launcher,
                 ending=ending,
                 killed_at_limit=late.killed_at_limit,

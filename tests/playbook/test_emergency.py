@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from tests.support.fakes import NODE
 from tests.support.lending import held, lending_world, published, quiet, say
-from tests.support.playbook import World, ask
+from tests.support.playbook import World, ask, complete, running
 from yodel.domain.colocation.emergency import Emergency
 from yodel.domain.colocation.switch import OFF
+from yodel.domain.states import ContainerExitStatus
 from yodel.services.nodes.published_node import CapacityState
 
 SHORT = Emergency(reason="node memory 1950 MiB of 2048 MiB (95 %)", cool_down_s=60)
@@ -73,3 +75,32 @@ async def test_off_forgets_it(world: World) -> None:
     world.rm.use_colocation(OFF)
     await quiet(world)
     assert world.rm.publishing.emergency_on(NODE.host) is None
+
+
+async def test_what_an_agent_ends_is_nobodys_failure_and_counted_apart(world: World) -> None:
+    am = await world.running_am(queue="batch")
+    (task,) = await am.obtain(1)
+    await world.beat(running(task))
+    await say(world, 9, emergency=replace(SHORT, containers=(task,)))
+    told = world.rm.queries.noticed.of(task)
+    assert told is not None
+    assert told.text == f"1 container is on notice (emergency): {SHORT.reason}; ended within 0 s."
+    text = f"Container preempted by its node: {SHORT.reason}"
+    await world.beat(complete(task, ContainerExitStatus.PREEMPTED, text))
+    await world.beat(complete(am.container.id, ContainerExitStatus.PREEMPTED, text))
+    await world.settle()
+    assert world.rm.nodes.preempted_count == 2
+    assert world.application(am.application_id).failure_times_ms == ()
+
+
+async def test_agents_hear_the_order_when_it_is_another(world: World) -> None:
+    am = await world.running_am(queue="batch")
+    first, second = await am.obtain(2)
+    master = am.container.id
+    await world.register_node()
+    fields = {"proved_name": NODE.host, "policy_version": "one"}
+    assert (await world.beat(**fields)).eviction_ranks == (second, first, master)
+    assert (await world.beat(**fields)).eviction_ranks == ()
+    told = (await world.beat(complete(second), **fields)).eviction_ranks
+    await world.settle()
+    assert told + (await world.beat(**fields)).eviction_ranks == (first, master), "once"

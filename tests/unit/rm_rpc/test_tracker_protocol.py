@@ -17,6 +17,7 @@ from yodel.domain.effects import Tell
 from yodel.domain.events import IncreaseDecided, NodeCapabilityOrdered, PodResized
 from yodel.domain.host_lists import HostLists
 from yodel.domain.ids import ContainerId
+from yodel.domain.notices import Notice, NoticeReason, Teller
 from yodel.domain.resource import NONE, Resource
 from yodel.domain.states import ContainerState, NodeState
 from yodel.domain.tokens import Token
@@ -120,7 +121,11 @@ async def test_orders_and_reports_of_containers(world: World, protocol: RpcProto
     assert world.container(one).state is ContainerState.RUNNING
     assert not answer.containers_on_notice
 
-    world.rm.state.notices.take([world.container(one)])
+    node_id = world.container(one).node_id
+    assert node_id is not None
+    world.rm.state.notices.tell(
+        Teller.LOANS, {one: Notice(node_id=node_id, reason=NoticeReason.LOAN, why="less is lent", given_s=0.0)}
+    )
     answer = await call(protocol, "nodeHeartbeat", context(), heartbeat(answer.response_id))
     assert [ids.container_id(i) for i in answer.containers_on_notice] == [one]
 
@@ -343,6 +348,12 @@ async def test_pods_are_named_to_agents_that_bound_them_once(world: World, proto
     world.rm.use_colocation(Colocation(policy=replace(POLICY, limits=True)))
     assert await named(one) == [(one, observed.uid)]
     assert await named(one) == [], "it was told"
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
+    assert await named(one) == [], "it was told"
+    world.rm.use_colocation(Colocation(policy=POLICY))
+    assert await named(one) == []
+    world.rm.use_colocation(Colocation(policy=replace(POLICY, quota=True)))
+    assert await named(one) == [(one, observed.uid)], "a quota counts the masters among them"
     assert await named() == []
     assert await named(one) == [(one, observed.uid)], "it runs there again"
     await call(protocol, "registerNodeManager", context(), able)

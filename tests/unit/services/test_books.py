@@ -108,6 +108,7 @@ BOOKS = [
         {
             STATE: "charge publish forget",
             "scheduling/scheduler.py": "take_changed",
+            "scheduling/demands.py": "let_run",
             "scheduling/holder.py": "touch",
         },
     ),
@@ -129,7 +130,12 @@ BOOKS = [
         "notices",
         "NoticeBook",
         "writer/notice_book.py",
-        {"scheduling/preemption.py": "take"},
+        {
+            STATE: "ended",
+            "scheduling/preemption.py": "tell",
+            "nodes/taking_back.py": "tell",
+            "nodes/decommission.py": "tell",
+        },
         owners=frozenset({"state"}),
     ),
     Book(
@@ -137,6 +143,13 @@ BOOKS = [
         "LoanBook",
         "writer/loan_book.py",
         {"nodes/publishing.py": "hear forget declare lend judge drop"},
+        owners=frozenset({"state"}),
+    ),
+    Book(
+        "endpoints",
+        "EndpointBook",
+        "writer/endpoint_book.py",
+        {"applications/shuffle_endpoints.py": "tell forget_others"},
         owners=frozenset({"state"}),
     ),
     Book("runtime", "NodeRuntime", "nodes/agents.py"),

@@ -36,10 +36,11 @@ from yodel.domain.node import Node
 from yodel.domain.node_load import NodeLoad
 from yodel.domain.pod import PodObservation
 from yodel.domain.resource import NONE, Resource
-from yodel.domain.states import ContainerState, NodeState
+from yodel.domain.states import ContainerExitStatus, ContainerState, NodeState
 from yodel.errors import InvalidValue
 from yodel.ports.clock import Clock
 from yodel.services.nodes.publishing import Publishing
+from yodel.services.nodes.written_limits import WrittenLimits
 from yodel.services.writer.engine import Engine
 from yodel.services.writer.transaction import Transaction
 from yodel.translator import pod_events
@@ -163,16 +164,20 @@ class NodeService:
         clock: Clock,
         end_from_outside: Callable[[ContainerId, int], Awaitable[pod_events.End | None]],
         publishing: Publishing,
+        written_limits: WrittenLimits,
         place_of: Callable[[str], NodePlaced | None] = lambda _: None,
         pod_of: Callable[[ContainerId], PodObservation | None] = lambda _: None,
         ranks_of: Callable[[NodeId], tuple[ContainerId, ...]] = lambda _: (),
     ) -> None:
         """``place_of`` tells where a Kubernetes node stands, ``pod_of`` a container's pod; None while nobody knows.
         ``ranks_of`` lists the containers of a node that run on lent capacity, the first to go first."""
-        self._engine, self._clock, self._publishing = engine, clock, publishing
+        self._engine, self._clock = engine, clock
+        self._publishing, self._written_limits = publishing, written_limits
         self._end_from_outside, self._place_of, self._pod_of = end_from_outside, place_of, pod_of
         self._ranks_of = ranks_of
         self.runtimes: dict[NodeId, NodeRuntime] = {}
+        self.preempted_count = 0
+        """Containers that agents ended in emergencies."""
         self.lists = HostLists()
         """Which hosts may be nodes; swapped by ``Decommission``."""
         self.ordered_capabilities: Mapping[str, Resource] = {}
@@ -242,6 +247,7 @@ class NodeService:
         if beat.load is not None:
             runtime.load = beat.load
         if beat.capacity is not None:
+            self._written_limits.hear(beat.node_id, beat.proved_name, beat.capacity)
             self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
             self._publishing.refuse(beat.node_id, beat.capacity_problem)
@@ -357,6 +363,13 @@ class NodeService:
         if not news:
             return
         ended = [report for report in news if report.is_complete]
+        states = self._engine.state.containers
+        self.preempted_count += sum(
+            report.exit_status == ContainerExitStatus.PREEMPTED
+            and (container := states.get(report.container_id)) is not None
+            and container.is_live
+            for report in ended
+        )
         ends = dict(zip((r.container_id for r in ended), await asyncio.gather(*map(self._end_of, ended)), strict=True))
 
         def work(tx: Transaction) -> None:
@@ -436,7 +449,7 @@ class NodeService:
     ) -> tuple[tuple[ContainerId, str], ...]:
         """Which pods are ours: an agent bounds no other."""
         policy = self._publishing.colocation.policy
-        if policy is None or not policy.limits:
+        if policy is None or not policy.bounds:
             runtime.named_pods = {}
             return ()
         uids: dict[ContainerId, str] = {}

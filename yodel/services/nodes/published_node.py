@@ -56,6 +56,8 @@ class PublishedNode:
     """Its agent has not reported since the start, or what its pods ask for is not known."""
     was_heard: bool = False
     """Its agent has reported in this life."""
+    ordered: Lent | None = None
+    """The most that an administrator leaves it, until what is held there fits."""
     is_short: bool = False
     """Its memory runs short, or did so lately."""
     silence: Silence = Silence.NONE

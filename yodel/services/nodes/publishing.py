@@ -164,6 +164,11 @@ class Publishing:
         version = policy.version if policy is not None else ""
         return known_version is not None and known_version != version, policy
 
+    def order(self, name: str, most: Lent | None) -> None:
+        """A node that is known lends no more than that from now on; None: what its agent reports."""
+        self.nodes[name].ordered = most
+        self._judge(name, self.nodes[name])
+
     def left(self, node_id: NodeId) -> None:
         """An agent that has left, or is given up."""
         self.refused.pop(node_id, None)
@@ -382,7 +387,7 @@ class Publishing:
             cpu_milli=cpu.amount if cpu is not None else before.cpu_milli,
             memory_mib=memory.amount if memory is not None else before.memory_mib,
         )
-        return lend(reported, _machine(node.observed), node.lent, node.silence)
+        return lend(reported, _machine(node.observed), node.lent, node.silence, node.ordered)
 
     def _close(self, name: str, node: PublishedNode) -> None:
         """Only where something is published or asked for: elsewhere Kubernetes places nothing anyway."""
