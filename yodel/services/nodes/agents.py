@@ -97,11 +97,11 @@ class Heartbeat:
     """The node that the token of the connection names; empty: it has none."""
     capacity: CapacityReport | None = None
     capacity_problem: str = ""
-    """Why the report or emergency that came with it does not count; a node that tells nonsense goes on all the same."""
+    """Why the report that came with it does not count; a node whose report is malformed goes on all the same."""
     emergency: Emergency | None = None
     """None: the node is in none, nor in the cool-down of one."""
-    is_emergency_refused: bool = False
-    """It came, and does not count: what was said before does, until its time is over."""
+    emergency_problem: str = ""
+    """Why one that came with it does not count: what was said before does, until its time is over."""
     policy_version: str = ""
     """Of the policy that the agent measures by; empty: it does not measure."""
 
@@ -251,7 +251,9 @@ class NodeService:
             self._publishing.hear(beat.node_id, beat.proved_name, beat.capacity)
         elif beat.capacity_problem:
             self._publishing.refuse(beat.node_id, beat.capacity_problem)
-        if not beat.is_emergency_refused:
+        if beat.emergency_problem:
+            self._publishing.refuse(beat.node_id, beat.emergency_problem)
+        else:
             self._publishing.hear_emergency(beat.node_id, beat.proved_name, beat.emergency)
         if runtime.last_answer is not None and beat.response_id + 1 == runtime.response_id:
             return runtime.last_answer  # our answer was lost: what was ordered in it stands
