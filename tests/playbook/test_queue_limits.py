@@ -267,6 +267,23 @@ async def test_unmanaged_master_beyond_the_number_that_may_run_gets_nothing_unti
         assert world.rm.state.queue_use.by_queue["root.a"].masters == 1, "one more that waited"
 
 
+async def test_unmanaged_masters_that_run_when_the_number_is_lowered_go_on_after_a_restart() -> None:
+    async with World(Options(queues=(ROOT, A, B))) as world:
+        await world.register_node()
+        ams = [await world.running_am(queue="a", is_unmanaged=True) for _ in range(2)]
+        for am in ams:
+            await am.obtain(1)
+        lowered = replace(A, maximum_parallel_applications=1)
+        world.options = replace(world.options, queues=(ROOT, lowered, B))
+        await world.restart()
+        assert world.rm.state.queues["root.a"].maximum_parallel_applications == 1
+        for am in ams:
+            await am.register()
+            await am.beat(ask(1))
+        await world.settle()
+        assert held(world, "root.a") == 4
+
+
 async def test_unmanaged_masters_run_at_once_where_that_is_raised_or_nothing_limits() -> None:
     limited = replace(A, maximum_parallel_applications=1)
     async with World(Options(queues=(ROOT, limited, B))) as world:

@@ -10,10 +10,11 @@ from tests.support.playbook import World, a_submission
 from tests.unit.services.test_scheduler_conf import HALVES, added, history, service
 from yodel.domain.ids import ApplicationId
 from yodel.domain.queues.queue import QueueState, shown_state
-from yodel.domain.queues.removal import MARK, Mark, mark_of
+from yodel.domain.queues.removal import MARK, Mark, empty, mark_of
 from yodel.domain.scheduler_conf import PREFIX, ConfUpdate
 from yodel.domain.states import ApplicationState
 from yodel.errors import InvalidQueues, Unavailable
+from yodel.services.scheduling import configuration, marked_queues
 from yodel.services.scheduling.configuration import assembling, replacing
 from yodel.services.scheduling.marked_queues import MarkedQueues
 
@@ -150,7 +151,19 @@ async def test_store_that_is_away_is_asked_again(world: World) -> None:
     assert "root.a" not in paths(world)
 
 
-async def test_end_of_an_application_wakes_who_removes(world: World) -> None:
+async def test_queue_whose_mark_was_taken_away_meanwhile_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await end(world, await used_and_marked(world))
+    found = list(empty(world.rm.state.queues, set()))
+    assert [paths for _, paths in found] == [["root.a"]]
+    kept = ConfUpdate(updated=[added("root.a", **{MARK: ""})])
+    await world.run(service(world).update("admin", kept))
+    monkeypatch.setattr(configuration, "empty", lambda *_: found)
+    await world.run(service(world).remove_empty())
+    assert "root.a" in paths(world)
+
+
+async def test_end_of_an_application_wakes_who_removes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marked_queues, "LOOK_AGAIN_S", 3600.0)
     application_id = await used_and_marked(world)
     looked = asyncio.Event()
 
@@ -163,7 +176,8 @@ async def test_end_of_an_application_wakes_who_removes(world: World) -> None:
     looked.clear()
     await world.run(world.rm.submission.kill(application_id, "alice"))
     marked.published([world.application(application_id)])
-    await looked.wait()
+    async with asyncio.timeout(60):
+        await looked.wait()
     task.cancel()
 
 

@@ -302,6 +302,24 @@ async def test_configuration_is_read_and_put_back_whole(world: RestWorld) -> Non
     assert world.rm.state.queues["root.a"].user_limit_factor == 3.0
 
 
+async def test_what_hadoop_ignores_of_a_whole_configuration_is_left_out_and_told(world: RestWorld) -> None:
+    said = (await call(world, "GET", "/queue-configuration")).json()["properties"]
+    more = {
+        "capacity-scheduler": "null",
+        f"{PREFIX}root.defaul.capacity": "10",
+        f"{PREFIX}root.default.state": "RUNNING",
+    }
+    answer = await call(world, "PUT", "/queue-configuration", {"properties": {**said, **more}}, since=1)
+    assert answer.json()["left_out"] == [
+        "capacity-scheduler is left out, Hadoop ignores this: Ambari writes it into every file",
+        f"{PREFIX}root.defaul.capacity is left out, Hadoop ignores this: no queues property names root.defaul; "
+        "the nearest queue is root.default",
+    ]
+    assert more.keys().isdisjoint(set(world.rm.scheduler_conf.properties()) - {f"{PREFIX}root.default.state"})
+    edit = {"properties": {"acl_administer_jobs": "*"}}
+    assert (await call(world, "PATCH", "/queues/root.default", edit, since="*")).status_code == 400
+
+
 async def test_only_a_whole_configuration_may_be_large(world: RestWorld) -> None:
     properties = {f"{PREFIX}root.{number}.x": "y" * 1000 for number in range(100)}
     large = await call(world, "PUT", "/queue-configuration", {"properties": properties}, since=1)
