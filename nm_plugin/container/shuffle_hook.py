@@ -105,9 +105,10 @@ class ShuffleHook:
             return await self._master(container, context, terms, said)
         if client_terms.is_without(context):
             return Prepared(context=context)
-        is_needed = terms.has_lines or client_terms.names_the_manager(terms, said)
-        if container.is_master and not is_needed:
+        is_wanted = client_terms.names_the_manager(terms, said)
+        if container.is_master and not is_wanted:
             return Prepared(context=context)
+        is_needed = not container.is_master and (terms.has_lines or is_wanted)
         whole = client_terms.with_client(context, terms, ())
         try:
             await self.jar_link(container, whole)

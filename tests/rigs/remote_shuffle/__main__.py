@@ -28,12 +28,12 @@ import psutil
 
 from tests.conformance.cluster import Cluster, running, wait_for
 from tests.conformance.leaving import Nodes, hosts_of
+from tests.conformance.queue_words import WORD, queue_set
 from tests.conformance.spark_jobs.join_and_sort import KEYS, ROWS_OF_A_MEGABYTE
 from tests.conformance.spark_submit import Spark
 from tests.support.hadoop_jars import jars
 from tests.support.processes import command_of
 
-WORD = "yodel.remote-shuffle."
 NOTHING_TO_RUN_AGAINST = 2
 MANAGERS = {
     "celeborn": "org.apache.spark.shuffle.celeborn.SparkShuffleManager",
@@ -103,8 +103,6 @@ def _cluster() -> Iterator[tuple[Cluster, Nodes]]:
 
 
 def _say(cluster: Cluster, service: str, endpoints: str, options: list[str]) -> None:
-    from tests.conformance.test_remote_shuffle import queue_set
-
     (jar,) = jars(service).glob("*.jar")
     words = [f"service={service}", f"endpoints={endpoints}", f"jar=@{jar}", "when-away=refuse", "spark-version=3.5.9"]
     told = queue_set(
