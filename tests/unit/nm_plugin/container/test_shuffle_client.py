@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import zipfile
 from pathlib import Path
 
@@ -73,8 +74,11 @@ def jar(rig: Rig) -> Path:
 
 
 @pytest.fixture
-def closed(jar: Path) -> Path:
+def closed(rig: Rig, jar: Path) -> Path:
+    """That the container's user may read."""
     jar.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(jar, rig.users.users["alice"].uid, -1)
     return jar
 
 
@@ -130,7 +134,9 @@ async def test_without_it_nothing_of_it_is_left_and_executors_are_told(
 async def test_executor_of_a_master_without_it_has_no_jar(rig: Rig, jar: Path) -> None:
     executor = Spoken(rig, EXECUTOR)
     executor.context.environment.add(key=WITHOUT, value="none")
-    assert LINK not in await executor.start(told(jar, jar="file:/nowhere/x.jar"))
+    said = await executor.start(told(jar, jar="file:/nowhere/x.jar"))
+    assert said.rstrip().endswith("none")
+    assert LINK not in said
 
 
 @pytest.mark.parametrize("container", [MASTER, EXECUTOR])
@@ -138,6 +144,7 @@ async def test_jar_that_not_all_may_read_is_none(rig: Rig, closed: Path, contain
     one = Spoken(rig, container)
     text = await one.start(told(closed, "refuse"))
     assert "yodel.remote-shuffle.jar of the queue cannot be had" in text
+    assert "is not publicly accessible" in text
     assert one.status.exit_status == ContainerExitStatus.INVALID
 
 
