@@ -177,9 +177,13 @@ async def test_tracking_may_be_off_where_the_queue_has_a_plug_in(rig: Rig, jar: 
 async def test_driver_outside_has_executors_with_the_jar_where_it_names_the_service(rig: Rig, jar: Path) -> None:
     manager = "spark.shuffle.manager=org.apache.spark.shuffle.celeborn.SparkShuffleManager\n"
     assert CONTENT.decode() in await Spoken(rig, EXECUTOR, manager).start(told(jar, lines="none"))
+    assert CONTENT.decode() in await Spoken(rig, container_id(5)).start(told(jar, lines="none"))
     gone = told(jar, lines="none", jar="file:/nowhere/x.jar")
     assert LINK not in await Spoken(rig, container_id(3)).start(gone)
     assert "remote-shuffle.jar of the queue cannot" in await Spoken(rig, container_id(4), manager).start(gone)
+    master = Spoken(rig, MASTER, manager)
+    assert LINK not in await master.start(gone), "its ApplicationMaster is never refused"
+    assert "cannot be had" not in master.status.diagnostics
 
 
 async def test_jar_in_the_image_is_named_and_not_fetched(rig: Rig) -> None:
